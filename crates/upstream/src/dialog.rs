@@ -11,7 +11,7 @@ use kitbag_wire::{
 use serde_json::json;
 
 use crate::error::CallError;
-use crate::exchange::{CallTimeouts, ClientProfile, InFlight, LogLevel, LogWish};
+use crate::exchange::{CallTimeouts, ClientProfile, InFlight};
 use crate::headers::{self, MirrorTable};
 use crate::link::{Link, OutgoingRequest};
 use crate::roots::RootsWait;
@@ -50,17 +50,21 @@ impl Dialog {
             standing: draft.timeouts == CallTimeouts::ENDLESS,
         };
         self.router.expect(id, pending);
-        let wait = draft.client;
-        let wait = wait.and_then(|client| self.wait_for_roots(draft.era, client));
+        self.send_draft(draft, id);
+        if self.link.closed().is_closed() {
+            self.router.fail(id, self.lost());
+        }
+        in_flight
+    }
+
+    fn send_draft(&self, draft: RequestDraft<'_>, id: i64) {
+        let client = draft.client;
+        let wait = client.and_then(|client| self.wait_for_roots(draft.era, client));
         let request = draft.request(id, matches!(self.link, Link::Http(_)));
         match wait {
             None => self.send(request),
             Some(wait) => self.send_after_roots(request, wait),
         }
-        if self.link.closed().is_closed() {
-            self.router.fail(id, self.lost());
-        }
-        in_flight
     }
 
     fn send(&self, request: OutgoingRequest) {
@@ -161,11 +165,9 @@ impl RequestDraft<'_> {
         meta.put(meta::PROTOCOL_VERSION, ProtocolVersion::LATEST.as_str());
         meta.set(meta::CLIENT_INFO, client_info());
         meta.set(meta::CLIENT_CAPABILITIES, capabilities);
-        match self.client.map_or(LogWish::None, |client| client.logs) {
-            LogWish::None => drop(meta.remove(meta::LOG_LEVEL)),
-            // The level of the messages that a legacy server sends unasked.
-            LogWish::Unset => meta.put(meta::LOG_LEVEL, LogLevel::Info.as_str()),
-            LogWish::From(level) => meta.put(meta::LOG_LEVEL, level.as_str()),
+        match self.client.and_then(|client| client.logs.level()) {
+            Some(level) => meta.put(meta::LOG_LEVEL, level.as_str()),
+            None => drop(meta.remove(meta::LOG_LEVEL)),
         }
     }
 

@@ -319,6 +319,18 @@ impl Drop for ClientQuestion {
     }
 }
 
+impl LogWish {
+    /// Returns the level to ask a modern server for.
+    pub(crate) fn level(self) -> Option<LogLevel> {
+        match self {
+            Self::None => None,
+            // The level of the messages that a legacy server sends unasked.
+            Self::Unset => Some(LogLevel::Info),
+            Self::From(level) => Some(level),
+        }
+    }
+}
+
 impl LogLevel {
     pub const ALL: [Self; 8] = [
         Self::Debug,

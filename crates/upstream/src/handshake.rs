@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use futures::future::{Either, select};
 use http::HeaderValue;
 use kitbag_domain::ServerName;
 use kitbag_wire::meta::{self, code, method};
@@ -67,18 +68,22 @@ async fn greet_pipe(
         Ok(Ok(hello)) => Ok(hello),
         Ok(Err(ProbeError::Broken(error))) => Err(error),
         Ok(Err(ProbeError::NotModern)) => greet_legacy(dialog, limit).await,
-        Err(_silent) => {
-            let legacy = std::pin::pin!(greet_legacy(dialog, limit));
-            match futures::future::select(probe, legacy).await {
-                futures::future::Either::Left((Ok(hello), _)) => Ok(hello),
-                futures::future::Either::Left((Err(_), legacy)) => legacy.await,
-                futures::future::Either::Right((Ok(hello), _)) => Ok(hello),
-                // A slow modern server refuses the old greeting and answers the probe.
-                futures::future::Either::Right((Err(error), probe)) => {
-                    probe.await.map_err(|_| error)
-                }
-            }
-        }
+        Err(_silent) => first_hello(probe, greet_legacy(dialog, limit)).await,
+    }
+}
+
+/// Takes whichever greeting the server answers.
+async fn first_hello(
+    probe: impl Future<Output = Result<ServerHello, ProbeError>> + Unpin,
+    legacy: impl Future<Output = Result<ServerHello, StartError>>,
+) -> Result<ServerHello, StartError> {
+    let legacy = std::pin::pin!(legacy);
+    match select(probe, legacy).await {
+        Either::Left((Ok(hello), _)) => Ok(hello),
+        Either::Left((Err(_), legacy)) => legacy.await,
+        Either::Right((Ok(hello), _)) => Ok(hello),
+        // A slow modern server refuses the old greeting and answers the probe.
+        Either::Right((Err(error), probe)) => probe.await.map_err(|_| error),
     }
 }
 
@@ -95,13 +100,15 @@ async fn greet_http(
             Err(ProbeError::NotModern) => {}
         }
     }
-    let id = dialog.router.next_id();
-    let request = Request::new(id, method::INITIALIZE, Some(initialize_params()));
-    let request = OutgoingRequest {
-        request,
-        id,
-        headers: Vec::new(),
-    };
+    initialize_http(dialog, http, limit).await
+}
+
+async fn initialize_http(
+    dialog: &Dialog,
+    http: &HttpLink,
+    limit: Duration,
+) -> Result<HandshakeOutcome, StartError> {
+    let request = initialize_request(dialog.router.next_id());
     let answer = tokio::time::timeout(limit, http.initialize(request)).await;
     let answer = answer.map_err(|_| timed_out(dialog.server.clone(), limit))?;
     match answer {
@@ -121,6 +128,14 @@ async fn greet_http(
             reason: error.to_string(),
         })),
         Err(error) => Err(start_error(&dialog.server, error)),
+    }
+}
+
+fn initialize_request(id: i64) -> OutgoingRequest {
+    OutgoingRequest {
+        request: Request::new(id, method::INITIALIZE, Some(initialize_params())),
+        id,
+        headers: Vec::new(),
     }
 }
 
@@ -163,29 +178,35 @@ async fn discover(dialog: &Dialog, limit: Duration) -> Result<ServerHello, Probe
 }
 
 async fn probe(dialog: &Dialog, limit: Duration) -> Result<Raw, CallError> {
-    let draft = RequestDraft {
-        era: Era::Modern,
-        method: method::DISCOVER,
-        params: RawObject::new(),
+    let draft = draft(Era::Modern, method::DISCOVER, RawObject::new(), limit);
+    dialog.start(draft).answer().await
+}
+
+fn draft(era: Era, method: &str, params: RawObject, limit: Duration) -> RequestDraft<'_> {
+    RequestDraft {
+        era,
+        method,
+        params,
         client: None,
         mirror: None,
         timeouts: CallTimeouts::of(limit),
-    };
-    dialog.start(draft).answer().await
+    }
 }
 
 /// True if a server refuses our version and names that very version as one it takes. Such a
 /// server is modern, and the protocol says to ask it once more.
 fn takes_our_version(error: &CallError) -> bool {
-    let CallError::Refused { error, .. } = error else {
-        return false;
-    };
-    let supported = error
-        .data
-        .as_deref()
-        .and_then(|data| RawObject::open(data).ok()?.read("supported"));
-    error.code == code::UNSUPPORTED_VERSION
-        && supported.is_some_and(|versions: Vec<String>| has_latest(&versions))
+    match error {
+        CallError::Refused { error, .. } if error.code == code::UNSUPPORTED_VERSION => {
+            supported_versions(error).is_some_and(|versions| has_latest(&versions))
+        }
+        _ => false,
+    }
+}
+
+fn supported_versions(error: &ErrorObject) -> Option<Vec<String>> {
+    let data = error.data.as_deref()?;
+    RawObject::open(data).ok()?.read("supported")
 }
 
 fn has_latest(versions: &[String]) -> bool {
@@ -199,33 +220,26 @@ fn read_discover(result: &Raw) -> Option<ServerHello> {
     if !has_latest(&versions) {
         return None;
     }
-    let server_info = result
-        .object("_meta")
-        .and_then(|meta| shallow(meta.get(meta::SERVER_INFO)))
-        .or_else(|| shallow(result.get("serverInfo")));
     Some(ServerHello {
         era: Era::Modern,
         version: ProtocolVersion::LATEST.to_string(),
         capabilities: result.object("capabilities").unwrap_or_default(),
-        server_info,
+        server_info: discovered_info(&result),
         instructions: result.read("instructions"),
     })
 }
 
+fn discovered_info(result: &RawObject) -> Option<Raw> {
+    let meta = result.object("_meta");
+    meta.and_then(|meta| shallow(meta.get(meta::SERVER_INFO)))
+        .or_else(|| shallow(result.get("serverInfo")))
+}
+
 async fn greet_legacy(dialog: &Dialog, limit: Duration) -> Result<ServerHello, StartError> {
-    let draft = RequestDraft {
-        era: Era::Legacy,
-        method: method::INITIALIZE,
-        params: RawObject::open(&initialize_params()).expect("an object"),
-        client: None,
-        mirror: None,
-        timeouts: CallTimeouts::of(limit),
-    };
-    let result = dialog
-        .start(draft)
-        .answer()
-        .await
-        .map_err(|error| start_error(&dialog.server, error))?;
+    let params = RawObject::open(&initialize_params()).expect("an object");
+    let draft = draft(Era::Legacy, method::INITIALIZE, params, limit);
+    let result = dialog.start(draft).answer().await;
+    let result = result.map_err(|error| start_error(&dialog.server, error))?;
     let hello = read_initialize(&dialog.server, &result)?;
     dialog.notify(method::INITIALIZED, None);
     Ok(hello)

@@ -8,12 +8,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::stream::BoxStream;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use http::{HeaderName, Method, StatusCode};
 use kitbag_wire::mirror::header;
 use kitbag_wire::{Message, Response};
 use reqwest::Client;
-use sse_stream::SseByteStream;
+use sse_stream::{Sse, SseByteStream};
 use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::body::{collect, limited};
@@ -86,17 +87,20 @@ impl HttpLink {
         };
         let id = packet.id;
         // Boxed, because spawning moves a future several times, and this one is large.
-        let task = tokio::spawn(Box::pin(async move {
-            if let Err(error) = link.exchange(packet).await {
-                link.router.fail(id, error);
-            }
-            link.running().remove(&id);
-        }));
+        let task = tokio::spawn(Box::pin(async move { link.exchange_or_fail(packet).await }));
         self.running().insert(id, task.abort_handle());
         // The task may have ended before it was entered into the table.
         if task.is_finished() {
             self.running().remove(&id);
         }
+    }
+
+    async fn exchange_or_fail(&self, packet: OutgoingRequest) {
+        let id = packet.id;
+        if let Err(error) = self.exchange(packet).await {
+            self.router.fail(id, error);
+        }
+        self.running().remove(&id);
     }
 
     /// Stops reading the answer. To a modern server, closing the stream is the cancellation.
@@ -140,19 +144,19 @@ impl HttpLink {
         // The first version that knows sessions, for a server that names an impossible one.
         let version =
             HeaderValue::try_from(version).unwrap_or(HeaderValue::from_static("2025-03-26"));
-        if self.session.set(HttpSession { id, version }).is_err() {
-            return;
+        let began = self.session.set(HttpSession { id, version });
+        if let Some(link) = self.me.upgrade()
+            && began.is_ok()
+        {
+            tokio::spawn(async move { link.listen_until_closed().await });
         }
-        let Some(link) = self.me.upgrade() else {
-            return;
-        };
-        let closed = self.closed.clone();
-        tokio::spawn(async move {
-            tokio::select! {
-                () = link.listen() => {}
-                () = closed.wait() => {}
-            }
-        });
+    }
+
+    async fn listen_until_closed(&self) {
+        tokio::select! {
+            () = self.listen() => {}
+            () = self.closed.wait() => {}
+        }
     }
 
     /// Posts `initialize` and returns the answer with its session id.
@@ -163,48 +167,60 @@ impl HttpLink {
         let id = packet.id;
         let response = self.post(&packet.request.into(), packet.headers).await?;
         let session = response.headers().get(SESSION_ID).cloned();
-        let mut stream = self.messages(response).await?;
-        while let Some(message) = stream.next().await {
-            if let Message::Response(response) =
-                message.map_err(|reason| self.remote.lost(reason))?
-            {
-                return Ok((response, session));
-            }
+        let mut messages = self.messages(response).await?;
+        match first_response(&mut messages).await {
+            Ok(Some(response)) => return Ok((response, session)),
+            Ok(None) => self.router.forget(id),
+            Err(reason) => return Err(self.remote.lost(reason)),
         }
-        self.router.forget(id);
-        Err(self
-            .remote
-            .lost("the answer to `initialize` ended early".to_owned()))
+        Err(self.remote.lost("the answer to `initialize` ended early"))
     }
 
     pub(crate) async fn close(&self) {
         self.closed.close(BY_US);
-        let session = self.session.get().and_then(|session| session.id.clone());
-        if let Some(id) = session {
-            let mut request = reqwest::Request::new(Method::DELETE, self.remote.url.clone());
-            request.headers_mut().clone_from(&self.remote.headers);
-            request.headers_mut().insert(SESSION_ID, id);
-            let _ = tokio::time::timeout(GOODBYE_TIMEOUT, self.remote.mention(request)).await;
+        let session = self.session.get();
+        if let Some(id) = session.and_then(|session| session.id.clone()) {
+            let goodbye = self.remote.mention(self.goodbye(id));
+            let _ = tokio::time::timeout(GOODBYE_TIMEOUT, goodbye).await;
         }
+    }
+
+    fn goodbye(&self, session: HeaderValue) -> reqwest::Request {
+        let mut request = reqwest::Request::new(Method::DELETE, self.remote.url.clone());
+        request.headers_mut().clone_from(&self.remote.headers);
+        request.headers_mut().insert(SESSION_ID, session);
+        request
     }
 
     async fn exchange(&self, packet: OutgoingRequest) -> Result<(), CallError> {
         let id = packet.id;
         let response = self.post(&packet.request.into(), packet.headers).await?;
-        if is_event_stream(&response) {
-            return self.follow(id, response).await;
+        match is_event_stream(&response) {
+            true => self.follow(id, response).await,
+            false => self.take_answer(id, response).await,
         }
-        let body = collect(response, self.remote.max_bytes)
-            .await
-            .map_err(|reason| self.remote.lost(reason))?;
-        let message = Message::parse(&body).map_err(|error| self.remote.lost(error.to_string()))?;
+    }
+
+    async fn take_answer(&self, id: i64, response: reqwest::Response) -> Result<(), CallError> {
+        let message = self.read_message(response).await?;
+        let message = message.map_err(|reason| self.remote.lost(reason))?;
         self.router.deliver(message, Some(id), &self.outlet()).await;
-        if self.router.is_pending(id) {
-            return Err(self
+        match self.router.is_pending(id) {
+            true => Err(self
                 .remote
-                .lost("the answer does not belong to the request".to_owned()));
+                .lost("the answer does not belong to the request")),
+            false => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Reads a body that is one message. The inner error is that of its text.
+    async fn read_message(
+        &self,
+        response: reqwest::Response,
+    ) -> Result<Result<Message, String>, CallError> {
+        let body = collect(response, self.remote.max_bytes).await;
+        let body = body.map_err(|reason| self.remote.lost(reason))?;
+        Ok(Message::parse(&body).map_err(|error| error.to_string()))
     }
 
     /// Reads the stream of one request to its end, and resumes it if a legacy server allows that.
@@ -255,47 +271,47 @@ impl HttpLink {
             let event = event.map_err(|error| error.to_string())?;
             since_event.reset();
             cursor.advance(event.id, event.retry);
-            let data = event.data.unwrap_or_default();
-            if data.trim().is_empty() {
-                continue;
-            }
-            match Message::parse(data.as_bytes()) {
-                Ok(message) => {
-                    self.router.deliver(message, id, &outlet).await;
-                    outlet.room().await.map_err(|_| STUCK.to_owned())?;
-                }
-                Err(error) => {
-                    tracing::debug!(server = %self.remote.server, %error, "skipped an event");
-                }
-            }
+            self.take_event(&event.data.unwrap_or_default(), id, &outlet)
+                .await?;
         }
         Ok(())
+    }
+
+    async fn take_event(
+        &self,
+        data: &str,
+        id: Option<i64>,
+        outlet: &ReplySender,
+    ) -> Result<(), String> {
+        if data.trim().is_empty() {
+            return Ok(());
+        }
+        match Message::parse(data.as_bytes()) {
+            Ok(message) => {
+                self.router.deliver(message, id, outlet).await;
+                outlet.room().await.map_err(|_| STUCK.to_owned())
+            }
+            Err(error) => {
+                tracing::debug!(server = %self.remote.server, %error, "skipped an event");
+                Ok(())
+            }
+        }
     }
 
     async fn messages(
         &self,
         response: reqwest::Response,
-    ) -> Result<futures::stream::BoxStream<'static, Result<Message, String>>, CallError> {
-        if is_event_stream(&response) {
-            let (bytes, since_event) = limited(response, self.remote.max_bytes);
-            return Ok(SseByteStream::new(bytes)
-                .filter_map(move |event| {
-                    since_event.reset();
-                    std::future::ready(match event {
-                        Ok(event) => event
-                            .data
-                            .and_then(|data| Message::parse(data.as_bytes()).ok())
-                            .map(Ok),
-                        Err(error) => Some(Err(error.to_string())),
-                    })
-                })
-                .boxed());
+    ) -> Result<BoxStream<'static, Result<Message, String>>, CallError> {
+        if !is_event_stream(&response) {
+            let message = self.read_message(response).await?;
+            return Ok(futures::stream::iter([message]).boxed());
         }
-        let body = collect(response, self.remote.max_bytes)
-            .await
-            .map_err(|reason| self.remote.lost(reason))?;
-        let message = Message::parse(&body).map_err(|error| error.to_string());
-        Ok(futures::stream::iter([message]).boxed())
+        let (bytes, since_event) = limited(response, self.remote.max_bytes);
+        let messages = SseByteStream::new(bytes).filter_map(move |event| {
+            since_event.reset();
+            std::future::ready(message_of(event))
+        });
+        Ok(messages.boxed())
     }
 
     async fn post(
@@ -318,10 +334,9 @@ impl HttpLink {
         }
         let response = self.remote.execute(request).await?;
         let response = self.accept(response).await?;
-        if is_event_stream(&response) {
-            Ok(response)
-        } else {
-            Err(self.remote.lost("no event stream".to_owned()))
+        match is_event_stream(&response) {
+            true => Ok(response),
+            false => Err(self.remote.lost("no event stream")),
         }
     }
 
@@ -344,27 +359,27 @@ impl HttpLink {
         if status.is_success() {
             return Ok(response);
         }
+        let limit = self.remote.max_bytes.min(MAX_ERROR_BODY);
+        let body = collect(response, limit).await.unwrap_or_default();
+        Err(self.refusal(status, &body))
+    }
+
+    fn refusal(&self, status: StatusCode, body: &[u8]) -> CallError {
         let server = self.remote.server.clone();
-        let body = collect(response, self.remote.max_bytes.min(MAX_ERROR_BODY))
-            .await
-            .unwrap_or_default();
-        if self.session_is_over(status, &body) {
+        if self.session_is_over(status, body) {
             self.closed.close("the server ended our session");
-            return Err(CallError::SessionExpired { server });
+            return CallError::SessionExpired { server };
         }
-        match Message::parse(&body) {
+        match Message::parse(body) {
             Ok(Message::Response(Response {
                 outcome: Err(error),
                 ..
-            })) if !is_auth(status) => Err(CallError::Refused { server, error }),
-            _ => {
-                let body = String::from_utf8_lossy(&body).into_owned();
-                Err(CallError::Http {
-                    server,
-                    status: status.as_u16(),
-                    body,
-                })
-            }
+            })) if !is_auth(status) => CallError::Refused { server, error },
+            _ => CallError::Http {
+                server,
+                status: status.as_u16(),
+                body: String::from_utf8_lossy(body).into_owned(),
+            },
         }
     }
 
@@ -417,6 +432,24 @@ impl StreamCursor {
 
     fn delay(&self) -> Duration {
         self.retry.unwrap_or(RESUME_DELAY)
+    }
+}
+
+async fn first_response(
+    messages: &mut BoxStream<'static, Result<Message, String>>,
+) -> Result<Option<Response>, String> {
+    while let Some(message) = messages.next().await {
+        if let Message::Response(response) = message? {
+            return Ok(Some(response));
+        }
+    }
+    Ok(None)
+}
+
+fn message_of(event: Result<Sse, sse_stream::Error>) -> Option<Result<Message, String>> {
+    match event {
+        Ok(event) => Message::parse(event.data?.as_bytes()).ok().map(Ok),
+        Err(error) => Some(Err(error.to_string())),
     }
 }
 

@@ -93,10 +93,7 @@ impl LogFile {
         let mut file = lock(&self.file);
         if file.as_ref().is_some_and(|file| is_full(file.metadata())) {
             *file = None;
-            // Another process may have moved it aside already.
-            if is_full(fs::metadata(&self.path)) {
-                let _ = fs::rename(&self.path, Self::older(&self.path));
-            }
+            self.move_aside();
         }
         if file.is_none() {
             *file = open(&self.path);
@@ -104,6 +101,15 @@ impl LogFile {
         if let Some(file) = &mut *file {
             // In one piece, or the lines of two processes could be torn apart.
             let _ = file.write_all(text.as_bytes());
+        }
+    }
+}
+
+impl LogFile {
+    /// Moves a full file aside, unless another process has done so already.
+    fn move_aside(&self) {
+        if is_full(fs::metadata(&self.path)) {
+            let _ = fs::rename(&self.path, Self::older(&self.path));
         }
     }
 }

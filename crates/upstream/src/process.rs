@@ -77,21 +77,29 @@ pub(crate) fn launch(
     let program = command.as_std().get_program().to_owned();
     let mut child = process_tree::launch(&mut command, &mark)
         .map_err(|error| not_launched(spec, launch, Path::new(&program), &error))?;
-    let (Some(stdin), Some(stdout), Some(stderr)) =
-        (child.stdin.take(), child.stdout.take(), child.stderr.take())
-    else {
-        unreachable!("all three streams were asked for as pipes")
-    };
-    let group = child.id().and_then(|id| i32::try_from(id).ok());
-    let group = group.and_then(Pid::from_raw);
-    Ok(LaunchedChild {
-        running: RunningChild { child, group, mark },
-        pipes: ChildPipes {
+    let (pipes, group) = (ChildPipes::of(&mut child), group_of(&child));
+    let running = RunningChild { child, group, mark };
+    Ok(LaunchedChild { running, pipes })
+}
+
+impl ChildPipes {
+    fn of(child: &mut Child) -> Self {
+        let (Some(stdin), Some(stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            unreachable!("all three streams were asked for as pipes")
+        };
+        Self {
             stdin,
             stdout,
             stderr,
-        },
-    })
+        }
+    }
+}
+
+/// Returns the group that the child leads, which has its number.
+fn group_of(child: &Child) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(child.id()?).ok()?)
 }
 
 fn command(
@@ -103,13 +111,11 @@ fn command(
     for arg in &launch.args {
         command.arg(arg.resolve(|name| lookup(name))?);
     }
+    command.env_clear();
+    inherit_environment(&mut command);
     set_environment(&mut command, launch, lookup)?;
     command.env(child_mark::VARIABLE, mark.to_string());
-    // Not in the folder where the gateway was started: that may be a project, and package managers
-    // and interpreters obey the files they find in the folder they are started in.
-    if let Some(folder) = launch.cwd.clone().or_else(std::env::home_dir) {
-        command.current_dir(folder);
-    }
+    set_folder(&mut command, launch);
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -120,17 +126,27 @@ fn command(
     Ok(command)
 }
 
-fn set_environment(
-    command: &mut Command,
-    launch: &Launch<Template>,
-    lookup: &Lookup,
-) -> Result<(), MissingVariable> {
-    command.env_clear();
+fn set_folder(command: &mut Command, launch: &Launch<Template>) {
+    // Not in the folder where the gateway was started: that may be a project, and package managers
+    // and interpreters obey the files they find in the folder they are started in.
+    if let Some(folder) = launch.cwd.clone().or_else(std::env::home_dir) {
+        command.current_dir(folder);
+    }
+}
+
+fn inherit_environment(command: &mut Command) {
     for name in INHERITED {
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);
         }
     }
+}
+
+fn set_environment(
+    command: &mut Command,
+    launch: &Launch<Template>,
+    lookup: &Lookup,
+) -> Result<(), MissingVariable> {
     for (name, template) in &launch.env {
         let value = template.resolve(|name| lookup(name))?;
         mask::hide(&value);
@@ -248,9 +264,7 @@ pub(crate) async fn sweep_own() {
 
 /// Asks these processes to end, and ends those that stay.
 async fn end_all(find: impl Fn() -> Vec<Pid>) {
-    for pid in find() {
-        let _ = rustix::process::kill_process(pid, Signal::TERM);
-    }
+    signal_all(find(), Signal::TERM);
     let deadline = tokio::time::Instant::now() + GRACE;
     loop {
         let left = find();
@@ -258,12 +272,15 @@ async fn end_all(find: impl Fn() -> Vec<Pid>) {
             return;
         }
         if tokio::time::Instant::now() >= deadline {
-            for pid in left {
-                let _ = rustix::process::kill_process(pid, Signal::KILL);
-            }
-            return;
+            return signal_all(left, Signal::KILL);
         }
         // Reading all processes takes about a millisecond, so this costs little.
         tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn signal_all(processes: Vec<Pid>, signal: Signal) {
+    for pid in processes {
+        let _ = rustix::process::kill_process(pid, signal);
     }
 }

@@ -94,36 +94,34 @@ fn tree() -> MutexGuard<'static, ProcessTree> {
 
 impl ProcessTree {
     fn look(&mut self) {
-        let own = std::process::id();
-        let all: HashMap<u32, ProcessEntry> = all_pids()
-            .filter_map(|pid| Some((pid, ProcessEntry::read(pid)?)))
-            .collect();
-        let Some(us) = all.get(&own).copied() else {
+        let all = all_processes();
+        let Some(us) = all.get(&std::process::id()).copied() else {
             return;
         };
-        let mut below: HashMap<u32, Vec<ProcessEntry>> = HashMap::new();
-        for process in all.values() {
-            below.entry(process.parent).or_default().push(*process);
-        }
+        let children = by_parent(&all);
         for (pid, (mark, _)) in self.servers.clone() {
-            self.enter_below(pid, &BTreeSet::from([mark]), &below);
+            self.enter_below(pid, &BTreeSet::from([mark]), &children);
         }
-        for process in below.get(&own).cloned().unwrap_or_default() {
+        for process in children.get(&us.pid).into_iter().flatten() {
             // A process that the gateway starts for itself stays in its group; a server leads another.
-            if self.servers.contains_key(&process.pid) || process.group == us.group {
-                continue;
-            }
-            let from = self.origins(process);
-            self.others.insert(process.key(), from.clone());
-            self.enter_below(process.pid, &from, &below);
-            if process.has_ended {
-                process.reap();
+            if !self.servers.contains_key(&process.pid) && process.group != us.group {
+                self.adopt(*process, &children);
             }
         }
         self.others.retain(|(pid, started), _| {
-            all.get(pid)
-                .is_some_and(|process| process.started == *started && !process.has_ended)
+            let process = all.get(pid).filter(|process| !process.has_ended);
+            process.is_some_and(|process| process.started == *started)
         });
+    }
+
+    /// Enters a process that was left to us, with all below it.
+    fn adopt(&mut self, process: ProcessEntry, children: &HashMap<u32, Vec<ProcessEntry>>) {
+        let from = self.origins(process);
+        self.others.insert(process.key(), from.clone());
+        self.enter_below(process.pid, &from, children);
+        if process.has_ended {
+            process.reap();
+        }
     }
 
     fn enter_below(
@@ -192,6 +190,20 @@ impl ProcessEntry {
             let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
         }
     }
+}
+
+fn all_processes() -> HashMap<u32, ProcessEntry> {
+    all_pids()
+        .filter_map(|pid| Some((pid, ProcessEntry::read(pid)?)))
+        .collect()
+}
+
+fn by_parent(all: &HashMap<u32, ProcessEntry>) -> HashMap<u32, Vec<ProcessEntry>> {
+    let mut children: HashMap<u32, Vec<ProcessEntry>> = HashMap::new();
+    for process in all.values() {
+        children.entry(process.parent).or_default().push(*process);
+    }
+    children
 }
 
 /// Returns the processes of this machine or container. There are none if `/proc` shows those of

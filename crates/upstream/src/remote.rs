@@ -57,7 +57,7 @@ impl RemoteServer {
         let _unheard = self.send(request, token.as_deref()).await;
     }
 
-    pub(crate) fn lost(&self, reason: String) -> CallError {
+    pub(crate) fn lost(&self, reason: impl Into<String>) -> CallError {
         CallError::lost(&self.server, reason)
     }
 
@@ -88,15 +88,19 @@ impl RemoteServer {
 /// Returns the refusal if a token could change the answer. A server that asks for a password, or
 /// forbids something to every caller, is not asked again.
 fn refused_request(response: &Response) -> Option<RefusedRequest> {
-    let status = response.status();
-    let challenge = Challenge::read(response.headers());
+    let (status, headers) = (response.status(), response.headers());
     let challenge = match status {
-        StatusCode::UNAUTHORIZED if !response.headers().contains_key(WWW_AUTHENTICATE) => {
-            Some(Challenge::default())
-        }
-        StatusCode::UNAUTHORIZED => challenge,
-        StatusCode::FORBIDDEN => challenge.filter(Challenge::wants_more_scopes),
-        _ => None,
+        StatusCode::UNAUTHORIZED => challenge_or_none(headers)?,
+        StatusCode::FORBIDDEN => Challenge::read(headers).filter(Challenge::wants_more_scopes)?,
+        _ => return None,
     };
-    challenge.map(|challenge| RefusedRequest { status, challenge })
+    Some(RefusedRequest { status, challenge })
+}
+
+/// Returns the challenge, or an empty one for a server that sends none.
+fn challenge_or_none(headers: &HeaderMap) -> Option<Challenge> {
+    match headers.contains_key(WWW_AUTHENTICATE) {
+        true => Challenge::read(headers),
+        false => Some(Challenge::default()),
+    }
 }

@@ -197,29 +197,28 @@ impl Router {
     }
 
     async fn notified(&self, notification: Notification, related: Option<i64>) {
-        let kind = match notification.method.as_str() {
-            method::PROGRESS => return self.progressed(&notification),
-            method::CANCELLED => return self.withdrawn(&notification),
-            method::TOOLS_CHANGED => NoticeKind::ToolsChanged,
-            method::PROMPTS_CHANGED => NoticeKind::PromptsChanged,
-            method::RESOURCES_CHANGED => NoticeKind::ResourcesChanged,
-            method::RESOURCE_UPDATED => match updated(&notification) {
-                Some(params) => NoticeKind::ResourceUpdated(params),
-                None => return,
-            },
+        match notification.method.as_str() {
+            method::PROGRESS => self.progressed(&notification),
+            method::CANCELLED => self.withdrawn(&notification),
+            method::TOOLS_CHANGED => self.announce(NoticeKind::ToolsChanged).await,
+            method::PROMPTS_CHANGED => self.announce(NoticeKind::PromptsChanged).await,
+            method::RESOURCES_CHANGED => self.announce(NoticeKind::ResourcesChanged).await,
+            method::RESOURCE_UPDATED => {
+                if let Some(params) = updated(&notification) {
+                    self.announce(NoticeKind::ResourceUpdated(params)).await;
+                }
+            }
             method::SUBSCRIPTION_ACKNOWLEDGED => {
                 let related = subscription(&notification).or(related);
-                return self.mentioned(notification, related);
+                self.mentioned(notification, related);
             }
-            _ => return self.mentioned(notification, related),
-        };
-        let _ = self
-            .notices
-            .send(Notice {
-                server: self.server.clone(),
-                kind,
-            })
-            .await;
+            _ => self.mentioned(notification, related),
+        }
+    }
+
+    async fn announce(&self, kind: NoticeKind) {
+        let server = self.server.clone();
+        let _ = self.notices.send(Notice { server, kind }).await;
     }
 
     fn progressed(&self, notification: &Notification) {

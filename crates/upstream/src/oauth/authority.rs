@@ -47,15 +47,7 @@ impl Authority {
             let described = document.resource.clone();
             return Err(LoginError::OtherResource { described });
         }
-        let named = &document.authorization_servers;
-        let first = named.first().ok_or(LoginError::NoAuthority)?;
-        let issuer = wanted.unwrap_or(first);
-        if !named.iter().any(|named| named == issuer) {
-            return Err(LoginError::IssuerChanged {
-                expected: issuer.to_owned(),
-                found: first.clone(),
-            });
-        }
+        let issuer = issuer(document, wanted)?;
         let metadata = metadata(web, issuer).await?;
         let metadata = metadata.ok_or_else(|| LoginError::NoMetadata {
             issuer: issuer.to_owned(),
@@ -82,6 +74,23 @@ impl Authority {
             scopes: Scopes::default(),
             guessed,
         })
+    }
+}
+
+/// Returns the authorization server to use: the one that the operator accepts, or the first.
+fn issuer<'a>(
+    document: &'a ResourceMetadata,
+    wanted: Option<&'a str>,
+) -> Result<&'a str, LoginError> {
+    let named = &document.authorization_servers;
+    let first = named.first().ok_or(LoginError::NoAuthority)?;
+    let issuer = wanted.unwrap_or(first);
+    match named.iter().any(|named| named == issuer) {
+        true => Ok(issuer),
+        false => Err(LoginError::IssuerChanged {
+            expected: issuer.to_owned(),
+            found: first.clone(),
+        }),
     }
 }
 

@@ -97,11 +97,8 @@ impl Credentials {
     /// Returns the token for the next request: none, if no person has logged in.
     pub(crate) async fn token(self: &Arc<Self>) -> Result<Option<Arc<Grant>>, NoToken> {
         if self.settings().flow == Flow::Browser {
-            let read = self
-                .first_read
-                .get_or_try_init(|| async { self.look().await.map(|_| ()) })
-                .await;
-            read?;
+            let read = self.first_read.get_or_try_init(|| self.read_once());
+            read.await?;
         }
         let Some(grant) = self.current.load_full() else {
             return Ok(None);
@@ -116,6 +113,10 @@ impl Credentials {
         }
     }
 
+    async fn read_once(&self) -> Result<(), GrantStoreError> {
+        self.look().await.map(drop)
+    }
+
     /// Returns the token without renewing it, for a request whose answer does not matter.
     pub(crate) fn at_hand(&self) -> Option<Arc<Grant>> {
         self.current.load_full()
@@ -128,38 +129,37 @@ impl Credentials {
         away: RefusedRequest,
     ) -> Result<Replacement, NoToken> {
         self.remember(&away.challenge);
-        let newer = self.newer_than(refused.as_deref()).await;
-        if let Some(grant) = newer? {
-            return Ok(Replacement {
-                grant,
-                is_last: false,
-            });
+        if let Some(grant) = self.newer_than(refused.as_deref()).await? {
+            let is_last = false;
+            return Ok(Replacement { grant, is_last });
         }
-        if self.settings().flow == Flow::ClientCredentials {
-            let grant = self.obtain(refused, &away.challenge).await?;
-            return Ok(Replacement {
-                grant,
-                is_last: true,
-            });
-        }
+        let grant = match self.settings().flow {
+            Flow::ClientCredentials => self.obtain(refused, &away.challenge).await?,
+            Flow::Browser => self.renew_refused(refused, away).await?,
+        };
+        let is_last = true;
+        Ok(Replacement { grant, is_last })
+    }
+
+    /// Renews the grant that the server has refused, if that can help.
+    async fn renew_refused(
+        self: &Arc<Self>,
+        refused: Option<Arc<Grant>>,
+        away: RefusedRequest,
+    ) -> Result<Arc<Grant>, NoToken> {
         let Some(grant) = refused else {
             return Err(self.person(LoginReason::NotYet));
         };
         if away.status == StatusCode::FORBIDDEN {
             return Err(self.step_up(&grant, away.challenge.scopes).await);
         }
-        if grant.refresh.is_some() {
-            return Ok(Replacement {
-                grant: self.renew(grant).await?,
-                is_last: true,
-            });
+        match (&grant.refresh, &grant.ended) {
+            (Some(_), _) => self.renew(grant).await,
+            (None, Some(reason)) => Err(self.person(LoginReason::Ended {
+                reason: reason.clone(),
+            })),
+            (None, None) => Err(self.person(LoginReason::Refused)),
         }
-        Err(self.person(
-            grant
-                .ended
-                .clone()
-                .map_or(LoginReason::Refused, |reason| LoginReason::Ended { reason }),
-        ))
     }
 
     /// Returns the error for a fresh token that is refused all the same.

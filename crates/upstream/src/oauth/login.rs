@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap};
 use http::{HeaderValue, Method, StatusCode};
+use reqwest::Request;
 use url::Url;
 
 use super::authority::Authority;
@@ -200,33 +201,33 @@ impl Credentials {
         &self,
         bearer: Option<HeaderValue>,
     ) -> Result<Option<(StatusCode, Option<Challenge>)>, LoginError> {
-        let method = if self.speaks_sse() {
-            Method::GET
-        } else {
-            Method::POST
-        };
-        let mut request = reqwest::Request::new(method, self.url());
-        let headers = request.headers_mut();
-        *headers = self.sent_headers()?;
-        headers.insert(
-            ACCEPT,
-            HeaderValue::from_static("application/json, text/event-stream"),
-        );
-        headers.extend(bearer.map(|bearer| (AUTHORIZATION, bearer)));
-        if !self.speaks_sse() {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            *request.body_mut() = Some(KNOCK.into());
-        }
-        let answered = crate::http::client().execute(request);
-        let answered = tokio::time::timeout(KNOCK_TIMEOUT, answered).await;
-        let response = match answered {
+        let answered = crate::http::client().execute(self.knock_request(bearer)?);
+        let response = match tokio::time::timeout(KNOCK_TIMEOUT, answered).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(self.unreachable(kitbag_fetch::cause(error))),
             Err(_) => return Err(self.unreachable(format!("no answer for {KNOCK_TIMEOUT:?}"))),
         };
         let status = response.status();
-        let turned_away = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-        Ok(turned_away.then(|| (status, Challenge::read(response.headers()))))
+        let is_refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        Ok(is_refused.then(|| (status, Challenge::read(response.headers()))))
+    }
+
+    /// Returns a request in the server's transport: a POST, or a GET for the stream of HTTP+SSE.
+    fn knock_request(&self, bearer: Option<HeaderValue>) -> Result<Request, LoginError> {
+        let mut request = match self.speaks_sse() {
+            true => Request::new(Method::GET, self.url()),
+            false => Request::new(Method::POST, self.url()),
+        };
+        *request.headers_mut() = self.sent_headers()?;
+        request.headers_mut().insert(ACCEPT, JSON_OR_EVENTS);
+        if let Some(bearer) = bearer {
+            request.headers_mut().insert(AUTHORIZATION, bearer);
+        }
+        if !self.speaks_sse() {
+            request.headers_mut().insert(CONTENT_TYPE, JSON);
+            *request.body_mut() = Some(KNOCK.into());
+        }
+        Ok(request)
     }
 
     fn unreachable(&self, reason: String) -> LoginError {
@@ -281,6 +282,9 @@ async fn through_browser(
     let exchanged = endpoint.exchange(&code, &request.verifier, redirect);
     Ok(exchanged.await?)
 }
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 /// The first request of a client, in a form that both eras understand well enough to refuse it.
 const KNOCK: &str = r#"{"jsonrpc":"2.0","id":"login","method":"tools/list","params":{}}"#;

@@ -46,14 +46,7 @@ impl AuthorizationRequest {
             .append_pair("code_challenge", &challenge(&verifier))
             .append_pair("code_challenge_method", "S256")
             .append_pair("resource", &authority.resource);
-        if !scopes.is_empty() {
-            url.query_pairs_mut()
-                .append_pair("scope", &scopes.to_string());
-        }
-        if scopes.contains(super::OFFLINE_ACCESS) {
-            // OpenID gives a refresh token only if the person was asked for consent.
-            url.query_pairs_mut().append_pair("prompt", "consent");
-        }
+        append_scopes(&mut url, scopes);
         let signed = metadata.authorization_response_iss_parameter_supported;
         Ok(Self {
             url,
@@ -83,11 +76,7 @@ impl AuthorizationRequest {
             return Err(LoginError::OtherState);
         }
         self.check_issuer(field(&fields, "iss"))?;
-        if let Some(error) = field(&fields, "error") {
-            let reason = match field(&fields, "error_description") {
-                Some(description) => format!("{error} ({description})"),
-                None => error.to_owned(),
-            };
+        if let Some(reason) = denial(&fields) {
             return Err(LoginError::Denied { reason });
         }
         field(&fields, "code")
@@ -109,10 +98,30 @@ impl AuthorizationRequest {
     }
 }
 
+fn append_scopes(url: &mut Url, scopes: &Scopes) {
+    let mut query = url.query_pairs_mut();
+    if !scopes.is_empty() {
+        query.append_pair("scope", &scopes.to_string());
+    }
+    if scopes.contains(super::OFFLINE_ACCESS) {
+        // OpenID gives a refresh token only if the person was asked for consent.
+        query.append_pair("prompt", "consent");
+    }
+}
+
 fn field<'a>(fields: &'a [(String, String)], name: &str) -> Option<&'a str> {
     let mut fields = fields.iter();
     let (_, value) = fields.find(|(key, _)| key == name)?;
     Some(value)
+}
+
+/// Returns the reason why the authorization server refused, if it did.
+fn denial(fields: &[(String, String)]) -> Option<String> {
+    let error = field(fields, "error")?;
+    Some(match field(fields, "error_description") {
+        Some(description) => format!("{error} ({description})"),
+        None => error.to_owned(),
+    })
 }
 
 fn challenge(verifier: &str) -> String {
@@ -180,11 +189,7 @@ mod tests {
         );
         check(false, "/callback?code=c1&state=s2", FOREIGN);
         check(false, "/callback?code=c1", FOREIGN);
-        check(
-            false,
-            "/callback?state=s1",
-            Err("the answer has no code"),
-        );
+        check(false, "/callback?state=s1", Err("the answer has no code"));
         check(false, "", FOREIGN);
     }
 

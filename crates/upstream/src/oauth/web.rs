@@ -72,12 +72,7 @@ impl OauthWeb {
             if status.is_client_error() {
                 return Ok(None);
             }
-            let answer = read(&url, response).await?;
-            // Some sites answer every address with their page.
-            if status.is_success() && serde_json::from_slice::<IgnoredAny>(&answer.body).is_err() {
-                return Ok(None);
-            }
-            return answer.json(&url).map(Some);
+            return read(&url, response).await?.document(&url);
         }
         Err(WebError::Unreachable {
             url: shown(&url),
@@ -143,6 +138,15 @@ impl OauthWeb {
 }
 
 impl WebAnswer {
+    /// Reads a document; there is none if the site answers every address with its page.
+    fn document<T: DeserializeOwned>(&self, url: &Url) -> Result<Option<T>, WebError> {
+        let is_json = serde_json::from_slice::<IgnoredAny>(&self.body).is_ok();
+        match self.status.is_success() && !is_json {
+            true => Ok(None),
+            false => self.json(url).map(Some),
+        }
+    }
+
     pub(crate) fn json<T: DeserializeOwned>(&self, url: &Url) -> Result<T, WebError> {
         if !self.status.is_success() {
             return Err(status_error(url, self.status));

@@ -24,7 +24,7 @@ const SECRET: &str = "s3cret-value";
 const HOME: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const NEIGHBOUR: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
-/// Tells what it was asked; the path `/to?URL` leads to that URL.
+/// Answers with the request that it got; the path `/to?URL` leads to that URL.
 async fn api(address: IpAddr) -> SocketAddr {
     let router = Router::new()
         .route("/v1/big", get(|| async { Body::from_stream(chunks()) }))
@@ -50,7 +50,7 @@ async fn api(address: IpAddr) -> SocketAddr {
             "/v1/loop",
             get(|| async { (StatusCode::FOUND, [(LOCATION, "loop")]) }),
         )
-        .fallback(tell);
+        .fallback(echo);
     let listener = tokio::net::TcpListener::bind((address, 0)).await.unwrap();
     let bound = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, router).await });
@@ -70,20 +70,20 @@ fn leads(status: StatusCode, uri: &Uri) -> impl IntoResponse + use<> {
     )
 }
 
-async fn tell(method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> impl IntoResponse {
+async fn echo(method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> impl IntoResponse {
     let text = |name: &str| {
         headers
             .get(name)
             .map(|value| value.to_str().unwrap().to_owned())
     };
-    let told = json!({
+    let request = json!({
         "asked": format!("{method} {uri}"),
         "key": text("x-key"),
         "login": text("authorization"),
         "type": text("content-type"),
         "body": String::from_utf8_lossy(&body),
     });
-    ([(CONTENT_TYPE, "application/json")], told.to_string())
+    ([(CONTENT_TYPE, "application/json")], request.to_string())
 }
 
 type Chunk = Result<Vec<u8>, Infallible>;
@@ -148,9 +148,9 @@ async fn get_from(provider: &Provider, path: &str) -> Result<Value, ProviderErro
     Ok(serde_json::from_slice(&answer.body).unwrap())
 }
 
-/// What the server was asked at the end of all redirects, and whether it got the secret.
+/// Returns the request that the server got at the end of all redirects, and true if it got the secret.
 #[track_caller]
-fn told(found: &Value) -> (&str, bool) {
+fn received(found: &Value) -> (&str, bool) {
     assert_eq!(found["key"].is_string(), found["login"].is_string());
     (found["asked"].as_str().unwrap(), found["key"] == MASK)
 }
@@ -161,8 +161,8 @@ async fn fails(provider: &Provider, path: &str) -> String {
         .call(asking(Method::GET, path), ANYTHING)
         .await
         .unwrap_err();
-    let told = format!("{error} {error:?} {:?} {provider:?}", error.remedy());
-    assert!(!told.contains(SECRET), "{told}");
+    let shown = format!("{error} {error:?} {:?} {provider:?}", error.remedy());
+    assert!(!shown.contains(SECRET), "{shown}");
     error.to_string()
 }
 
@@ -231,7 +231,7 @@ fn an_api_introduces_itself_without_its_secrets() {
 }
 
 #[tokio::test]
-async fn a_method_nobody_allowed_is_not_sent() {
+async fn a_method_that_the_configuration_does_not_allow_is_not_sent() {
     let provider = provider("http://127.0.0.1:9/v1", &[HOME]);
     let error = provider
         .call(asking(Method::DELETE, "/items/1"), ANYTHING)
@@ -287,7 +287,7 @@ async fn an_address_is_refused_whether_written_or_resolved() {
     let found = get_from(&provider, "/items")
         .await
         .expect("the permitted one of its addresses is taken");
-    assert_eq!(told(&found), ("GET /v1/items", true));
+    assert_eq!(received(&found), ("GET /v1/items", true));
 }
 
 #[tokio::test]
@@ -321,14 +321,14 @@ async fn secrets_stay_with_the_origin_they_are_for() {
     let (home, neighbour) = (api(HOME).await, api(NEIGHBOUR).await);
     let provider = provider(&format!("http://{home}/v1"), &[HOME, NEIGHBOUR]);
     let found = get_from(&provider, "/to?elsewhere").await.unwrap();
-    assert_eq!(told(&found), ("GET /v1/elsewhere", true));
+    assert_eq!(received(&found), ("GET /v1/elsewhere", true));
     let found = get_from(&provider, &format!("/to?http://{neighbour}/x"))
         .await
         .unwrap();
-    assert_eq!(told(&found), ("GET /x", false));
+    assert_eq!(received(&found), ("GET /x", false));
     let back = format!("/to?http://{neighbour}/v1/to?http://{home}/v1/admin");
     let found = get_from(&provider, &back).await.unwrap();
-    assert_eq!(told(&found), ("GET /v1/admin", false));
+    assert_eq!(received(&found), ("GET /v1/admin", false));
 }
 
 #[tokio::test]

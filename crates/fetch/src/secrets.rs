@@ -73,8 +73,8 @@ fn all_in(value: &str) -> Vec<String> {
         let password = pair
             .split_once(':')
             .map(|(_, password)| password.to_owned());
-        let long_enough = |secret: &String| secret.len() >= MIN_SECRET;
-        secrets.extend(password.into_iter().chain([pair]).filter(long_enough));
+        let found = password.into_iter().chain([pair]);
+        secrets.extend(found.filter(|secret| secret.len() >= MIN_SECRET));
     }
     secrets
 }

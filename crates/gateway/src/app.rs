@@ -11,7 +11,7 @@ use futures::future::{OptionFuture, join_all};
 use kitbag_config::Config;
 use kitbag_domain::{Caller, Origin, Purpose, ServerName, ShortText, Surface, Timestamp};
 use kitbag_relevance::Options;
-use kitbag_upstream::{CallError, Logs, Server};
+use kitbag_upstream::{CallError, LogWish, Server};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Message, Raw, RawObject};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -505,7 +505,7 @@ impl App {
                 id: "command line".into(),
                 name: Some(ShortText::cut(name)),
                 capabilities: Capabilities::new(None),
-                logs: Logs::None,
+                logs: LogWish::None,
             },
             view: View::Merged(surface),
             back: BackChannel::new(outbox, Arc::default(), Caller::local(), None),

@@ -9,7 +9,7 @@ use futures::future::join_all;
 use kitbag_domain::Remedy as _;
 use kitbag_domain::{Capability, ExposedName, KeyId, Kind, ServerName, Timestamp};
 use kitbag_store::StoredListing;
-use kitbag_upstream::{CallError, Listing, Notice, NoticeKind, Problem, Server};
+use kitbag_upstream::{CallError, Listing, ListingProblem, Notice, NoticeKind, Server};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Message, Notification, Raw, RawObject, is_too_deep};
 use tokio::sync::{Semaphore, mpsc};
@@ -313,7 +313,7 @@ pub(crate) async fn refresh(
 
 /// What clients do not get to see matters to the operator; the rest is for whoever mends the server.
 fn mention_problems(server: &Server, listing: &Listing) {
-    for Problem {
+    for ListingProblem {
         about,
         what,
         incomplete,

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use kitbag_config::Config;
 use kitbag_domain::{Lookup, ServerName};
 use kitbag_store::Store;
-use kitbag_upstream::{Listing, Notice, Outside, Server, ServerSpec, Upstreams};
+use kitbag_upstream::{Listing, Notice, Server, ServerSpec, UpstreamContext, Upstreams};
 use tokio::sync::{Notify, mpsc};
 
 use crate::catalog::Catalog;
@@ -44,11 +44,11 @@ impl GatewayHost {
         let store = Store::open(&config.store_path).await?;
         let lookup = vault::lookup(config, &store).await?;
         let embedder = Arc::new(Embedder::new(&config.embedder, &lookup));
-        let outside = outside(config, &store, lookup, &embedder)?;
+        let context = upstream_context(config, &store, lookup, &embedder)?;
         let logs = config.data_dir.join("logs");
         let servers = with_listings(config.running(), &store).await?;
-        let (upstreams, notices) = Upstreams::new(servers, Some(&logs), &outside);
-        let providers = Providers::new(&config.providers, &outside.lookup);
+        let (upstreams, notices) = Upstreams::new(servers, Some(&logs), &context);
+        let providers = Providers::new(&config.providers, &context.lookup);
         let services = Arc::new(Services::new(config, store, embedder));
         let gateway = ArcSwap::from_pointee(Gateway::new(config, upstreams, providers, services));
         let host = Arc::new(Self {
@@ -88,15 +88,15 @@ impl GatewayHost {
     ) -> anyhow::Result<ServerChanges> {
         let before = self.gateway();
         let lookup = vault::lookup(config, &before.services.store).await?;
-        let outside = outside(
+        let context = upstream_context(
             config,
             &before.services.store,
             lookup,
             &before.services.index.embedder(),
         )?;
         let servers = with_listings(config.running(), &before.services.store).await?;
-        let upstreams = before.upstreams.succeeded_by(servers, &outside);
-        let providers = Providers::new(&config.providers, &outside.lookup);
+        let upstreams = before.upstreams.succeeded_by(servers, &context);
+        let providers = Providers::new(&config.providers, &context.lookup);
         let after = Arc::new(before.succeeded_by(config, upstreams, providers));
         // Whoever enters first must not find the shelves empty.
         let empty = after.clone();
@@ -143,19 +143,19 @@ fn is_gone(server: &Arc<Server>, after: &Upstreams) -> bool {
         .is_none_or(|it| !Arc::ptr_eq(it, server))
 }
 
-fn outside(
+fn upstream_context(
     config: &Config,
     store: &Store,
     lookup: Lookup,
     embedder: &Arc<Embedder>,
-) -> anyhow::Result<Outside> {
+) -> anyhow::Result<UpstreamContext> {
     let logins = Some(login::logins(config, store)?);
-    let inside = Some(inside::opener(config, embedder.clone()));
-    Ok(Outside {
+    let built_in = Some(inside::opener(config, embedder.clone()));
+    Ok(UpstreamContext {
         lookup,
         logins,
-        inside,
-        edition: config.secret_key.as_str(),
+        built_in,
+        secrets_key: config.secret_key.as_str(),
     })
 }
 

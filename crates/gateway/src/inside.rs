@@ -7,7 +7,7 @@ use futures::FutureExt as _;
 use kitbag_agents::{AgentAnswers, DataError, Embed, Library, EmbedSide, serve};
 use kitbag_config::Config;
 use kitbag_domain::Remedy as _;
-use kitbag_upstream::{NotOpened, Opener};
+use kitbag_upstream::{BuiltInError, BuiltInOpener};
 use tokio::io::{duplex, split};
 
 use kitbag_embed::Embedder;
@@ -17,14 +17,14 @@ const PIPE: usize = 64 * 1024;
 
 /// Opens what the configuration has built in. The data is read at each start, so that an edit
 /// takes effect without a new process.
-pub(crate) fn opener(config: &Config, embedder: Arc<Embedder>) -> Opener {
+pub(crate) fn opener(config: &Config, embedder: Arc<Embedder>) -> BuiltInOpener {
     let directory = config
         .agents
         .as_ref()
         .and_then(|agents| agents.directory.clone());
-    Opener::new(move |_| {
+    BuiltInOpener::new(move |_| {
         let answers = answers(directory.as_deref(), Some(embedder.clone()));
-        let answers = answers.map_err(|error| NotOpened {
+        let answers = answers.map_err(|error| BuiltInError {
             reason: error.to_string(),
             remedy: error.remedy(),
         })?;

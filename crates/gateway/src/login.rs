@@ -12,7 +12,7 @@ use kitbag_domain::ServerName;
 use kitbag_fetch::AddressGuard;
 use kitbag_policy::AddressRules;
 use kitbag_store::{Secret, Store, Vault};
-use kitbag_upstream::oauth::{AddressGuards, Grant, Keeper, KeeperError, Logins};
+use kitbag_upstream::oauth::{AddressGuards, Grant, GrantStore, GrantStoreError, Logins};
 use kitbag_upstream::{Server, StartError};
 
 use crate::background::{self, Changes};
@@ -25,7 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// What servers need for logging in, kept in this store.
 pub(crate) fn logins(config: &Config, store: &Store) -> anyhow::Result<Logins> {
-    let keeper = StoreKeeper {
+    let grants = StoredGrants {
         vault: vault::vault(config.secret_key, store)?,
         locks: config.data_dir.join("logins"),
     };
@@ -34,7 +34,7 @@ pub(crate) fn logins(config: &Config, store: &Store) -> anyhow::Result<Logins> {
         private: guard(true),
     };
     Ok(Logins {
-        keeper: Arc::new(keeper),
+        store: Arc::new(grants),
         guards,
     })
 }
@@ -76,15 +76,15 @@ fn guard(private: bool) -> AddressGuard {
     Arc::new(move |address| rules.check(address).map_err(|refused| refused.to_string()))
 }
 
-struct StoreKeeper {
+struct StoredGrants {
     vault: Vault,
     /// A file for each server, locked by whoever renews its login.
     locks: PathBuf,
 }
 
 #[async_trait]
-impl Keeper for StoreKeeper {
-    async fn read(&self, server: &ServerName) -> Result<Option<Grant>, KeeperError> {
+impl GrantStore for StoredGrants {
+    async fn read(&self, server: &ServerName) -> Result<Option<Grant>, GrantStoreError> {
         let Some(kept) = self.vault.login(server).await.map_err(failed)? else {
             return Ok(None);
         };
@@ -93,7 +93,7 @@ impl Keeper for StoreKeeper {
             .map_err(failed)
     }
 
-    async fn write(&self, server: &ServerName, grant: &Grant) -> Result<(), KeeperError> {
+    async fn write(&self, server: &ServerName, grant: &Grant) -> Result<(), GrantStoreError> {
         let text = serde_json::to_string(grant).map_err(failed)?;
         self.vault
             .put_login(server, &Secret::new(text), now())
@@ -101,11 +101,11 @@ impl Keeper for StoreKeeper {
             .map_err(failed)
     }
 
-    async fn remove(&self, server: &ServerName) -> Result<bool, KeeperError> {
+    async fn remove(&self, server: &ServerName) -> Result<bool, GrantStoreError> {
         self.vault.remove_login(server).await.map_err(failed)
     }
 
-    async fn lock(&self, server: &ServerName) -> Result<Box<dyn Any + Send>, KeeperError> {
+    async fn lock(&self, server: &ServerName) -> Result<Box<dyn Any + Send>, GrantStoreError> {
         let path = self.locks.join(format!("{server}.lock"));
         let locked = tokio::task::spawn_blocking(move || lock(&path)).await;
         let file = locked.map_err(failed)?.map_err(failed)?;
@@ -123,6 +123,6 @@ fn lock(path: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-fn failed(error: impl std::error::Error + Send + Sync + 'static) -> KeeperError {
-    KeeperError(Box::new(error))
+fn failed(error: impl std::error::Error + Send + Sync + 'static) -> GrantStoreError {
+    GrantStoreError(Box::new(error))
 }

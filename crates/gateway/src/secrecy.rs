@@ -10,7 +10,7 @@ use kitbag_config::{Config, Embedder};
 use kitbag_domain::{Lookup, Reach, ServerName, Template};
 use kitbag_fetch::Secrets;
 use kitbag_upstream::mask::hide;
-use kitbag_upstream::{Given, INHERITED, Server, ServerKind};
+use kitbag_upstream::{GivenValue, INHERITED, Server, ServerKind};
 
 use kitbag_domain::sync::lock;
 
@@ -62,7 +62,7 @@ impl GivenSecrets {
 
 /// What comes from the store is a secret; of other values what looks like one, since most are
 /// settings that answers may well speak of.
-fn secrets_given(given: &Given<'_>) -> Vec<String> {
+fn secrets_given(given: &GivenValue<'_>) -> Vec<String> {
     if given.source.contains("${secret:") {
         return vec![given.value.clone()];
     }
@@ -139,7 +139,7 @@ mod tests {
     fn of_what_a_server_is_given_only_secrets_are_kept_from_models() {
         let check = |name: &str, source: &str, value: &str, expected: &[&str]| {
             assert_eq!(
-                secrets_given(&Given {
+                secrets_given(&GivenValue {
                     name,
                     source,
                     value: value.to_owned()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kitbag_domain::{Caller, Capability, Origin, Purpose, ServerName, ShortText};
 use kitbag_policy::Policy;
-use kitbag_upstream::{ClientFace, Identity, LogLevel, Logs};
+use kitbag_upstream::{ClientIdentity, ClientProfile, LogLevel, LogWish};
 use kitbag_wire::meta::code;
 use kitbag_wire::{Era, ErrorObject, Message, Notification, Raw, RawObject, raw};
 use tokio::sync::mpsc;
@@ -45,7 +45,7 @@ pub(crate) struct Client {
     /// What it calls itself.
     pub(crate) name: Option<ShortText>,
     pub(crate) capabilities: Capabilities,
-    pub(crate) logs: Logs,
+    pub(crate) logs: LogWish,
 }
 
 /// The capabilities a client declared, as it wrote them.
@@ -122,8 +122,8 @@ impl Client {
         Some(ShortText::cut(&name))
     }
 
-    pub(crate) fn face(&self) -> ClientFace {
-        ClientFace {
+    pub(crate) fn face(&self) -> ClientProfile {
+        ClientProfile {
             identity: self.identity(),
             capabilities: self.capabilities.raw.clone(),
             logs: self.logs,
@@ -132,7 +132,7 @@ impl Client {
 
     /// All clients of the person at this machine are one party. A key may be in many hands, so
     /// each client that shows one is a party of its own.
-    pub(crate) fn identity(&self) -> Identity {
+    pub(crate) fn identity(&self) -> ClientIdentity {
         let tenant = &self.caller.tenant;
         let principal = match &self.caller.key {
             Some(key) => format!("{tenant}/{key}/{}", self.id),
@@ -143,7 +143,7 @@ impl Client {
             .key
             .as_ref()
             .map_or(tenant.to_string(), |key| format!("{tenant}/{key}"));
-        Identity {
+        ClientIdentity {
             principal: principal.into(),
             client: self.id.clone(),
             account: account.into(),
@@ -158,9 +158,9 @@ impl Client {
             LogLevel::parse(&level)
         };
         match self.logs {
-            Logs::None => false,
-            Logs::Unset => true,
-            Logs::From(wanted) => level().is_none_or(|level| level >= wanted),
+            LogWish::None => false,
+            LogWish::Unset => true,
+            LogWish::From(wanted) => level().is_none_or(|level| level >= wanted),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reading HTTP bodies no further than we are willing to hold in memory.
+//! Reading the HTTP bodies of servers up to the configured limit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ pub(crate) async fn collect(response: reqwest::Response, max: usize) -> Result<V
     })
 }
 
-/// A byte stream that fails once more than `max` bytes came since the last event.
+/// Returns a byte stream that fails once more than `max` bytes came since the last event.
 pub(crate) fn limited(
     response: reqwest::Response,
     max: usize,
@@ -28,11 +28,9 @@ pub(crate) fn limited(
     let count = since.clone();
     let stream = response.bytes_stream().map(move |chunk| {
         let chunk = chunk.map_err(|error| std::io::Error::other(cause(error)))?;
-        let so_far = count.0.fetch_add(chunk.len(), Ordering::Relaxed) + chunk.len();
-        if so_far > max {
-            Err(std::io::Error::other(too_large(max)))
-        } else {
-            Ok(chunk)
+        match count.add(chunk.len()) > max {
+            true => Err(std::io::Error::other(too_large(max))),
+            false => Ok(chunk),
         }
     });
     (Box::pin(stream), since)
@@ -42,6 +40,11 @@ pub(crate) fn limited(
 pub(crate) struct SinceEvent(Arc<AtomicUsize>);
 
 impl SinceEvent {
+    /// Returns the bytes since the last event, with these.
+    fn add(&self, bytes: usize) -> usize {
+        self.0.fetch_add(bytes, Ordering::Relaxed) + bytes
+    }
+
     pub(crate) fn reset(&self) {
         self.0.store(0, Ordering::Relaxed);
     }

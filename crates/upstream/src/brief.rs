@@ -1,14 +1,14 @@
-//! What callers are told of a failure who do not run this gateway: what happened and what to do,
-//! without anything that a server wrote, a path, an address or a line of the configuration.
+//! Failures for callers who do not run this gateway: the event and the advice, without any output of
+//! the server, path, address or line of the configuration.
 //!
-//! A server serves several callers, so its last words may be about the call of another.
+//! A server serves several callers, so its last words may be about the call of another caller.
 
 use crate::cause::Cause;
 use crate::error::{CallError, StartError};
 use crate::time::in_words;
 
 impl CallError {
-    /// The same failure without the details that are for operators.
+    /// Returns the same failure without the details that are for operators.
     pub fn brief(&self) -> Self {
         let what = match self {
             Self::Start(start) => start.outline(),
@@ -69,7 +69,7 @@ impl StartError {
             Self::Variable { server, .. } => format!("`{server}` is not set up"),
             Self::Launch { server, .. } => format!("`{server}` could not be launched"),
             Self::Unreachable { server, .. } => format!("`{server}` could not be reached"),
-            Self::Inside { server, .. } => {
+            Self::BuiltIn { server, .. } => {
                 format!("`{server}`, which is built in, could not begin")
             }
             Self::Protocol { server, .. } => format!("`{server}` does not speak MCP as we know it"),
@@ -82,7 +82,7 @@ impl StartError {
 }
 
 impl Cause {
-    /// The kind of cause alone, since its particulars come from what the server wrote.
+    /// Returns the kind of cause alone, since its particulars come from the output of the server.
     fn outline(&self) -> &'static str {
         match self {
             Self::MissingVariable { .. } => "it needs a variable",
@@ -102,17 +102,18 @@ impl Cause {
             Self::PortTaken { .. } => "another process uses the port it wants",
             Self::Forbidden { .. } => "it may not use a file or folder",
             Self::BadCredentials => "the key or password it was given is not accepted",
-            Self::LoginNeeded | Self::OwnLogin { .. } => "somebody has to log in there",
+            Self::LoginNeeded | Self::OwnLogin { .. } => "a person has to log in there",
             Self::ServesHttp { .. } => "it serves HTTP and not stdin and stdout",
-            Self::NotMcp => "what runs or answers there is not an MCP server",
-            Self::Silent => "it runs and says nothing",
+            Self::NotMcp => "the program or service there is not an MCP server",
+            Self::Silent => "it runs and writes nothing",
             Self::Retired => "it ended by itself without a complaint",
-            Self::Unreachable => "nobody answers at its address",
+            Self::Unreachable => "no server answers at its address",
         }
     }
 }
 
-/// How a process ended is worth telling; the words of a network library name addresses.
+/// Returns how a process ended. The words of a network library are left out, because they name
+/// addresses.
 fn ending(reason: &str) -> String {
     let by_itself = reason.starts_with("exit code ") || reason.starts_with("signal");
     if by_itself {
@@ -136,17 +137,17 @@ mod tests {
     #[track_caller]
     fn check(error: &CallError, expected: &str) {
         let brief = error.brief();
-        let told = format!("{brief} | {}", brief.remedy().unwrap_or_default());
-        assert!(told.contains(expected), "{told}");
+        let text = format!("{brief} | {}", brief.remedy().unwrap_or_default());
+        assert!(text.contains(expected), "{text}");
         assert!(
-            !told.contains(SECRET) && !told.contains("/srv") && !told.contains("servers."),
-            "{told}"
+            !text.contains(SECRET) && !text.contains("/srv") && !text.contains("servers."),
+            "{text}"
         );
         assert_eq!(brief.stderr(), None);
     }
 
     #[test]
-    fn nothing_a_server_wrote_is_in_what_a_tenant_reads() {
+    fn a_brief_failure_holds_no_output_of_the_server() {
         let server: kitbag_domain::ServerName = "orders".parse().unwrap();
         let stderr = format!("Traceback: File \"/srv/orders.py\": {SECRET}");
         let cause = Cause::MissingFile {

@@ -1,11 +1,10 @@
-//! Why a server cannot be used, as far as it is something we have met before.
+//! The known causes why a server cannot be used.
 //!
-//! What a person can do about each is in `remedy`; how the words of a dying server lead to one is
-//! in `recognise`.
+//! The advice for each is in `advice`; `recognise` finds the cause in the last words of a server.
 
 use std::path::{Path, PathBuf};
 
-use kitbag_domain::{Launch, Template};
+use kitbag_domain::{Launch, Remedy, Template};
 use serde::Serialize;
 
 use crate::programs;
@@ -16,7 +15,7 @@ use crate::spec::ServerSpec;
 pub enum Cause {
     #[error("it needs the variable `{variable}`")]
     MissingVariable { variable: String },
-    #[error("it needs Node.js {needs} or later{}", aside(found.as_deref().map(|it| format!("found {it}"))))]
+    #[error("it needs Node.js {needs} or later{}", aside(found.as_deref().map(|version| format!("found {version}"))))]
     OldNode { found: Option<String>, needs: u32 },
     #[error("it was written for the `mcp` library before version 2, and runs with a later one")]
     NewMcpLibrary,
@@ -45,33 +44,33 @@ pub enum Cause {
     WrongArguments { said: Option<String> },
     #[error("it cannot reach the network{}", aside(host.clone()))]
     NoNetwork { host: Option<String> },
-    #[error("it does not trust the certificate of whom it talks to")]
+    #[error("it does not trust the certificate of the service it talks to")]
     Untrusted,
     #[error("it needs a service that is not running{}", aside(address.clone()))]
     ServiceDown { address: Option<String> },
-    #[error("another process uses the port it wants{}", aside(port.map(|it| it.to_string())))]
+    #[error("another process uses the port it wants{}", aside(port.map(|port| port.to_string())))]
     PortTaken { port: Option<u16> },
     #[error("it may not use a file or folder{}", aside(path.clone()))]
     Forbidden { path: Option<String> },
     #[error("the key or password it was given is not accepted")]
     BadCredentials,
-    #[error("somebody has to log in there")]
+    #[error("a person has to log in there")]
     LoginNeeded,
-    #[error("it waits for somebody to log in, in a way of its own")]
+    #[error("it waits for a person to log in, in a way of its own")]
     OwnLogin { url: Option<String> },
     #[error("it serves HTTP and not stdin and stdout{}", aside(url.clone()))]
     ServesHttp { url: Option<String> },
-    #[error("what runs or answers there is not an MCP server")]
+    #[error("the program or service there is not an MCP server")]
     NotMcp,
-    #[error("it runs and says nothing")]
+    #[error("it runs and writes nothing")]
     Silent,
     #[error("it ended by itself without a complaint, as packages do that have moved elsewhere")]
     Retired,
-    #[error("nobody answers at its address")]
+    #[error("no server answers at its address")]
     Unreachable,
 }
 
-/// A cause together with what helps in the case of one server.
+/// A cause together with the advice for one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnosis {
     pub cause: Cause,
@@ -80,32 +79,40 @@ pub struct Diagnosis {
 
 impl Diagnosis {
     pub fn of(cause: Cause, spec: &ServerSpec) -> Self {
-        let remedy = cause.remedy(spec);
+        let remedy = cause.advice_for(spec);
         Self { cause, remedy }
     }
 
-    /// From the last words of a server that was running. What only keeps servers from starting is
-    /// none of its troubles, though it may have mentioned it when it started.
+    /// Recognises the cause in the last words of a server that was running. A cause that only keeps
+    /// servers from starting is left out, although the server may have mentioned it at its start.
     pub(crate) fn of_death(words: &str, spec: &ServerSpec) -> Option<Self> {
-        let at_start = |cause: &Cause| {
-            matches!(
-                cause,
-                Cause::Retired
-                    | Cause::ServesHttp { .. }
-                    | Cause::OwnLogin { .. }
-                    | Cause::WrongArguments { .. }
-            )
-        };
-        Self::from_words(words, spec).filter(|diagnosis| !at_start(&diagnosis.cause))
+        Self::from_words(words, spec).filter(|diagnosis| !diagnosis.cause.is_of_start())
     }
 
-    /// From what a server wrote before it failed.
+    /// Recognises the cause in the output of a server before it failed.
     pub fn from_words(words: &str, spec: &ServerSpec) -> Option<Self> {
         Cause::recognise(words).map(|cause| Self::of(cause, spec))
     }
 }
 
+impl Remedy for Diagnosis {
+    fn remedy(&self) -> Option<String> {
+        Some(self.remedy.clone())
+    }
+}
+
 impl Cause {
+    /// True for a cause that only keeps servers from starting.
+    fn is_of_start(&self) -> bool {
+        matches!(
+            self,
+            Self::Retired
+                | Self::ServesHttp { .. }
+                | Self::OwnLogin { .. }
+                | Self::WrongArguments { .. }
+        )
+    }
+
     /// Returns the obstacle to a launch, as far as it shows without trying.
     pub fn before_launch(launch: &Launch<Template>) -> Option<Self> {
         if let Some(path) = launch.cwd.clone().filter(|folder| !folder.is_dir()) {

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use http::{HeaderName, HeaderValue};
 use kitbag_domain::ServerName;
 use kitbag_wire::meta::{self, method};
 use kitbag_wire::{
@@ -10,14 +11,14 @@ use kitbag_wire::{
 use serde_json::json;
 
 use crate::error::CallError;
-use crate::exchange::{ClientFace, InFlight, LogLevel, Logs, Patience};
+use crate::exchange::{CallTimeouts, ClientProfile, InFlight};
 use crate::headers::{self, MirrorTable};
-use crate::link::{Link, Packet};
-use crate::outgoing::Full;
-use crate::roots::Wait;
+use crate::link::{Link, OutgoingRequest};
+use crate::roots::RootsWait;
 use crate::router::{Pending, Router};
+use crate::send_queue::QueueFull;
 
-/// A link together with the router that sorts what comes back over it.
+/// A link together with the router that sorts the messages that come back over it.
 #[derive(Clone)]
 pub(crate) struct Dialog {
     pub(crate) server: ServerName,
@@ -25,65 +26,50 @@ pub(crate) struct Dialog {
     pub(crate) link: Link,
 }
 
-/// One request in the manner of one era.
-pub(crate) struct Asking<'a> {
+/// One request before it has its number.
+pub(crate) struct RequestDraft<'a> {
     pub(crate) era: Era,
     pub(crate) method: &'a str,
     pub(crate) params: RawObject,
-    pub(crate) client: Option<&'a ClientFace>,
+    pub(crate) client: Option<&'a ClientProfile>,
     pub(crate) mirror: Option<&'a MirrorTable>,
-    pub(crate) patience: Patience,
+    pub(crate) timeouts: CallTimeouts,
 }
 
 impl Dialog {
-    /// Sends a request and hands back the handle on it.
-    pub(crate) fn start(&self, asking: Asking<'_>) -> InFlight {
+    /// Sends a request and returns the handle on it.
+    pub(crate) fn start(&self, mut draft: RequestDraft<'_>) -> InFlight {
         let id = self.router.next_id();
-        let packet_of = |params: RawObject| {
-            let mut headers = Vec::new();
-            if asking.era == Era::Modern && matches!(self.link, Link::Http(_)) {
-                headers = headers::standard(asking.method, &params);
-                if let Some(table) = asking.mirror.filter(|_| asking.method == method::CALL_TOOL) {
-                    headers.extend(headers::mirrored(table, &params));
-                }
-            }
-            let params = (!params.is_empty()).then(|| params.to_raw());
-            Packet {
-                request: Request::new(id, asking.method, params),
-                id,
-                headers,
-            }
-        };
-        let (params, progress_token) = dress(asking.era, asking.params, asking.client, id);
-        let (in_flight, progressing) = InFlight::new(
-            self.server.clone(),
-            asking.patience,
-            self.cancel(id, asking.era),
-        );
+        let progress_token = draft.prepare(id);
+        let cancel = self.cancel(id, draft.era);
+        let (in_flight, reporter) = InFlight::new(self.server.clone(), draft.timeouts, cancel);
         let pending = Pending {
-            progressing,
-            identity: asking.client.map(|client| client.identity.clone()),
+            reporter,
+            identity: draft.client.map(|client| client.identity.clone()),
             progress_token,
-            standing: asking.patience == Patience::ENDLESS,
+            standing: draft.timeouts == CallTimeouts::ENDLESS,
         };
         self.router.expect(id, pending);
-        let packet = packet_of(params);
-        match asking
-            .client
-            .and_then(|client| self.wait_for_roots(asking.era, client))
-        {
-            None => self.send(packet),
-            Some(wait) => self.send_after_roots(packet, wait),
-        }
+        self.send_draft(draft, id);
         if self.link.closed().is_closed() {
             self.router.fail(id, self.lost());
         }
         in_flight
     }
 
-    fn send(&self, packet: Packet) {
-        let id = packet.id;
-        if let Err(Full { waiting }) = self.link.send(packet) {
+    fn send_draft(&self, draft: RequestDraft<'_>, id: i64) {
+        let client = draft.client;
+        let wait = client.and_then(|client| self.wait_for_roots(draft.era, client));
+        let request = draft.request(id, matches!(self.link, Link::Http(_)));
+        match wait {
+            None => self.send(request),
+            Some(wait) => self.send_after_roots(request, wait),
+        }
+    }
+
+    fn send(&self, request: OutgoingRequest) {
+        let id = request.id;
+        if let Err(QueueFull { waiting }) = self.link.send(request) {
             self.router.fail(
                 id,
                 CallError::Clogged {
@@ -94,28 +80,24 @@ impl Dialog {
         }
     }
 
-    /// Whether a legacy server must be given the roots of this client before its call.
-    fn wait_for_roots(&self, era: Era, client: &ClientFace) -> Option<Wait> {
+    /// Returns how to wait if a legacy server must have the roots of this client before its call.
+    fn wait_for_roots(&self, era: Era, client: &ClientProfile) -> Option<RootsWait> {
         let wait = self.router.roots.wait().filter(|_| era == Era::Legacy)?;
         let has_roots = RawObject::peek(&client.capabilities, "roots").is_some();
         (has_roots && self.router.is_only(&client.identity)).then_some(wait)
     }
 
-    fn send_after_roots(&self, packet: Packet, wait: Wait) {
-        if wait == Wait::Tell {
+    fn send_after_roots(&self, request: OutgoingRequest, wait: RootsWait) {
+        if wait == RootsWait::Tell {
             self.notify(method::ROOTS_CHANGED, None);
         }
         let dialog = self.clone();
         tokio::spawn(async move {
-            let id = packet.id;
-            dialog
-                .router
-                .roots
-                .settle(|| dialog.router.is_asking(id))
-                .await;
+            let (id, router) = (request.id, &dialog.router);
+            router.roots.settle(|| router.is_asking(id)).await;
             // The client may have gone away meanwhile.
-            if dialog.router.is_pending(id) {
-                dialog.send(packet);
+            if router.is_pending(id) {
+                dialog.send(request);
             }
         });
     }
@@ -132,14 +114,15 @@ impl Dialog {
         let dialog = self.clone();
         Box::new(move || {
             dialog.router.forget(id);
-            let tells = match &dialog.link {
+            // To a modern server over HTTP, closing the stream is the cancellation.
+            let needs_notification = match &dialog.link {
                 Link::Pipe(_) => true,
                 Link::Http(http) => {
                     http.abandon(id);
                     era == Era::Legacy
                 }
             };
-            if tells && !dialog.link.closed().is_closed() {
+            if needs_notification && !dialog.link.closed().is_closed() {
                 dialog.link.tell(cancelled(id));
             }
         })
@@ -153,50 +136,74 @@ fn cancelled(id: i64) -> Message {
     Notification::new(method::CANCELLED, Some(params.to_raw())).into()
 }
 
-/// Puts on what the era requires of every request and swaps the progress token for one that
-/// is unique on this link.
-fn dress(
-    era: Era,
-    mut params: RawObject,
-    client: Option<&ClientFace>,
-    id: i64,
-) -> (RawObject, Option<Raw>) {
-    let mut meta = params.object("_meta").unwrap_or_default();
-    let progress_token = meta.get(meta::PROGRESS_TOKEN).map(ToOwned::to_owned);
-    if progress_token.is_some() {
-        meta.put(meta::PROGRESS_TOKEN, &id);
-    }
-    match era {
-        Era::Modern => {
-            meta.put(meta::PROTOCOL_VERSION, ProtocolVersion::LATEST.as_str());
-            meta.set(meta::CLIENT_INFO, client_info());
-            let capabilities =
-                client.map_or_else(|| raw(&RawObject::new()), |it| it.capabilities.clone());
-            meta.set(meta::CLIENT_CAPABILITIES, capabilities);
-            match client.map_or(Logs::None, |it| it.logs) {
-                Logs::None => drop(meta.remove(meta::LOG_LEVEL)),
-                // What a legacy server would send unasked.
-                Logs::Unset => meta.put(meta::LOG_LEVEL, LogLevel::Info.as_str()),
-                Logs::From(level) => meta.put(meta::LOG_LEVEL, level.as_str()),
-            }
+impl RequestDraft<'_> {
+    /// Adds the members that the era requires of every request, and replaces the progress token by
+    /// one that is unique on this link. Returns the client's own token.
+    fn prepare(&mut self, id: i64) -> Option<Raw> {
+        let mut meta = self.params.object("_meta").unwrap_or_default();
+        let progress_token = meta.get(meta::PROGRESS_TOKEN).map(ToOwned::to_owned);
+        if progress_token.is_some() {
+            meta.put(meta::PROGRESS_TOKEN, &id);
         }
-        Era::Legacy => {
-            for key in [
-                meta::PROTOCOL_VERSION,
-                meta::CLIENT_INFO,
-                meta::CLIENT_CAPABILITIES,
-                meta::LOG_LEVEL,
-            ] {
-                meta.remove(key);
-            }
+        match self.era {
+            Era::Modern => self.introduce_client(&mut meta),
+            Era::Legacy => remove_modern_members(&mut meta),
+        }
+        if meta.is_empty() {
+            self.params.remove("_meta");
+        } else {
+            self.params.put("_meta", &meta);
+        }
+        progress_token
+    }
+
+    fn introduce_client(&self, meta: &mut RawObject) {
+        let capabilities = match self.client {
+            Some(client) => client.capabilities.clone(),
+            None => raw(&RawObject::new()),
+        };
+        meta.put(meta::PROTOCOL_VERSION, ProtocolVersion::LATEST.as_str());
+        meta.set(meta::CLIENT_INFO, client_info());
+        meta.set(meta::CLIENT_CAPABILITIES, capabilities);
+        match self.client.and_then(|client| client.logs.level()) {
+            Some(level) => meta.put(meta::LOG_LEVEL, level.as_str()),
+            None => drop(meta.remove(meta::LOG_LEVEL)),
         }
     }
-    if meta.is_empty() {
-        params.remove("_meta");
-    } else {
-        params.put("_meta", &meta);
+
+    fn request(self, id: i64, over_http: bool) -> OutgoingRequest {
+        let headers = match self.era {
+            Era::Modern if over_http => self.headers(),
+            Era::Modern | Era::Legacy => Vec::new(),
+        };
+        let params = (!self.params.is_empty()).then(|| self.params.to_raw());
+        OutgoingRequest {
+            request: Request::new(id, self.method, params),
+            id,
+            headers,
+        }
     }
-    (params, progress_token)
+
+    fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
+        let mut headers = headers::standard(self.method, &self.params);
+        if let Some(table) = self.mirror
+            && self.method == method::CALL_TOOL
+        {
+            headers.extend(headers::mirrored(table, &self.params));
+        }
+        headers
+    }
+}
+
+fn remove_modern_members(meta: &mut RawObject) {
+    for key in [
+        meta::PROTOCOL_VERSION,
+        meta::CLIENT_INFO,
+        meta::CLIENT_CAPABILITIES,
+        meta::LOG_LEVEL,
+    ] {
+        meta.remove(key);
+    }
 }
 
 pub(crate) fn client_info() -> Raw {

@@ -1,4 +1,4 @@
-//! What can go wrong between us and a server: what, whose fault, and whether to try again.
+//! The failures between us and a server: what happened, whose fault it is, and the advice.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::cause::{Cause, Diagnosis};
 use crate::oauth::LoginNeeded;
 use crate::time::in_words;
 
-/// Why a server could not be brought to the point where it takes calls.
+/// The reason why a server does not take calls.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StartError {
     #[error("`{server}` needs a variable: {source}")]
@@ -41,7 +41,7 @@ pub enum StartError {
     #[error("`{server}` could not be reached: {reason}")]
     Unreachable { server: ServerName, reason: String },
     #[error("`{server}`, which is built in, could not begin: {reason}")]
-    Inside {
+    BuiltIn {
         server: ServerName,
         reason: String,
         remedy: Option<String>,
@@ -65,7 +65,7 @@ pub enum StartError {
     Stopping { server: ServerName },
 }
 
-/// Why a call has no result.
+/// The reason why a call has no result.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CallError {
     #[error(transparent)]
@@ -78,7 +78,7 @@ pub enum CallError {
         server: ServerName,
         error: ErrorObject,
     },
-    /// `own` if others may still wait there, and only this caller has enough.
+    /// `own` is true if other callers may still wait there, and only this caller has too many.
     #[error("`{server}` has {running} {} running and {queued} waiting", calls(*own))]
     Busy {
         server: ServerName,
@@ -107,10 +107,10 @@ pub enum CallError {
         status: u16,
         body: String,
     },
-    /// The session was forgotten by the server before the call was looked at.
+    /// The server forgot the session before it read the call.
     #[error("`{server}` has ended our session")]
     SessionExpired { server: ServerName },
-    /// Any of these without the details that are for operators.
+    /// Any of the others without the details that are for operators.
     #[error("{what}")]
     Brief {
         server: ServerName,
@@ -120,7 +120,7 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// For a connection that leaves no words behind.
+    /// Returns the error for a connection that leaves no last words behind.
     pub(crate) fn lost(server: &ServerName, reason: impl Into<String>) -> Self {
         let (server, reason) = (server.clone(), reason.into());
         Self::Lost {
@@ -148,7 +148,7 @@ impl CallError {
         }
     }
 
-    /// The last lines the server wrote to stderr, where they may explain the failure.
+    /// Returns the last lines that the server wrote to stderr, if they may explain the failure.
     pub fn stderr(&self) -> Option<&str> {
         match self {
             Self::Start(start) => start.stderr(),
@@ -157,7 +157,7 @@ impl CallError {
         }
     }
 
-    /// Why, as far as it is something we have met before.
+    /// Returns the cause, if it is a known one.
     pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::Start(start) => start.cause(),
@@ -185,7 +185,7 @@ impl StartError {
             | Self::Exited { server, .. }
             | Self::TimedOut { server, .. }
             | Self::Unreachable { server, .. }
-            | Self::Inside { server, .. }
+            | Self::BuiltIn { server, .. }
             | Self::Unauthorized { server, .. }
             | Self::Protocol { server, .. }
             | Self::BackingOff { server, .. }
@@ -194,7 +194,7 @@ impl StartError {
         }
     }
 
-    /// The last lines the server wrote to stderr, where they may explain the failure.
+    /// Returns the last lines that the server wrote to stderr, if they may explain the failure.
     pub fn stderr(&self) -> Option<&str> {
         match self {
             Self::Exited { stderr, .. } | Self::TimedOut { stderr, .. } if !stderr.is_empty() => {
@@ -205,7 +205,7 @@ impl StartError {
         }
     }
 
-    /// Why, as far as it is something we have met before.
+    /// Returns the cause, if it is a known one.
     pub fn cause(&self) -> Option<Cause> {
         Some(match self {
             Self::Variable { source, .. } => Cause::MissingVariable {
@@ -224,7 +224,7 @@ impl StartError {
             Self::Login(_) => Cause::LoginNeeded,
             Self::Protocol { .. } => Cause::NotMcp,
             Self::BackingOff { last, .. } => return last.cause(),
-            Self::Inside { .. } | Self::Stopping { .. } => return None,
+            Self::BuiltIn { .. } | Self::Stopping { .. } => return None,
         })
     }
 }
@@ -252,7 +252,7 @@ impl Remedy for CallError {
             }
             Self::TooDeep { .. } => {
                 "ask for less if the tool allows it, and tell the server's makers; programs that read such \
-                 an answer may not survive it"
+                 an answer may crash"
                     .to_owned()
             }
             Self::Refused { .. } | Self::Http { .. } | Self::SessionExpired { .. } => return None,
@@ -271,14 +271,14 @@ impl Remedy for StartError {
                 diagnosis: Some(diagnosis),
                 ..
             } => Some(diagnosis.remedy.clone()),
-            Self::TimedOut { server, .. } => Some(Cause::Silent.remedy_from_afar(server)),
+            Self::TimedOut { server, .. } => Some(Cause::Silent.advice_for_remote(server)),
             Self::Unauthorized { server, .. } => {
-                Some(Cause::BadCredentials.remedy_from_afar(server))
+                Some(Cause::BadCredentials.advice_for_remote(server))
             }
             Self::Unreachable { server, .. } => {
-                self.cause().map(|cause| cause.remedy_from_afar(server))
+                self.cause().map(|cause| cause.advice_for_remote(server))
             }
-            Self::Inside { remedy, .. } => remedy.clone(),
+            Self::BuiltIn { remedy, .. } => remedy.clone(),
             Self::Login(needed) => needed.remedy(),
             Self::BackingOff { last, .. } => last.remedy(),
             Self::Protocol { .. } | Self::Stopping { .. } => None,
@@ -290,6 +290,7 @@ fn calls(own: bool) -> &'static str {
     if own { "calls of yours" } else { "calls" }
 }
 
+/// Returns the beginning of an error page; its first line mostly names the reason.
 fn hint(body: &str) -> String {
     let line = body.trim().lines().next().unwrap_or_default();
     let short: String = line.chars().take(200).collect();

@@ -1,4 +1,4 @@
-//! One request on its way: what the server says before it answers, and the answer.
+//! One request on its way: the events before the answer, and the answer.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::CallError;
-use crate::places::Place;
+use crate::slots::CallSlot;
 
 /// A request to a server, on behalf of a client.
 #[derive(Debug, Clone)]
@@ -22,36 +22,36 @@ pub struct Outbound {
     pub method: String,
     /// As the client sent them, with the keys that concern only its own hop taken out.
     pub params: RawObject,
-    pub client: ClientFace,
+    pub client: ClientProfile,
 }
 
-/// What a server may know of the client behind a request.
+/// The facts about the client behind a request that the server may know.
 #[derive(Debug, Clone)]
-pub struct ClientFace {
-    pub identity: Identity,
+pub struct ClientProfile {
+    pub identity: ClientIdentity,
     pub capabilities: Raw,
-    pub logs: Logs,
+    pub logs: LogWish,
 }
 
-/// Tells one client from another, so that a question a server asks without saying on which
-/// behalf is never put to somebody else.
+/// Identifies a client, so that a question which a server asks without naming a request is never put
+/// to another client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    /// The party whose client it is. A message that one of its clients may read, all may.
+pub struct ClientIdentity {
+    /// The party whose client it is. A message that one client of a party may read, all of them may.
     pub principal: Arc<str>,
-    /// Which of that party's clients.
+    /// The client among those of the party.
     pub client: Arc<str>,
-    /// Whose share of a server's places its calls take; clients with the same key share one.
+    /// The account whose share of a server's slots its calls take; clients with the same key share one.
     pub account: Arc<str>,
-    /// Whether that party is the person whose gateway this is: nothing is kept free of their calls.
+    /// True if the party owns the gateway: no slot is kept free of its calls.
     pub is_owner: bool,
 }
 
-/// Which log lines of a server a client wants.
+/// The log lines of a server that a client wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Logs {
+pub enum LogWish {
     None,
-    /// What the server sends by itself: a legacy client that never set a level.
+    /// The lines that the server sends by itself, for a legacy client that never set a level.
     Unset,
     From(LogLevel),
 }
@@ -70,28 +70,28 @@ pub enum LogLevel {
 }
 
 #[derive(Debug)]
-pub enum Event {
+pub enum CallEvent {
     /// `notifications/progress`, with the client's own token put back.
     Progress(Raw),
     /// `notifications/message`
     Log(Raw),
-    /// Some other notification that belongs to this request.
+    /// Another notification that belongs to this request.
     Other {
         method: String,
         params: Option<Raw>,
     },
-    Ask(Ask),
+    Ask(ClientQuestion),
     Done(Result<Raw, CallError>),
 }
 
-/// A question a legacy server puts to the client: sampling, elicitation or roots.
+/// A question that a legacy server puts to the client: sampling, elicitation or roots.
 ///
-/// Dropping it unanswered tells the server so.
+/// If it is dropped, the server gets an error as the answer.
 #[derive(Debug)]
-pub struct Ask {
+pub struct ClientQuestion {
     pub method: String,
     pub params: Option<Raw>,
-    /// Fires when the server no longer wants to know.
+    /// Cancelled when the server withdraws the question.
     pub withdrawn: CancellationToken,
     reply: Option<oneshot::Sender<Result<Raw, ErrorObject>>>,
     _open: OpenAsk,
@@ -101,155 +101,165 @@ pub struct Ask {
 #[derive(Debug)]
 pub struct InFlight {
     server: ServerName,
-    events: mpsc::Receiver<Event>,
+    events: mpsc::Receiver<CallEvent>,
     done: oneshot::Receiver<Result<Raw, CallError>>,
-    clock: Clock,
+    clock: CallClock,
     asks: Arc<AtomicUsize>,
     aside: Arc<AtomicBool>,
-    unheard: Arc<AtomicUsize>,
+    untaken: Arc<AtomicUsize>,
     cancel: Option<CancelOnDrop>,
-    /// A place among the calls a server may have at once, given back at the end.
-    place: Option<Place>,
+    /// The permit of the call to run, given back at the end.
+    slot: Option<CallSlot>,
 }
 
-/// The receiving half's counterpart, held by whoever reads from the server.
+/// The other end of [`InFlight`], held by the task that reads from the server.
 #[derive(Debug)]
-pub(crate) struct Progressing {
-    events: mpsc::Sender<Event>,
+pub(crate) struct CallReporter {
+    events: mpsc::Sender<CallEvent>,
     pub(crate) done: oneshot::Sender<Result<Raw, CallError>>,
     pub(crate) asks: Arc<AtomicUsize>,
-    /// Nobody follows the call right now: its client has yet to come back with an answer.
+    /// True while the client of the call has yet to come back with an answer.
     pub(crate) aside: Arc<AtomicBool>,
-    /// Bytes of events that were not yet taken in.
-    unheard: Arc<AtomicUsize>,
+    /// The bytes of events that were not yet taken.
+    untaken: Arc<AtomicUsize>,
 }
 
-impl Progressing {
-    /// Whether the event found room.
-    pub(crate) fn tell(&self, event: Event) -> bool {
+impl CallReporter {
+    /// Returns true if the event found room.
+    pub(crate) fn tell(&self, event: CallEvent) -> bool {
         let bytes = event.bytes();
-        let before = self.unheard.fetch_add(bytes, Ordering::Relaxed);
-        let fits = before == 0 || before + bytes <= UNHEARD_BYTES;
-        let told = fits && self.events.try_send(event).is_ok();
-        if !told {
-            self.unheard.fetch_sub(bytes, Ordering::Relaxed);
+        let before = self.untaken.fetch_add(bytes, Ordering::Relaxed);
+        let fits = before == 0 || before + bytes <= UNTAKEN_BYTES;
+        let sent = fits && self.events.try_send(event).is_ok();
+        if !sent {
+            self.untaken.fetch_sub(bytes, Ordering::Relaxed);
         }
-        told
+        sent
+    }
+
+    pub(crate) fn is_asking(&self) -> bool {
+        self.asks.load(Ordering::Relaxed) > 0
     }
 }
 
 pub(crate) type Cancel = Box<dyn FnOnce() + Send + Sync>;
 
-/// Notifications a slow client may be behind by; later ones are dropped, the answer never is.
+/// A slow client may be behind by so many notifications; later ones are dropped, the answer never is.
 const EVENT_BACKLOG: usize = 256;
-/// What those may come to in bytes, unless it is a single one.
-const UNHEARD_BYTES: usize = 4 << 20;
+/// So many bytes of notifications may wait, unless it is a single one.
+const UNTAKEN_BYTES: usize = 4 << 20;
 
 impl InFlight {
     pub(crate) fn new(
         server: ServerName,
-        patience: Patience,
+        timeouts: CallTimeouts,
         cancel: Cancel,
-    ) -> (Self, Progressing) {
+    ) -> (Self, CallReporter) {
         let (events_in, events) = mpsc::channel(EVENT_BACKLOG);
         let (done_in, done) = oneshot::channel();
         let (asks, aside) = (
             Arc::new(AtomicUsize::new(0)),
             Arc::new(AtomicBool::new(false)),
         );
-        let unheard = Arc::new(AtomicUsize::new(0));
+        let untaken = Arc::new(AtomicUsize::new(0));
         let handle = Self {
             server,
             events,
             done,
-            clock: Clock::new(patience),
+            clock: CallClock::new(timeouts),
             asks: asks.clone(),
             aside: aside.clone(),
-            unheard: unheard.clone(),
+            untaken: untaken.clone(),
             cancel: Some(CancelOnDrop(Some(cancel))),
-            place: None,
+            slot: None,
         };
         (
             handle,
-            Progressing {
+            CallReporter {
                 events: events_in,
                 done: done_in,
                 asks,
                 aside,
-                unheard,
+                untaken,
             },
         )
     }
 
-    pub(crate) fn holding(mut self, place: Place) -> Self {
-        self.place = Some(place);
+    pub(crate) fn holding(mut self, slot: CallSlot) -> Self {
+        self.slot = Some(slot);
         self
     }
 
-    /// Gives back its place among the running calls, because it waits for a person, who may
-    /// never come back.
+    /// Gives back its slot, because it waits for a person, who may never come back.
     pub fn step_aside(&mut self) {
         self.aside.store(true, Ordering::Relaxed);
-        self.place = None;
+        self.slot = None;
     }
 
-    /// Its client has come back.
+    /// Takes note that its client has come back.
     pub fn step_in(&mut self) {
         self.aside.store(false, Ordering::Relaxed);
     }
 
-    /// The next thing the server says. After [`Event::Done`] there is nothing more to ask for.
-    pub async fn next(&mut self) -> Event {
+    /// Returns the next event. After [`CallEvent::Done`] there are no more.
+    pub async fn next(&mut self) -> CallEvent {
         loop {
             tokio::select! {
                 biased;
                 Some(event) = self.events.recv() => {
                     self.clock.restart();
-                    return self.heard(event);
+                    return self.taken(event);
                 }
                 done = &mut self.done => {
-                    // What was said before the answer is still heard before it.
-                    if let Ok(event) = self.events.try_recv() {
-                        let (again, done_again) = oneshot::channel();
-                        let _ = again.send(done.unwrap_or_else(|_| Err(self.lost())));
-                        self.done = done_again;
-                        return self.heard(event);
-                    }
-                    self.finish();
-                    return Event::Done(done.unwrap_or_else(|_| Err(self.lost())));
+                    let done = done.unwrap_or_else(|_| Err(self.lost()));
+                    return self.done(done);
                 }
                 () = self.clock.ran_out() => {
-                    if self.asks.load(Ordering::Relaxed) > 0 {
-                        // The server waits for a person; that is not silence.
-                        self.clock.extend();
-                        continue;
+                    if self.asks.load(Ordering::Relaxed) == 0 {
+                        return self.timed_out();
                     }
-                    let after = self.clock.patience.silence;
-                    self.cancel = None;
-                    return Event::Done(Err(CallError::TimedOut { server: self.server.clone(), after }));
+                    // The server waits for a person; that is not silence.
+                    self.clock.extend();
                 }
             }
         }
     }
 
-    /// Waits for the answer alone, for requests of our own that no client stands behind.
+    /// Returns the answer, unless an event that came before it is still to be taken.
+    fn done(&mut self, done: Result<Raw, CallError>) -> CallEvent {
+        if let Ok(event) = self.events.try_recv() {
+            let (again, done_again) = oneshot::channel();
+            let _ = again.send(done);
+            self.done = done_again;
+            return self.taken(event);
+        }
+        if let Some(mut cancel) = self.cancel.take() {
+            cancel.0 = None;
+        }
+        CallEvent::Done(done)
+    }
+
+    fn timed_out(&mut self) -> CallEvent {
+        // Dropping it sends the cancellation to the server.
+        self.cancel = None;
+        CallEvent::Done(Err(CallError::TimedOut {
+            server: self.server.clone(),
+            after: self.clock.timeouts.silence,
+        }))
+    }
+
+    /// Waits for the answer alone, for requests of our own.
     pub(crate) async fn answer(mut self) -> Result<Raw, CallError> {
         loop {
-            if let Event::Done(done) = self.next().await {
+            if let CallEvent::Done(done) = self.next().await {
                 return done;
             }
         }
     }
 
-    fn heard(&self, event: Event) -> Event {
-        self.unheard.fetch_sub(event.bytes(), Ordering::Relaxed);
+    fn taken(&self, event: CallEvent) -> CallEvent {
+        self.untaken.fetch_sub(event.bytes(), Ordering::Relaxed);
         event
-    }
-
-    fn finish(&mut self) {
-        if let Some(mut cancel) = self.cancel.take() {
-            cancel.0 = None;
-        }
     }
 
     fn lost(&self) -> CallError {
@@ -257,19 +267,19 @@ impl InFlight {
     }
 }
 
-impl Event {
+impl CallEvent {
     fn bytes(&self) -> usize {
-        let length = |params: &Option<Raw>| params.as_ref().map_or(0, |params| params.get().len());
-        match self {
-            Self::Progress(params) | Self::Log(params) => params.get().len(),
-            Self::Other { method, params } => method.len() + length(params),
-            Self::Ask(ask) => ask.method.len() + length(&ask.params),
-            Self::Done(_) => 0,
-        }
+        let (method, params) = match self {
+            Self::Progress(params) | Self::Log(params) => ("", Some(params)),
+            Self::Other { method, params } => (method.as_str(), params.as_ref()),
+            Self::Ask(ask) => (ask.method.as_str(), ask.params.as_ref()),
+            Self::Done(_) => return 0,
+        };
+        method.len() + params.map_or(0, |params| params.get().len())
     }
 }
 
-impl Ask {
+impl ClientQuestion {
     pub(crate) fn new(
         method: String,
         params: Option<Raw>,
@@ -297,7 +307,7 @@ impl Ask {
     }
 }
 
-impl Drop for Ask {
+impl Drop for ClientQuestion {
     fn drop(&mut self) {
         if let Some(reply) = self.reply.take() {
             let gone = ErrorObject::new(
@@ -305,6 +315,18 @@ impl Drop for Ask {
                 "the client went away without an answer",
             );
             let _ = reply.send(Err(gone));
+        }
+    }
+}
+
+impl LogWish {
+    /// Returns the level to ask a modern server for.
+    pub(crate) fn level(self) -> Option<LogLevel> {
+        match self {
+            Self::None => None,
+            // The level of the messages that a legacy server sends unasked.
+            Self::Unset => Some(LogLevel::Info),
+            Self::From(level) => Some(level),
         }
     }
 }
@@ -339,15 +361,16 @@ impl LogLevel {
     }
 }
 
-/// How long a silent server is waited for.
+/// The time that a call waits for a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Patience {
+pub(crate) struct CallTimeouts {
+    /// Progress starts this clock again.
     pub(crate) silence: Duration,
     pub(crate) total: Duration,
 }
 
-impl Patience {
-    /// For requests that are meant to stay open, such as a subscription.
+impl CallTimeouts {
+    /// For requests that stay open, such as a subscription.
     pub(crate) const ENDLESS: Self = Self {
         silence: Duration::from_secs(u32::MAX as u64),
         total: Duration::from_secs(u32::MAX as u64),
@@ -362,17 +385,17 @@ impl Patience {
 }
 
 #[derive(Debug)]
-struct Clock {
-    patience: Patience,
+struct CallClock {
+    timeouts: CallTimeouts,
     end: Instant,
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
-impl Clock {
-    fn new(patience: Patience) -> Self {
+impl CallClock {
+    fn new(timeouts: CallTimeouts) -> Self {
         Self {
-            patience,
-            end: Instant::now() + patience.total,
+            timeouts,
+            end: Instant::now() + timeouts.total,
             sleep: None,
         }
     }
@@ -382,12 +405,12 @@ impl Clock {
     }
 
     fn extend(&mut self) {
-        self.end = self.end.max(Instant::now() + self.patience.silence);
+        self.end = self.end.max(Instant::now() + self.timeouts.silence);
         self.restart();
     }
 
     async fn ran_out(&mut self) {
-        let until = (Instant::now() + self.patience.silence).min(self.end);
+        let until = (Instant::now() + self.timeouts.silence).min(self.end);
         self.sleep
             .get_or_insert_with(|| Box::pin(sleep_until(until)))
             .await;

@@ -1,34 +1,34 @@
-//! How busy a server is and how often it was started, for those who watch the gateway.
+//! Figures for operators: how busy a server is and how often it was started.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// One server at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ServerFigures {
-    /// Whether there is a connection to it now; one that nobody calls sleeps.
+    /// True while there is a connection to it; an idle server has none.
     pub is_running: bool,
     /// Calls it has not answered yet.
     pub in_flight: usize,
-    /// Calls that wait for a place among those that may run.
+    /// Calls that wait for a slot.
     pub waiting: usize,
-    /// How often it was started or connected to.
+    /// The number of starts or connections.
     pub starts: u64,
-    /// How often of those it had ended without being asked to.
+    /// The number of starts after the server had ended by itself.
     pub restarts: u64,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct ServerCounters {
     waiting: AtomicUsize,
     starts: AtomicU64,
     restarts: AtomicU64,
 }
 
-impl Tally {
-    /// Counts a call as waiting until the answer is dropped.
-    pub(crate) fn wait(&self) -> Waiting<'_> {
+impl ServerCounters {
+    /// Counts a call as waiting until the guard is dropped.
+    pub(crate) fn wait(&self) -> WaitingCall<'_> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        Waiting(self)
+        WaitingCall(self)
     }
 
     pub(crate) fn started(&self, after_a_crash: bool) {
@@ -37,7 +37,7 @@ impl Tally {
             .fetch_add(u64::from(after_a_crash), Ordering::Relaxed);
     }
 
-    /// With how many calls are under way, if there is a connection.
+    /// Returns the figures. `in_flight` is the number of running calls, if there is a connection.
     pub(crate) fn figures(&self, in_flight: Option<usize>) -> ServerFigures {
         ServerFigures {
             is_running: in_flight.is_some(),
@@ -49,9 +49,9 @@ impl Tally {
     }
 }
 
-pub(crate) struct Waiting<'a>(&'a Tally);
+pub(crate) struct WaitingCall<'a>(&'a ServerCounters);
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingCall<'_> {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }

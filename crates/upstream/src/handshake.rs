@@ -1,4 +1,4 @@
-//! Finds out which era a server speaks, and introduces us in its manner.
+//! Finds out which era a server speaks, and introduces us in that era's way.
 //!
 //! The probe for the modern era (`server/discover`) goes first, because no legacy server was
 //! ever seen to mind it; a server that stays silent may just be slow to start, so the legacy
@@ -6,25 +6,28 @@
 
 use std::time::Duration;
 
+use futures::future::{Either, select};
 use http::HeaderValue;
 use kitbag_domain::ServerName;
 use kitbag_wire::meta::{self, code, method};
-use kitbag_wire::{Era, ErrorObject, ProtocolVersion, Raw, RawObject, Request, is_too_deep, raw};
+use kitbag_wire::{
+    Era, ErrorObject, ProtocolVersion, Raw, RawObject, Request, Response, is_too_deep, raw,
+};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::dialog::{Asking, Dialog, client_info};
+use crate::dialog::{Dialog, RequestDraft, client_info};
 use crate::error::{CallError, StartError};
-use crate::exchange::Patience;
+use crate::exchange::CallTimeouts;
 use crate::http::HttpLink;
-use crate::link::{Link, Packet};
+use crate::link::{Link, OutgoingRequest};
 
-/// How long a server may be silent about the probe before it is greeted the old way.
-const PROBE_PATIENCE: Duration = Duration::from_secs(5);
+/// A server that is silent about the probe for this long is greeted the old way, too.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a server said about itself.
+/// The facts that a server gave about itself.
 #[derive(Debug, Clone)]
-pub(crate) struct Hello {
+pub(crate) struct ServerHello {
     pub(crate) era: Era,
     pub(crate) version: String,
     pub(crate) capabilities: RawObject,
@@ -32,8 +35,8 @@ pub(crate) struct Hello {
     pub(crate) instructions: Option<String>,
 }
 
-pub(crate) enum Greeting {
-    Hello(Hello),
+pub(crate) enum HandshakeOutcome {
+    Hello(ServerHello),
     /// Neither era answers over HTTP: it may be a server of the HTTP+SSE transport.
     MaybeSse(StartError),
 }
@@ -42,41 +45,45 @@ pub(crate) enum Greeting {
 pub(crate) async fn greet(
     dialog: &Dialog,
     known: Option<Era>,
-    patience: Duration,
-) -> Result<Greeting, StartError> {
+    limit: Duration,
+) -> Result<HandshakeOutcome, StartError> {
     match &dialog.link {
-        Link::Pipe(_) => greet_pipe(dialog, known, patience)
+        Link::Pipe(_) => greet_pipe(dialog, known, limit)
             .await
-            .map(Greeting::Hello),
-        Link::Http(http) => greet_http(dialog, http, known, patience).await,
+            .map(HandshakeOutcome::Hello),
+        Link::Http(http) => greet_http(dialog, http, known, limit).await,
     }
 }
 
 async fn greet_pipe(
     dialog: &Dialog,
     known: Option<Era>,
-    patience: Duration,
-) -> Result<Hello, StartError> {
+    limit: Duration,
+) -> Result<ServerHello, StartError> {
     if known == Some(Era::Legacy) {
-        return greet_legacy(dialog, patience).await;
+        return greet_legacy(dialog, limit).await;
     }
-    let mut probe = std::pin::pin!(discover(dialog, patience));
-    match tokio::time::timeout(PROBE_PATIENCE, &mut probe).await {
+    let mut probe = std::pin::pin!(discover(dialog, limit));
+    match tokio::time::timeout(PROBE_TIMEOUT, &mut probe).await {
         Ok(Ok(hello)) => Ok(hello),
-        Ok(Err(Probe::Broken(error))) => Err(error),
-        Ok(Err(Probe::NotModern)) => greet_legacy(dialog, patience).await,
-        Err(_silent) => {
-            let legacy = std::pin::pin!(greet_legacy(dialog, patience));
-            match futures::future::select(probe, legacy).await {
-                futures::future::Either::Left((Ok(hello), _)) => Ok(hello),
-                futures::future::Either::Left((Err(_), legacy)) => legacy.await,
-                futures::future::Either::Right((Ok(hello), _)) => Ok(hello),
-                // A slow modern server refuses the old greeting and answers the probe.
-                futures::future::Either::Right((Err(error), probe)) => {
-                    probe.await.map_err(|_| error)
-                }
-            }
-        }
+        Ok(Err(ProbeError::Broken(error))) => Err(error),
+        Ok(Err(ProbeError::NotModern)) => greet_legacy(dialog, limit).await,
+        Err(_silent) => first_hello(probe, greet_legacy(dialog, limit)).await,
+    }
+}
+
+/// Takes whichever greeting the server answers.
+async fn first_hello(
+    probe: impl Future<Output = Result<ServerHello, ProbeError>> + Unpin,
+    legacy: impl Future<Output = Result<ServerHello, StartError>>,
+) -> Result<ServerHello, StartError> {
+    let legacy = std::pin::pin!(legacy);
+    match select(probe, legacy).await {
+        Either::Left((Ok(hello), _)) => Ok(hello),
+        Either::Left((Err(_), legacy)) => legacy.await,
+        Either::Right((Ok(hello), _)) => Ok(hello),
+        // A slow modern server refuses the old greeting and answers the probe.
+        Either::Right((Err(error), probe)) => probe.await.map_err(|_| error),
     }
 }
 
@@ -84,49 +91,58 @@ async fn greet_http(
     dialog: &Dialog,
     http: &HttpLink,
     known: Option<Era>,
-    patience: Duration,
-) -> Result<Greeting, StartError> {
+    limit: Duration,
+) -> Result<HandshakeOutcome, StartError> {
     if known != Some(Era::Legacy) {
-        match discover(dialog, patience).await {
-            Ok(hello) => return Ok(Greeting::Hello(hello)),
-            Err(Probe::Broken(error)) => return Err(error),
-            Err(Probe::NotModern) => {}
+        match discover(dialog, limit).await {
+            Ok(hello) => return Ok(HandshakeOutcome::Hello(hello)),
+            Err(ProbeError::Broken(error)) => return Err(error),
+            Err(ProbeError::NotModern) => {}
         }
     }
-    let id = dialog.router.next_id();
-    let request = Request::new(id, method::INITIALIZE, Some(initialize_params()));
-    let packet = Packet {
-        request,
-        id,
-        headers: Vec::new(),
-    };
-    let answer = tokio::time::timeout(patience, http.initialize(packet))
-        .await
-        .map_err(|_| timed_out(dialog.server.clone(), patience))?;
+    initialize_http(dialog, http, limit).await
+}
+
+async fn initialize_http(
+    dialog: &Dialog,
+    http: &HttpLink,
+    limit: Duration,
+) -> Result<HandshakeOutcome, StartError> {
+    let request = initialize_request(dialog.router.next_id());
+    let answer = tokio::time::timeout(limit, http.initialize(request)).await;
+    let answer = answer.map_err(|_| timed_out(dialog.server.clone(), limit))?;
     match answer {
         Ok((response, session)) => {
-            let result = response
-                .outcome
-                .map_err(|error| refused(&dialog.server, &error))?;
-            let hello = read_initialize(&dialog.server, &result)?;
+            let hello = read_response(dialog, response)?;
             begin_http_session(dialog, http, session, &hello.version);
-            Ok(Greeting::Hello(hello))
+            Ok(HandshakeOutcome::Hello(hello))
         }
-        Err(CallError::Http {
-            server,
-            status: status @ (400 | 404 | 405 | 406),
-            body,
-        }) => {
-            let reason = CallError::Http {
-                server: server.clone(),
-                status,
-                body,
-            }
-            .to_string();
-            Ok(Greeting::MaybeSse(StartError::Protocol { server, reason }))
-        }
+        // A server of the HTTP+SSE transport does not know a POST to its address.
+        Err(
+            error @ CallError::Http {
+                status: 400 | 404 | 405 | 406,
+                ..
+            },
+        ) => Ok(HandshakeOutcome::MaybeSse(StartError::Protocol {
+            server: dialog.server.clone(),
+            reason: error.to_string(),
+        })),
         Err(error) => Err(start_error(&dialog.server, error)),
     }
+}
+
+fn initialize_request(id: i64) -> OutgoingRequest {
+    OutgoingRequest {
+        request: Request::new(id, method::INITIALIZE, Some(initialize_params())),
+        id,
+        headers: Vec::new(),
+    }
+}
+
+fn read_response(dialog: &Dialog, response: Response) -> Result<ServerHello, StartError> {
+    let server = &dialog.server;
+    let result = response.outcome.map_err(|error| refused(server, &error))?;
+    read_initialize(server, &result)
 }
 
 fn begin_http_session(
@@ -139,92 +155,91 @@ fn begin_http_session(
     dialog.notify(method::INITIALIZED, None);
 }
 
-enum Probe {
+enum ProbeError {
     NotModern,
     Broken(StartError),
 }
 
-async fn discover(dialog: &Dialog, patience: Duration) -> Result<Hello, Probe> {
-    let mut answer = probe(dialog, patience).await;
+async fn discover(dialog: &Dialog, limit: Duration) -> Result<ServerHello, ProbeError> {
+    let mut answer = probe(dialog, limit).await;
     if answer.as_ref().is_err_and(takes_our_version) {
-        answer = probe(dialog, patience).await;
+        answer = probe(dialog, limit).await;
     }
     match answer {
-        Ok(result) => read_discover(&result).ok_or(Probe::NotModern),
-        // A modern server that does not take our version says so; with nothing newer to
-        // offer, the legacy greeting is what is left to try.
-        Err(CallError::Refused { .. } | CallError::TimedOut { .. }) => Err(Probe::NotModern),
+        Ok(result) => read_discover(&result).ok_or(ProbeError::NotModern),
+        // A modern server that does not take our version refuses; with nothing newer to offer, only
+        // the legacy greeting is left to try.
+        Err(CallError::Refused { .. } | CallError::TimedOut { .. }) => Err(ProbeError::NotModern),
         Err(CallError::Http { status, .. }) if status != 401 && status != 403 => {
-            Err(Probe::NotModern)
+            Err(ProbeError::NotModern)
         }
-        Err(error) => Err(Probe::Broken(start_error(&dialog.server, error))),
+        Err(error) => Err(ProbeError::Broken(start_error(&dialog.server, error))),
     }
 }
 
-async fn probe(dialog: &Dialog, patience: Duration) -> Result<Raw, CallError> {
-    let asking = Asking {
-        era: Era::Modern,
-        method: method::DISCOVER,
-        params: RawObject::new(),
+async fn probe(dialog: &Dialog, limit: Duration) -> Result<Raw, CallError> {
+    let draft = draft(Era::Modern, method::DISCOVER, RawObject::new(), limit);
+    dialog.start(draft).answer().await
+}
+
+fn draft(era: Era, method: &str, params: RawObject, limit: Duration) -> RequestDraft<'_> {
+    RequestDraft {
+        era,
+        method,
+        params,
         client: None,
         mirror: None,
-        patience: Patience::of(patience),
-    };
-    dialog.start(asking).answer().await
+        timeouts: CallTimeouts::of(limit),
+    }
 }
 
-/// Whether a server refuses our version and names that very version as one it takes. Such a
-/// server is modern, and the protocol wants it asked once more.
+/// True if a server refuses our version and names that very version as one it takes. Such a
+/// server is modern, and the protocol says to ask it once more.
 fn takes_our_version(error: &CallError) -> bool {
-    let CallError::Refused { error, .. } = error else {
-        return false;
-    };
-    let supported = error
-        .data
-        .as_deref()
-        .and_then(|data| RawObject::open(data).ok()?.read("supported"));
-    error.code == code::UNSUPPORTED_VERSION
-        && supported.is_some_and(|it: Vec<String>| {
-            it.iter().any(|it| it == ProtocolVersion::LATEST.as_str())
-        })
+    match error {
+        CallError::Refused { error, .. } if error.code == code::UNSUPPORTED_VERSION => {
+            supported_versions(error).is_some_and(|versions| has_latest(&versions))
+        }
+        _ => false,
+    }
 }
 
-fn read_discover(result: &Raw) -> Option<Hello> {
+fn supported_versions(error: &ErrorObject) -> Option<Vec<String>> {
+    let data = error.data.as_deref()?;
+    RawObject::open(data).ok()?.read("supported")
+}
+
+fn has_latest(versions: &[String]) -> bool {
+    let latest = ProtocolVersion::LATEST.as_str();
+    versions.iter().any(|version| version == latest)
+}
+
+fn read_discover(result: &Raw) -> Option<ServerHello> {
     let result = RawObject::open(result).ok()?;
     let versions: Vec<String> = result.read("supportedVersions")?;
-    if !versions
-        .iter()
-        .any(|version| version == ProtocolVersion::LATEST.as_str())
-    {
+    if !has_latest(&versions) {
         return None;
     }
-    let server_info = result
-        .object("_meta")
-        .and_then(|meta| shallow(meta.get(meta::SERVER_INFO)))
-        .or_else(|| shallow(result.get("serverInfo")));
-    Some(Hello {
+    Some(ServerHello {
         era: Era::Modern,
         version: ProtocolVersion::LATEST.to_string(),
         capabilities: result.object("capabilities").unwrap_or_default(),
-        server_info,
+        server_info: discovered_info(&result),
         instructions: result.read("instructions"),
     })
 }
 
-async fn greet_legacy(dialog: &Dialog, patience: Duration) -> Result<Hello, StartError> {
-    let asking = Asking {
-        era: Era::Legacy,
-        method: method::INITIALIZE,
-        params: RawObject::open(&initialize_params()).expect("an object"),
-        client: None,
-        mirror: None,
-        patience: Patience::of(patience),
-    };
-    let result = dialog
-        .start(asking)
-        .answer()
-        .await
-        .map_err(|error| start_error(&dialog.server, error))?;
+fn discovered_info(result: &RawObject) -> Option<Raw> {
+    let meta = result.object("_meta");
+    meta.and_then(|meta| shallow(meta.get(meta::SERVER_INFO)))
+        .or_else(|| shallow(result.get("serverInfo")))
+}
+
+async fn greet_legacy(dialog: &Dialog, limit: Duration) -> Result<ServerHello, StartError> {
+    let params = RawObject::open(&initialize_params()).expect("an object");
+    let draft = draft(Era::Legacy, method::INITIALIZE, params, limit);
+    let result = dialog.start(draft).answer().await;
+    let result = result.map_err(|error| start_error(&dialog.server, error))?;
     let hello = read_initialize(&dialog.server, &result)?;
     dialog.notify(method::INITIALIZED, None);
     Ok(hello)
@@ -244,25 +259,24 @@ fn initialize_params() -> Raw {
     }))
 }
 
-fn read_initialize(server: &ServerName, result: &Raw) -> Result<Hello, StartError> {
-    let protocol = |reason: String| StartError::Protocol {
+fn read_initialize(server: &ServerName, result: &Raw) -> Result<ServerHello, StartError> {
+    read_legacy_hello(result).map_err(|reason| StartError::Protocol {
         server: server.clone(),
         reason,
-    };
-    let result = RawObject::open(result)
-        .map_err(|error| protocol(format!("its greeting is no object: {error}")))?;
+    })
+}
+
+fn read_legacy_hello(result: &Raw) -> Result<ServerHello, String> {
+    let result =
+        RawObject::open(result).map_err(|error| format!("its greeting is no object: {error}"))?;
     let version: String = result
         .read("protocolVersion")
-        .ok_or_else(|| protocol("its greeting names no protocol version".to_owned()))?;
+        .ok_or("its greeting names no protocol version")?;
     match ProtocolVersion::parse(&version) {
         Some(known) if known.era() == Era::Legacy => {}
-        _ => {
-            return Err(protocol(format!(
-                "it insists on protocol version `{version}`"
-            )));
-        }
+        _ => return Err(format!("it insists on protocol version `{version}`")),
     }
-    Ok(Hello {
+    Ok(ServerHello {
         era: Era::Legacy,
         version,
         capabilities: result.object("capabilities").unwrap_or_default(),
@@ -271,7 +285,8 @@ fn read_initialize(server: &ServerName, result: &Raw) -> Result<Hello, StartErro
     })
 }
 
-/// What a server says of itself reaches clients as it is, unless they might not survive it.
+/// Returns a server's description of itself, which reaches clients as it is, unless it is nested so
+/// deep that they might crash.
 fn shallow(info: Option<&RawValue>) -> Option<Raw> {
     info.filter(|info| !is_too_deep(info.get().as_bytes()))
         .map(ToOwned::to_owned)
@@ -289,7 +304,7 @@ fn refused(server: &ServerName, error: &ErrorObject) -> StartError {
     }
 }
 
-/// A call that failed while the server was being greeted.
+/// Turns the error of a call that was part of the greeting into one of the start.
 pub(crate) fn start_error(server: &ServerName, error: CallError) -> StartError {
     match error {
         CallError::Start(error) => error,
@@ -341,7 +356,7 @@ pub(crate) fn start_error(server: &ServerName, error: CallError) -> StartError {
     }
 }
 
-/// What it said meanwhile, only its process knows.
+/// The caller adds the output of the process, which is not known here.
 fn timed_out(server: ServerName, after: Duration) -> StartError {
     StartError::TimedOut {
         server,

@@ -14,7 +14,7 @@ use crate::http::PROTOCOL_VERSION;
 const METHOD: HeaderName = HeaderName::from_static(header::METHOD);
 const NAME: HeaderName = HeaderName::from_static(header::NAME);
 
-/// For each tool that has any, the arguments to mirror.
+/// Each tool that has marked arguments, with those.
 pub(crate) type MirrorTable = HashMap<String, Vec<(HeaderName, HeaderMark)>>;
 
 pub(crate) fn standard(method: &str, params: &RawObject) -> Vec<(HeaderName, HeaderValue)> {
@@ -45,28 +45,17 @@ pub(crate) fn mirrored(table: &MirrorTable, params: &RawObject) -> Vec<(HeaderNa
         .collect()
 }
 
-/// Reads the marks of all tools. Those whose marks break the rules must not be offered;
-/// they come back with the reason.
+/// Reads the marks of all tools. Tools whose marks break the rules must not be offered; they are
+/// returned with the reason.
 pub(crate) fn read_marks(tools: &[Raw]) -> (MirrorTable, HashMap<String, String>) {
     let (mut table, mut invalid) = (MirrorTable::new(), HashMap::new());
     for tool in tools.iter().filter(|tool| tool.get().contains(MARK)) {
-        let Ok(tool) = RawObject::open(tool) else {
+        let Some((name, schema)) = name_and_schema(tool) else {
             continue;
         };
-        let Some(name) = tool.read::<String>("name") else {
-            continue;
-        };
-        let schema: Value = tool.read("inputSchema").unwrap_or(Value::Null);
         match marks(&schema) {
             Ok(marked) if marked.is_empty() => {}
             Ok(marked) => {
-                let header = |mark: &HeaderMark| HeaderName::try_from(mark.header());
-                let with_header = |mark: HeaderMark| {
-                    (
-                        header(&mark).expect("a mark names only what can be a header"),
-                        mark,
-                    )
-                };
                 table.insert(name, marked.into_iter().map(with_header).collect());
             }
             Err(reason) => {
@@ -75,6 +64,17 @@ pub(crate) fn read_marks(tools: &[Raw]) -> (MirrorTable, HashMap<String, String>
         }
     }
     (table, invalid)
+}
+
+fn name_and_schema(tool: &Raw) -> Option<(String, Value)> {
+    let tool = RawObject::open(tool).ok()?;
+    let schema = tool.read("inputSchema").unwrap_or(Value::Null);
+    Some((tool.read("name")?, schema))
+}
+
+fn with_header(mark: HeaderMark) -> (HeaderName, HeaderMark) {
+    let header = HeaderName::try_from(mark.header());
+    (header.expect("a mark is a valid header name"), mark)
 }
 
 fn subject(method: &str, params: &RawObject) -> Option<String> {

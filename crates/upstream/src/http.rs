@@ -1,27 +1,28 @@
 //! Streamable HTTP, as its client: one POST per message, the answer as JSON or as a stream.
 //!
-//! Legacy servers add sessions, a GET stream for what concerns no request, and streams that
-//! may be picked up again after they broke; modern servers have none of that.
+//! Legacy servers add sessions, a GET stream for messages that concern no request, and streams that
+//! may be resumed after they broke; modern servers have none of that.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::stream::BoxStream;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use http::{HeaderName, Method, StatusCode};
 use kitbag_wire::mirror::header;
 use kitbag_wire::{Message, Response};
 use reqwest::Client;
-use sse_stream::SseByteStream;
+use sse_stream::{Sse, SseByteStream};
 use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::body::{collect, limited};
 use crate::error::CallError;
-use crate::link::{BY_US, Closed, Outlet, Packet};
-use crate::outgoing::{Backlog, STUCK, weight};
-use crate::remote::Remote;
+use crate::link::{BY_US, CloseSignal, OutgoingRequest, ReplySender};
+use crate::remote::RemoteServer;
 use crate::router::Router;
+use crate::send_queue::{ReplyBacklog, STUCK, weight};
 use kitbag_domain::sync::lock;
 
 pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(header::PROTOCOL_VERSION);
@@ -31,62 +32,75 @@ const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
-/// How often a broken stream of a legacy server is picked up before the request is lost.
+/// A broken stream of a legacy server is resumed so often before the request is lost.
 const RESUME_ATTEMPTS: u32 = 5;
+/// The pause before a stream is resumed, for a server that names none.
 const RESUME_DELAY: Duration = Duration::from_millis(500);
-/// How often the standing GET stream is opened anew after it broke.
+/// The standing GET stream is opened so often; a server that keeps ending it has none to offer.
 const LISTEN_ATTEMPTS: u32 = 10;
-/// How long a server may take to say that it got a message which needs no answer.
-const ACKNOWLEDGE_PATIENCE: Duration = Duration::from_secs(30);
+/// A server only has to say that it got the message, so one that takes longer is stuck.
+const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A server that asks for a longer pause would make a call look dead.
+const MAX_RETRY_MILLIS: u64 = 30_000;
+/// The gateway ends without waiting longer for a server to take a goodbye.
+const GOODBYE_TIMEOUT: Duration = Duration::from_secs(2);
+/// An error page is shown to a person, who reads no more of it.
+const MAX_ERROR_BODY: usize = 64 * 1024;
+/// A connection that was idle for longer is often closed by the other side already.
+const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct HttpLink {
-    remote: Remote,
+    remote: RemoteServer,
     router: Arc<Router>,
-    session: OnceLock<Session>,
+    session: OnceLock<HttpSession>,
     running: Mutex<HashMap<i64, AbortHandle>>,
     /// Our answers to requests of the server that it has yet to take.
-    pub(crate) replies: Backlog,
-    pub(crate) closed: Closed,
+    pub(crate) replies: ReplyBacklog,
+    pub(crate) closed: CloseSignal,
     me: std::sync::Weak<Self>,
 }
 
-/// What a legacy server's answer to `initialize` settled.
-struct Session {
+/// The session that a legacy server began with its answer to `initialize`.
+struct HttpSession {
     id: Option<HeaderValue>,
     version: HeaderValue,
 }
 
 impl HttpLink {
-    pub(crate) fn new(remote: Remote, router: Arc<Router>) -> Arc<Self> {
+    pub(crate) fn new(remote: RemoteServer, router: Arc<Router>) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             remote,
             router,
             session: OnceLock::new(),
             running: Mutex::default(),
-            replies: Backlog::default(),
-            closed: Closed::default(),
+            replies: ReplyBacklog::default(),
+            closed: CloseSignal::default(),
             me: me.clone(),
         })
     }
 
-    /// Posts a request; whatever comes back is delivered through the router.
-    pub(crate) fn request(&self, packet: Packet) {
+    /// Posts a request; all messages that come back are delivered through the router.
+    pub(crate) fn request(&self, packet: OutgoingRequest) {
         let Some(link) = self.me.upgrade() else {
             return;
         };
         let id = packet.id;
         // Boxed, because spawning moves a future several times, and this one is large.
-        let task = tokio::spawn(Box::pin(async move {
-            if let Err(error) = link.exchange(packet).await {
-                link.router.fail(id, error);
-            }
-            link.running().remove(&id);
-        }));
+        let task = tokio::spawn(Box::pin(async move { link.exchange_or_fail(packet).await }));
         self.running().insert(id, task.abort_handle());
         // The task may have ended before it was entered into the table.
         if task.is_finished() {
             self.running().remove(&id);
         }
+    }
+
+    async fn exchange_or_fail(&self, packet: OutgoingRequest) {
+        let id = packet.id;
+        if let Err(error) = self.exchange(packet).await {
+            self.router.fail(id, error);
+        }
+        self.running().remove(&id);
     }
 
     /// Stops reading the answer. To a modern server, closing the stream is the cancellation.
@@ -115,92 +129,103 @@ impl HttpLink {
         }))
     }
 
-    /// Posts what nobody waits for an answer to.
+    /// Posts a message that needs no answer.
     async fn mention(&self, message: &Message) {
         let server = &self.remote.server;
-        match tokio::time::timeout(ACKNOWLEDGE_PATIENCE, self.post(message, Vec::new())).await {
+        match tokio::time::timeout(ACKNOWLEDGE_TIMEOUT, self.post(message, Vec::new())).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => tracing::debug!(%server, %error, "a message got no acknowledgement"),
             Err(_) => tracing::debug!(%server, "a message was not acknowledged in time"),
         }
     }
 
-    /// Remembers what a legacy handshake settled, and opens the stream for announcements.
+    /// Remembers the session of a legacy handshake, and opens the stream for announcements.
     pub(crate) fn begin_session(&self, id: Option<HeaderValue>, version: &str) {
+        // The first version that knows sessions, for a server that names an impossible one.
         let version =
             HeaderValue::try_from(version).unwrap_or(HeaderValue::from_static("2025-03-26"));
-        if self.session.set(Session { id, version }).is_err() {
-            return;
+        let began = self.session.set(HttpSession { id, version });
+        if let Some(link) = self.me.upgrade()
+            && began.is_ok()
+        {
+            tokio::spawn(async move { link.listen_until_closed().await });
         }
-        let Some(link) = self.me.upgrade() else {
-            return;
-        };
-        let closed = self.closed.clone();
-        tokio::spawn(async move {
-            tokio::select! {
-                () = link.listen() => {}
-                () = closed.wait() => {}
-            }
-        });
     }
 
-    /// Posts `initialize` and hands back the session id the answer came with.
+    async fn listen_until_closed(&self) {
+        tokio::select! {
+            () = self.listen() => {}
+            () = self.closed.wait() => {}
+        }
+    }
+
+    /// Posts `initialize` and returns the answer with its session id.
     pub(crate) async fn initialize(
         &self,
-        packet: Packet,
+        packet: OutgoingRequest,
     ) -> Result<(Response, Option<HeaderValue>), CallError> {
         let id = packet.id;
         let response = self.post(&packet.request.into(), packet.headers).await?;
         let session = response.headers().get(SESSION_ID).cloned();
-        let mut stream = self.messages(response).await?;
-        while let Some(message) = stream.next().await {
-            if let Message::Response(response) =
-                message.map_err(|reason| self.remote.lost(reason))?
-            {
-                return Ok((response, session));
-            }
+        let mut messages = self.messages(response).await?;
+        match first_response(&mut messages).await {
+            Ok(Some(response)) => return Ok((response, session)),
+            Ok(None) => self.router.forget(id),
+            Err(reason) => return Err(self.remote.lost(reason)),
         }
-        self.router.forget(id);
-        Err(self
-            .remote
-            .lost("the answer to `initialize` ended early".to_owned()))
+        Err(self.remote.lost("the answer to `initialize` ended early"))
     }
 
     pub(crate) async fn close(&self) {
         self.closed.close(BY_US);
-        let session = self.session.get().and_then(|session| session.id.clone());
-        if let Some(id) = session {
-            let mut request = reqwest::Request::new(Method::DELETE, self.remote.url.clone());
-            request.headers_mut().clone_from(&self.remote.headers);
-            request.headers_mut().insert(SESSION_ID, id);
-            let _ =
-                tokio::time::timeout(Duration::from_secs(2), self.remote.mention(request)).await;
+        let session = self.session.get();
+        if let Some(id) = session.and_then(|session| session.id.clone()) {
+            let goodbye = self.remote.mention(self.goodbye(id));
+            let _ = tokio::time::timeout(GOODBYE_TIMEOUT, goodbye).await;
         }
     }
 
-    async fn exchange(&self, packet: Packet) -> Result<(), CallError> {
+    fn goodbye(&self, session: HeaderValue) -> reqwest::Request {
+        let mut request = reqwest::Request::new(Method::DELETE, self.remote.url.clone());
+        request.headers_mut().clone_from(&self.remote.headers);
+        request.headers_mut().insert(SESSION_ID, session);
+        request
+    }
+
+    async fn exchange(&self, packet: OutgoingRequest) -> Result<(), CallError> {
         let id = packet.id;
         let response = self.post(&packet.request.into(), packet.headers).await?;
-        if is_event_stream(&response) {
-            return self.follow(id, response).await;
+        match is_event_stream(&response) {
+            true => self.follow(id, response).await,
+            false => self.take_answer(id, response).await,
         }
-        let body = collect(response, self.remote.max_bytes)
-            .await
-            .map_err(|reason| self.remote.lost(reason))?;
-        let message = Message::parse(&body).map_err(|error| self.remote.lost(error.to_string()))?;
-        self.router.deliver(message, Some(id), &self.outlet()).await;
-        if self.router.is_pending(id) {
-            return Err(self
-                .remote
-                .lost("the answer does not belong to the request".to_owned()));
-        }
-        Ok(())
     }
 
-    /// Reads the stream of one request to its end, picking it up again where a legacy
-    /// server allows that.
+    async fn take_answer(&self, id: i64, response: reqwest::Response) -> Result<(), CallError> {
+        let message = self.read_message(response).await?;
+        let message = message.map_err(|reason| self.remote.lost(reason))?;
+        self.router.deliver(message, Some(id), &self.outlet()).await;
+        match self.router.is_pending(id) {
+            true => Err(self
+                .remote
+                .lost("the answer does not belong to the request")),
+            false => Ok(()),
+        }
+    }
+
+    /// Reads a body that is one message. The inner error is that of its text.
+    async fn read_message(
+        &self,
+        response: reqwest::Response,
+    ) -> Result<Result<Message, String>, CallError> {
+        let body = collect(response, self.remote.max_bytes).await;
+        let body = body.map_err(|reason| self.remote.lost(reason))?;
+        Ok(Message::parse(&body).map_err(|error| error.to_string()))
+    }
+
+    /// Reads the stream of one request to its end, and resumes it if a legacy server allows that.
     async fn follow(&self, id: i64, response: reqwest::Response) -> Result<(), CallError> {
-        let mut cursor = Cursor::default();
+        let mut cursor = StreamCursor::default();
         let mut ended = self.read_events(Some(id), response, &mut cursor).await;
         for _ in 0..RESUME_ATTEMPTS {
             let Some(last) = cursor.resumable(self.session.get().is_some()) else {
@@ -221,9 +246,9 @@ impl HttpLink {
         Err(self.remote.lost(reason))
     }
 
-    /// The standing stream of a legacy session, for what concerns no request.
+    /// Reads the standing stream of a legacy session, for messages that concern no request.
     async fn listen(&self) {
-        let mut cursor = Cursor::default();
+        let mut cursor = StreamCursor::default();
         for _ in 0..LISTEN_ATTEMPTS {
             let Ok(response) = self.get(cursor.last.as_deref()).await else {
                 return;
@@ -237,7 +262,7 @@ impl HttpLink {
         &self,
         id: Option<i64>,
         response: reqwest::Response,
-        cursor: &mut Cursor,
+        cursor: &mut StreamCursor,
     ) -> Result<(), String> {
         let (bytes, since_event) = limited(response, self.remote.max_bytes);
         let mut events = SseByteStream::new(bytes);
@@ -246,47 +271,47 @@ impl HttpLink {
             let event = event.map_err(|error| error.to_string())?;
             since_event.reset();
             cursor.advance(event.id, event.retry);
-            let data = event.data.unwrap_or_default();
-            if data.trim().is_empty() {
-                continue;
-            }
-            match Message::parse(data.as_bytes()) {
-                Ok(message) => {
-                    self.router.deliver(message, id, &outlet).await;
-                    outlet.room().await.map_err(|_| STUCK.to_owned())?;
-                }
-                Err(error) => {
-                    tracing::debug!(server = %self.remote.server, %error, "skipped an event");
-                }
-            }
+            self.take_event(&event.data.unwrap_or_default(), id, &outlet)
+                .await?;
         }
         Ok(())
+    }
+
+    async fn take_event(
+        &self,
+        data: &str,
+        id: Option<i64>,
+        outlet: &ReplySender,
+    ) -> Result<(), String> {
+        if data.trim().is_empty() {
+            return Ok(());
+        }
+        match Message::parse(data.as_bytes()) {
+            Ok(message) => {
+                self.router.deliver(message, id, outlet).await;
+                outlet.room().await.map_err(|_| STUCK.to_owned())
+            }
+            Err(error) => {
+                tracing::debug!(server = %self.remote.server, %error, "skipped an event");
+                Ok(())
+            }
+        }
     }
 
     async fn messages(
         &self,
         response: reqwest::Response,
-    ) -> Result<futures::stream::BoxStream<'static, Result<Message, String>>, CallError> {
-        if is_event_stream(&response) {
-            let (bytes, since_event) = limited(response, self.remote.max_bytes);
-            return Ok(SseByteStream::new(bytes)
-                .filter_map(move |event| {
-                    since_event.reset();
-                    std::future::ready(match event {
-                        Ok(event) => event
-                            .data
-                            .and_then(|data| Message::parse(data.as_bytes()).ok())
-                            .map(Ok),
-                        Err(error) => Some(Err(error.to_string())),
-                    })
-                })
-                .boxed());
+    ) -> Result<BoxStream<'static, Result<Message, String>>, CallError> {
+        if !is_event_stream(&response) {
+            let message = self.read_message(response).await?;
+            return Ok(futures::stream::iter([message]).boxed());
         }
-        let body = collect(response, self.remote.max_bytes)
-            .await
-            .map_err(|reason| self.remote.lost(reason))?;
-        let message = Message::parse(&body).map_err(|error| error.to_string());
-        Ok(futures::stream::iter([message]).boxed())
+        let (bytes, since_event) = limited(response, self.remote.max_bytes);
+        let messages = SseByteStream::new(bytes).filter_map(move |event| {
+            since_event.reset();
+            std::future::ready(message_of(event))
+        });
+        Ok(messages.boxed())
     }
 
     async fn post(
@@ -309,14 +334,13 @@ impl HttpLink {
         }
         let response = self.remote.execute(request).await?;
         let response = self.accept(response).await?;
-        if is_event_stream(&response) {
-            Ok(response)
-        } else {
-            Err(self.remote.lost("no event stream".to_owned()))
+        match is_event_stream(&response) {
+            true => Ok(response),
+            false => Err(self.remote.lost("no event stream")),
         }
     }
 
-    /// A request with the headers of the configuration, and of the session once there is one.
+    /// Returns a request with the headers of the configuration, and of the session once there is one.
     fn prepare(&self, method: Method, accept: HeaderValue) -> reqwest::Request {
         let mut request = reqwest::Request::new(method, self.remote.url.clone());
         let headers = request.headers_mut();
@@ -329,53 +353,55 @@ impl HttpLink {
         request
     }
 
-    /// Sorts out everything that is not a success, using the server's own words if it has any.
+    /// Turns an answer that is not a success into an error, in the server's own words if it has any.
     async fn accept(&self, response: reqwest::Response) -> Result<reqwest::Response, CallError> {
         let status = response.status();
         if status.is_success() {
             return Ok(response);
         }
+        let limit = self.remote.max_bytes.min(MAX_ERROR_BODY);
+        let body = collect(response, limit).await.unwrap_or_default();
+        Err(self.refusal(status, &body))
+    }
+
+    fn refusal(&self, status: StatusCode, body: &[u8]) -> CallError {
         let server = self.remote.server.clone();
-        let body = collect(response, self.remote.max_bytes.min(64 * 1024))
-            .await
-            .unwrap_or_default();
-        if self.session_is_over(status, &body) {
+        if self.session_is_over(status, body) {
             self.closed.close("the server ended our session");
-            return Err(CallError::SessionExpired { server });
+            return CallError::SessionExpired { server };
         }
-        match Message::parse(&body) {
+        match Message::parse(body) {
             Ok(Message::Response(Response {
                 outcome: Err(error),
                 ..
-            })) if !is_auth(status) => Err(CallError::Refused { server, error }),
-            _ => {
-                let body = String::from_utf8_lossy(&body).into_owned();
-                Err(CallError::Http {
-                    server,
-                    status: status.as_u16(),
-                    body,
-                })
-            }
+            })) if !is_auth(status) => CallError::Refused { server, error },
+            _ => CallError::Http {
+                server,
+                status: status.as_u16(),
+                body: String::from_utf8_lossy(body).into_owned(),
+            },
         }
     }
 
-    /// The specification says 404; servers built on the TypeScript examples say 400 and why.
+    /// True if the status says that our session has ended. The specification says 404; servers built
+    /// on the TypeScript examples say 400 and name the session.
     fn session_is_over(&self, status: StatusCode, body: &[u8]) -> bool {
-        let in_session = self
-            .session
-            .get()
-            .is_some_and(|session| session.id.is_some());
-        let says_so = || {
-            String::from_utf8_lossy(body)
-                .to_lowercase()
-                .contains("session")
-        };
-        in_session
-            && (status == StatusCode::NOT_FOUND || (status == StatusCode::BAD_REQUEST && says_so()))
+        let session = self.session.get();
+        if session.is_none_or(|session| session.id.is_none()) {
+            return false;
+        }
+        match status {
+            StatusCode::NOT_FOUND => true,
+            StatusCode::BAD_REQUEST => {
+                let body = String::from_utf8_lossy(body).to_lowercase();
+                body.contains("session")
+            }
+            _ => false,
+        }
     }
 
-    fn outlet(&self) -> Outlet {
-        Outlet::Http(self.me.clone())
+    fn outlet(&self) -> ReplySender {
+        ReplySender::Http(self.me.clone())
     }
 
     fn running(&self) -> std::sync::MutexGuard<'_, HashMap<i64, AbortHandle>> {
@@ -383,20 +409,20 @@ impl HttpLink {
     }
 }
 
-/// Where we are in a stream that may be picked up again.
+/// The position in a stream that may be resumed.
 #[derive(Default)]
-struct Cursor {
+struct StreamCursor {
     last: Option<String>,
     retry: Option<Duration>,
 }
 
-impl Cursor {
+impl StreamCursor {
     fn advance(&mut self, id: Option<String>, retry: Option<u64>) {
         if let Some(id) = id.filter(|id| !id.is_empty()) {
             self.last = Some(id);
         }
         if let Some(retry) = retry {
-            self.retry = Some(Duration::from_millis(retry.min(30_000)));
+            self.retry = Some(Duration::from_millis(retry.min(MAX_RETRY_MILLIS)));
         }
     }
 
@@ -406,6 +432,24 @@ impl Cursor {
 
     fn delay(&self) -> Duration {
         self.retry.unwrap_or(RESUME_DELAY)
+    }
+}
+
+async fn first_response(
+    messages: &mut BoxStream<'static, Result<Message, String>>,
+) -> Result<Option<Response>, String> {
+    while let Some(message) = messages.next().await {
+        if let Message::Response(response) = message? {
+            return Ok(Some(response));
+        }
+    }
+    Ok(None)
+}
+
+fn message_of(event: Result<Sse, sse_stream::Error>) -> Option<Result<Message, String>> {
+    match event {
+        Ok(event) => Message::parse(event.data?.as_bytes()).ok().map(Ok),
+        Err(error) => Some(Err(error.to_string())),
     }
 }
 
@@ -421,11 +465,10 @@ fn is_auth(status: StatusCode) -> bool {
     status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN
 }
 
-/// The one HTTP client: no redirects, because a redirected POST would hand our headers to
-/// an address nobody configured.
+/// Returns the HTTP client for servers, which follows no redirects.
 pub(crate) fn client() -> Client {
     kitbag_fetch::client_without_redirects()
-        .pool_idle_timeout(Duration::from_secs(60))
+        .pool_idle_timeout(POOL_IDLE_TIMEOUT)
         .tcp_nodelay(true)
         .build()
         .expect("the client is built from constants")

@@ -7,76 +7,68 @@ use kitbag_domain::ServerName;
 use tokio::io::DuplexStream;
 
 use crate::error::CallError;
-use crate::link::{Closed, Pipe};
+use crate::link::PipeLink;
 use crate::log::ServerLog;
-use crate::outgoing::Outgoing;
 use crate::router::Router;
-use crate::stdio::{read, write};
+use crate::stdio::{PipeReader, write};
 
-/// Begins to serve and hands out our end of the pipe. Which servers there are is for the house to
-/// know.
+/// Begins to serve and returns our end of the pipe. The gateway knows which built-in servers there
+/// are.
 #[derive(Clone)]
-pub struct Opener(Arc<Open>);
+pub struct BuiltInOpener(Arc<OpenBuiltIn>);
 
-type Open = dyn Fn(&ServerName) -> Result<DuplexStream, NotOpened> + Send + Sync;
+type OpenBuiltIn = dyn Fn(&ServerName) -> Result<DuplexStream, BuiltInError> + Send + Sync;
 
-/// Why it could not, and what to do about it.
+/// The reason why a built-in server could not be opened, and the advice for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotOpened {
+pub struct BuiltInError {
     pub reason: String,
     pub remedy: Option<String>,
 }
 
-impl Opener {
+impl BuiltInOpener {
     pub fn new(
-        open: impl Fn(&ServerName) -> Result<DuplexStream, NotOpened> + Send + Sync + 'static,
+        open: impl Fn(&ServerName) -> Result<DuplexStream, BuiltInError> + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(open))
     }
 
-    pub(crate) fn open(&self, server: &ServerName) -> Result<DuplexStream, NotOpened> {
+    pub(crate) fn open(&self, server: &ServerName) -> Result<DuplexStream, BuiltInError> {
         (self.0)(server)
     }
 }
 
-/// Begins to read from and write to a server that was just opened. It ends when either side lets
-/// go of the pipe.
+/// Begins to read from and write to a server that was just opened. It ends when either side closes
+/// the pipe.
 pub(crate) fn connect(
-    server: &ServerName,
     stream: DuplexStream,
     max_line: usize,
     router: &Arc<Router>,
     log: &Arc<ServerLog>,
-) -> Pipe {
-    let (outgoing, queue) = Outgoing::queue();
-    let pipe = Pipe {
-        outgoing,
-        closed: Closed::default(),
-    };
+) -> PipeLink {
+    let (pipe, queue) = PipeLink::new();
     let (output, input) = tokio::io::split(stream);
-    let reading = read(
-        output,
+    let reader = PipeReader {
+        pipe: pipe.clone(),
+        router: router.clone(),
+        log: log.clone(),
         max_line,
-        server.clone(),
-        router.clone(),
-        pipe.clone(),
-        log.clone(),
-    );
-    let (server, closed, router) = (server.clone(), pipe.closed.clone(), router.clone());
+    };
     tokio::spawn(async move {
+        let PipeReader { pipe, router, .. } = &reader;
         tokio::select! {
-            () = reading => {}
+            () = reader.read(output) => {}
             () = write(input, queue) => {}
-            () = closed.wait() => {}
+            () = pipe.closed.wait() => {}
         }
-        closed.close("it ended");
-        router.fail_all(&CallError::lost(&server, closed.reason()));
+        pipe.closed.close("it ended");
+        router.fail_all(&CallError::lost(router.server(), pipe.closed.reason()));
     });
     pipe
 }
 
-impl fmt::Debug for Opener {
+impl fmt::Debug for BuiltInOpener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Opener")
+        f.write_str("BuiltInOpener")
     }
 }

@@ -1,80 +1,84 @@
 //! How we connect to, keep alive, list and call other people's servers.
 //!
 //! [`Upstreams`] holds one [`Server`] for each that is configured. A request goes out as an
-//! [`Outbound`] and comes back as an [`InFlight`], which yields what the server says on the
-//! way (progress, log lines, questions to the client) and finally its answer. Params and
-//! results are raw JSON throughout: what a server sends is handed on as it is.
+//! [`Outbound`] and comes back as an [`InFlight`], which yields the events on the way (progress, log
+//! lines, questions to the client) and finally the answer. Params and results are raw JSON
+//! throughout: the text of a server is handed on as it is.
 //!
 //! # Layout
-//! - [`spec`]: how to reach a server, and within which limits
-//! - [`server`]: its life: lazy start, restart, back-off, idle stop; [`places`]: how much at once;
+//! - [`spec`]: how a server is reached, and within which limits
+//! - [`server`]: its life: lazy start, restart, back-off, idle stop; [`slots`]: how many calls at once;
 //!   [`figures`]: how busy it is
-//! - [`connection`]: a greeted server that takes requests; [`handshake`] is the greeting
-//! - [`exchange`], [`router`], [`dialog`]: one request; sorting what comes back; sending
-//! - [`users`]: whom a message concerns that names no request; [`roots`]: the roots of that client
-//! - [`outgoing`]: what waits to be sent
+//! - [`attempt`]: launching or reaching it; [`handshake`]: greeting it; [`connection`]: a greeted server
+//! - [`exchange`], [`router`], [`dialog`]: one request; sorting the messages that come back; sending
+//! - [`connection_users`]: the clients of a connection; [`roots`]: the roots of its only client
 //! - [`link`]: the ways messages travel: [`stdio`] with [`process`], [`http`], [`sse`], [`inside`]
-//! - [`mark`], [`family`]: which processes are ours, and which server they came from
-//! - [`listing`], [`watch`]: what a server offers, and hearing when that changes; [`listed`]: how much of
-//!   it is taken in
-//! - [`headers`]: what HTTP mirrors of a request
+//! - [`send_queue`]: the messages that wait to be sent; [`body`]: reading HTTP bodies up to a limit
+//! - [`child_mark`], [`process_tree`]: the processes of our servers, and which server they came from
+//! - [`listing`], [`watch`]: the lists of a server, and hearing of their changes; [`listing_limits`]: the
+//!   part of a list that is taken in
+//! - [`headers`]: the headers that mirror a request
 //! - [`oauth`]: logging in at remote servers; [`remote`]: the token on each request
-//! - [`log`], [`logfile`]: what it says on stderr, and where that is kept
-//! - [`recognise`], [`cause`], [`remedy`]: what that means, and what helps; [`programs`]: where those are
-//! - [`brief`]: what callers are told of a failure who do not run this gateway; [`time`]: durations in words
-//! - [`mask`]: keeps secrets out of every log
+//! - [`log`], [`logfile`]: the output of a server, and the file that keeps it
+//! - [`recognise`], [`cause`], [`advice`]: the known causes of failures, and the advice for them;
+//!   [`programs`]: finding programs
+//! - [`brief`]: failures for callers who do not run this gateway; [`time`]: durations in words
+//! - [`mask`]: keeps secrets out of every log; [`given_values`]: the values that a server was given
 
+mod advice;
+mod attempt;
 mod body;
 mod brief;
 mod cause;
+mod child_mark;
 mod connection;
+mod connection_users;
 mod dialog;
 mod error;
 mod exchange;
-mod family;
 mod figures;
-mod given;
+mod given_values;
 mod handshake;
 mod headers;
 mod http;
 mod inside;
 mod link;
-mod listed;
 mod listing;
+mod listing_limits;
 mod log;
 mod logfile;
-mod mark;
 pub mod mask;
 pub mod oauth;
-mod outgoing;
-mod places;
 mod process;
+mod process_tree;
 pub mod programs;
 mod recognise;
-mod remedy;
 mod remote;
 mod roots;
 mod router;
+mod send_queue;
 mod server;
+mod slots;
 mod spec;
 mod sse;
 mod stdio;
 mod time;
 mod upstreams;
-mod users;
 mod watch;
 
 pub use cause::{Cause, Diagnosis};
 pub use error::{CallError, StartError};
-pub use exchange::{Ask, ClientFace, Event, Identity, InFlight, LogLevel, Logs, Outbound};
+pub use exchange::{
+    CallEvent, ClientIdentity, ClientProfile, ClientQuestion, InFlight, LogLevel, LogWish, Outbound,
+};
 pub use figures::ServerFigures;
-pub use given::Given;
-pub use inside::{NotOpened, Opener};
-pub use listing::{Listing, Problem};
+pub use given_values::GivenValue;
+pub use inside::{BuiltInError, BuiltInOpener};
+pub use listing::{Listing, ListingProblem};
 pub use logfile::{LogFile, LogLine, LogStream};
 pub use process::INHERITED;
 pub use router::{Notice, NoticeKind};
 pub use server::Server;
 pub use spec::{ServerKind, ServerLimits, ServerSpec};
 pub use time::in_words;
-pub use upstreams::{Outside, Upstreams};
+pub use upstreams::{UpstreamContext, Upstreams};

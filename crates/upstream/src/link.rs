@@ -1,5 +1,5 @@
-//! The way messages travel to one server: a pipe where everything shares one channel, or
-//! HTTP where each request has a stream of its own.
+//! The way messages travel to one server: a pipe where all share one channel, or HTTP where each
+//! request has a stream of its own.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -9,42 +9,50 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::http::HttpLink;
-use crate::outgoing::{Full, Outgoing, Stuck};
+use crate::send_queue::{QueueFull, QueuedMessages, SendQueue, StuckServer};
 
 #[derive(Clone)]
 pub(crate) enum Link {
-    Pipe(Pipe),
+    Pipe(PipeLink),
     Http(Arc<HttpLink>),
 }
 
-/// A request with what only HTTP can carry beside it.
-pub(crate) struct Packet {
+/// A request with the headers that only HTTP carries.
+pub(crate) struct OutgoingRequest {
     pub(crate) request: Request,
     pub(crate) id: i64,
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 #[derive(Clone)]
-pub(crate) struct Pipe {
-    pub(crate) outgoing: Outgoing,
-    pub(crate) closed: Closed,
+pub(crate) struct PipeLink {
+    pub(crate) queue: SendQueue,
+    pub(crate) closed: CloseSignal,
 }
 
-/// Why a connection ended that we had no more use for.
+/// The reason of a connection that we ended.
 pub(crate) const BY_US: &str = "stopped";
 
-/// Whether a connection has ended, and why.
+/// Says that a connection has ended, and why.
 #[derive(Clone, Default)]
-pub(crate) struct Closed {
+pub(crate) struct CloseSignal {
     token: CancellationToken,
     reason: Arc<OnceLock<String>>,
 }
 
+impl PipeLink {
+    pub(crate) fn new() -> (Self, QueuedMessages) {
+        let (queue, messages) = SendQueue::queue();
+        let closed = CloseSignal::default();
+        (Self { queue, closed }, messages)
+    }
+}
+
 impl Link {
     /// A pipe that has closed fails every pending request by itself.
-    pub(crate) fn send(&self, packet: Packet) -> Result<(), Full> {
+    pub(crate) fn send(&self, packet: OutgoingRequest) -> Result<(), QueueFull> {
         match self {
-            Self::Pipe(pipe) => pipe.outgoing.request(&packet.request.into()),
+            Self::Pipe(pipe) => pipe.queue.request(&packet.request.into()),
             Self::Http(http) => {
                 http.request(packet);
                 Ok(())
@@ -52,15 +60,15 @@ impl Link {
         }
     }
 
-    /// Sends a notification. A server that has too much to read already goes without.
+    /// Sends a notification. It is dropped if too much waits for the server already.
     pub(crate) fn tell(&self, message: Message) {
         match self {
-            Self::Pipe(pipe) => drop(pipe.outgoing.request(&message)),
+            Self::Pipe(pipe) => drop(pipe.queue.request(&message)),
             Self::Http(http) => http.tell(message),
         }
     }
 
-    pub(crate) fn closed(&self) -> &Closed {
+    pub(crate) fn closed(&self) -> &CloseSignal {
         match self {
             Self::Pipe(pipe) => &pipe.closed,
             Self::Http(http) => &http.closed,
@@ -68,19 +76,19 @@ impl Link {
     }
 }
 
-/// Where our answers to a server's own requests leave; each transport has its way.
+/// Sends our answers to a server's own requests; each transport has its way.
 #[derive(Clone)]
-pub(crate) enum Outlet {
-    Pipe(Outgoing),
+pub(crate) enum ReplySender {
+    Pipe(SendQueue),
     Http(Weak<HttpLink>),
 }
 
-impl Outlet {
+impl ReplySender {
     pub(crate) fn reply(&self, response: Response) {
         drop(self.begin_reply(response));
     }
 
-    /// Comes back when whatever is sent next will arrive after the answer.
+    /// Returns when every message that is sent next will arrive after the answer.
     pub(crate) async fn reply_first(&self, response: Response) {
         if let Some(posting) = self.begin_reply(response) {
             let _ = posting.await;
@@ -97,8 +105,9 @@ impl Outlet {
         }
     }
 
-    /// Comes back when the server has taken most of our answers. What reads from it waits for that.
-    pub(crate) async fn room(&self) -> Result<(), Stuck> {
+    /// Returns when the server has taken most of our answers. The task that reads from it waits for
+    /// that.
+    pub(crate) async fn room(&self) -> Result<(), StuckServer> {
         match self {
             Self::Pipe(outgoing) => outgoing.room().await,
             Self::Http(link) => match link.upgrade() {
@@ -109,7 +118,7 @@ impl Outlet {
     }
 }
 
-impl Closed {
+impl CloseSignal {
     pub(crate) fn close(&self, reason: impl Into<String>) {
         let _ = self.reason.set(reason.into());
         self.token.cancel();

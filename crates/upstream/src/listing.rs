@@ -1,4 +1,4 @@
-//! What a server offers, each definition as the very text it sent.
+//! The lists of a server: tools, prompts, resources and templates, each as the text that it sent.
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::connection::Connection;
 use crate::error::CallError;
-use crate::exchange::Patience;
-use crate::handshake::Hello;
-use crate::listed::{ListKind, Listed, cut};
+use crate::exchange::CallTimeouts;
+use crate::handshake::ServerHello;
+use crate::listing_limits::{ListKind, ListedItems, cut};
 
 /// Everything a server listed, fit to be stored and read back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -29,16 +29,16 @@ pub struct Listing {
     pub prompts: Vec<Raw>,
     pub resources: Vec<Raw>,
     pub templates: Vec<Raw>,
-    /// What went wrong without spoiling the rest.
+    /// The problems that did not spoil the rest.
     #[serde(default)]
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ListingProblem>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
+pub struct ListingProblem {
     pub about: String,
     pub what: String,
-    /// Whether the server has more than clients are shown.
+    /// True if the server has more than clients are shown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,
 }
@@ -46,7 +46,7 @@ pub struct Problem {
 /// More pages than any honest server has; a cursor that never ends stops here.
 const MAX_PAGES: usize = 1_000;
 /// A server that advertises a list and never gives it must not hold up the others.
-const LIST_PATIENCE: Duration = Duration::from_secs(20);
+const LIST_TIMEOUT: Duration = Duration::from_secs(20);
 /// Cursors are kept to see whether they go in circles, and sent back; names and offsets fit easily.
 const LONGEST_CURSOR: usize = 16 * 1024;
 
@@ -71,7 +71,8 @@ const TEMPLATES: ListKind = ListKind {
     key: "uriTemplate",
 };
 
-/// How long the other lists may follow the tools before those are handed on alone.
+/// The other lists may follow the tools by this much; after that the tools are handed on alone. A
+/// server that answers at all answers all its lists within it.
 const SAME_BREATH: Duration = Duration::from_millis(500);
 
 impl Listing {
@@ -89,8 +90,8 @@ impl Listing {
         Some(listing)
     }
 
-    /// What a server said when it was greeted, before it was asked for any list.
-    pub(crate) fn introduction(hello: &Hello) -> Self {
+    /// Returns the server's own description from its greeting, without any list.
+    pub(crate) fn introduction(hello: &ServerHello) -> Self {
         Self {
             era: hello.era,
             version: hello.version.clone(),
@@ -106,29 +107,29 @@ impl Listing {
     }
 }
 
-/// Lists everything the server says it has. A list that fails is noted and left empty, unless
-/// the server went away meanwhile or was too slow with its tools: that says nothing about what
-/// it offers.
+/// Reads every list that the server says it has. A list that fails is noted and left empty, unless
+/// the server went away meanwhile or was too slow with its tools: then nothing is known about them.
 ///
-/// Where the other lists keep us waiting, `early` is handed the tools: some servers advertise
-/// a list and never give it.
+/// `early` is handed the tools if the other lists take longer: some servers advertise a list and
+/// never give it.
 pub(crate) async fn list(
     connection: &Connection,
     early: impl FnOnce(Listing),
 ) -> Result<Listing, CallError> {
-    let has = |name: &str| connection.hello.capabilities.contains(name);
-    let tools = pin!(pages_if(has("tools"), connection, TOOLS));
+    let capabilities = &connection.hello.capabilities;
+    let has_resources = capabilities.contains("resources");
+    let tools = pin!(pages_if(capabilities.contains("tools"), connection, TOOLS));
     let rest = pin!(async {
         tokio::try_join!(
-            pages_if(has("prompts"), connection, PROMPTS),
-            pages_if(has("resources"), connection, RESOURCES),
-            pages_if(has("resources"), connection, TEMPLATES),
+            pages_if(capabilities.contains("prompts"), connection, PROMPTS),
+            pages_if(has_resources, connection, RESOURCES),
+            pages_if(has_resources, connection, TEMPLATES),
         )
     });
     let mut listing = Listing::introduction(&connection.hello);
     let (prompts, resources, templates) = match select(tools, rest).await {
         Either::Left((tools, mut rest)) => {
-            tools?.move_into(&mut listing, |it| &mut it.tools);
+            tools?.move_into(&mut listing, |listing| &mut listing.tools);
             match tokio::time::timeout(SAME_BREATH, &mut rest).await {
                 Ok(rest) => rest?,
                 Err(_) => {
@@ -138,13 +139,15 @@ pub(crate) async fn list(
             }
         }
         Either::Right((rest, tools)) => {
-            tools.await?.move_into(&mut listing, |it| &mut it.tools);
+            tools
+                .await?
+                .move_into(&mut listing, |listing| &mut listing.tools);
             rest?
         }
     };
-    prompts.move_into(&mut listing, |it| &mut it.prompts);
-    resources.move_into(&mut listing, |it| &mut it.resources);
-    templates.move_into(&mut listing, |it| &mut it.templates);
+    prompts.move_into(&mut listing, |listing| &mut listing.prompts);
+    resources.move_into(&mut listing, |listing| &mut listing.resources);
+    templates.move_into(&mut listing, |listing| &mut listing.templates);
     Ok(listing)
 }
 
@@ -152,41 +155,23 @@ async fn pages_if(
     wanted: bool,
     connection: &Connection,
     kind: ListKind,
-) -> Result<Listed, CallError> {
+) -> Result<ListedItems, CallError> {
     if wanted {
         pages(connection, kind).await
     } else {
-        Ok(Listed::new(kind))
+        Ok(ListedItems::new(kind))
     }
 }
 
-async fn pages(connection: &Connection, kind: ListKind) -> Result<Listed, CallError> {
-    let mut listed = Listed::new(kind);
+async fn pages(connection: &Connection, kind: ListKind) -> Result<ListedItems, CallError> {
+    let mut listed = ListedItems::new(kind);
     let mut cursors = HashSet::new();
     let mut cursor: Option<Raw> = None;
     for _ in 0..MAX_PAGES {
-        let mut params = RawObject::new();
-        if let Some(cursor) = cursor.take() {
-            params.set("cursor", cursor);
-        }
-        let page = connection
-            .ask(kind.method, params, Patience::of(LIST_PATIENCE))
-            .await;
-        let page = match page.map(|result| RawObject::open(&result)) {
-            Ok(Ok(page)) => page,
-            Ok(Err(error)) => {
-                listed.problem(format!("the answer is no object: {error}"));
-                break;
-            }
-            Err(error @ (CallError::Lost { .. } | CallError::SessionExpired { .. })) => {
-                return Err(error);
-            }
-            // Whoever is too busy to list its tools still has them; better what it had before.
-            Err(error @ CallError::TimedOut { .. }) if kind.method == method::LIST_TOOLS => {
-                return Err(error);
-            }
-            Err(error) => {
-                listed.problem(error.to_string());
+        let page = match page(connection, kind, cursor.take()).await? {
+            Ok(page) => page,
+            Err(problem) => {
+                listed.problem(problem);
                 break;
             }
         };
@@ -195,32 +180,63 @@ async fn pages(connection: &Connection, kind: ListKind) -> Result<Listed, CallEr
         if !more {
             break;
         }
-        match page
-            .get("nextCursor")
-            .filter(|cursor| cursor.get() != "null")
-        {
-            None => break,
-            Some(next) if next.get().len() > LONGEST_CURSOR => {
-                listed.problem("the server's cursor is too long to be sent back");
+        match next_cursor(&page, &mut cursors) {
+            Ok(Some(next)) => cursor = Some(next),
+            Ok(None) => break,
+            Err(problem) => {
+                listed.problem(problem);
                 break;
             }
-            Some(next) if !cursors.insert(next.get().to_owned()) => {
-                listed.problem("the server's cursor goes in circles");
-                break;
-            }
-            Some(next) => cursor = Some(next.to_owned()),
         }
     }
     Ok(listed)
 }
 
-/// Takes a page in on a thread of its own: one may have ten thousand entries, and requests of
-/// others must not wait for that.
+/// Asks for one page. The inner error is a problem of this list alone.
+async fn page(
+    connection: &Connection,
+    kind: ListKind,
+    cursor: Option<Raw>,
+) -> Result<Result<RawObject, String>, CallError> {
+    let mut params = RawObject::new();
+    if let Some(cursor) = cursor {
+        params.set("cursor", cursor);
+    }
+    let timeouts = CallTimeouts::of(LIST_TIMEOUT);
+    match connection.ask(kind.method, params, timeouts).await {
+        Ok(result) => {
+            Ok(RawObject::open(&result)
+                .map_err(|error| format!("the answer is no object: {error}")))
+        }
+        Err(error @ (CallError::Lost { .. } | CallError::SessionExpired { .. })) => Err(error),
+        // A server that is too busy to list its tools still has them, so its former list is kept.
+        Err(error @ CallError::TimedOut { .. }) if kind.method == method::LIST_TOOLS => Err(error),
+        Err(error) => Ok(Err(error.to_string())),
+    }
+}
+
+/// Returns the cursor of the next page, if there is one.
+fn next_cursor(page: &RawObject, seen: &mut HashSet<String>) -> Result<Option<Raw>, &'static str> {
+    let next = page.get("nextCursor");
+    let Some(next) = next.filter(|cursor| cursor.get() != "null") else {
+        return Ok(None);
+    };
+    if next.get().len() > LONGEST_CURSOR {
+        return Err("the server's cursor is too long to be sent back");
+    }
+    if !seen.insert(next.get().to_owned()) {
+        return Err("the server's cursor goes in circles");
+    }
+    Ok(Some(next.to_owned()))
+}
+
+/// Takes a page in on a thread of its own: one may have ten thousand entries, and other requests
+/// must not wait for that.
 async fn take_aside(
     connection: &Connection,
-    mut listed: Listed,
+    mut listed: ListedItems,
     page: RawObject,
-) -> Result<(Listed, RawObject, bool), CallError> {
+) -> Result<(ListedItems, RawObject, bool), CallError> {
     let taking = tokio::task::spawn_blocking(move || {
         let more = listed.take_page(&page);
         (listed, page, more)

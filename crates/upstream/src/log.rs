@@ -1,6 +1,6 @@
-//! What a server says beside its answers: the last lines in memory, all of it in a file.
+//! The output of a server beside its answers: the last lines in memory, all of them in a file.
 //!
-//! The memory serves error messages, the file serves `kitbag logs`.
+//! Error messages show the memory, `kitbag logs` shows the file.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -12,6 +12,7 @@ use crate::exchange::LogLevel;
 use crate::logfile::{LogFile, LogLine, LogStream};
 use kitbag_domain::sync::lock;
 
+/// A traceback fits in it, and an error message stays readable.
 const TAIL_LINES: usize = 40;
 
 #[derive(Debug)]
@@ -37,7 +38,7 @@ impl ServerLog {
         self.keep(&LogLine::new(LogStream::Stdout, None, text), "[stdout] ");
     }
 
-    /// The params of `notifications/message`.
+    /// Logs the params of `notifications/message`.
     pub(crate) fn message(&self, params: &Raw) {
         let Ok(params) = RawObject::open(params) else {
             return;
@@ -57,7 +58,7 @@ impl ServerLog {
         lock(&self.tail).clear();
     }
 
-    /// The last lines, as one text.
+    /// Returns the last lines as one text.
     pub(crate) fn tail(&self) -> String {
         let tail = lock(&self.tail);
         tail.iter()
@@ -82,8 +83,8 @@ impl ServerLog {
     }
 }
 
-/// The end of what a server wrote, for a line of a log; none if it wrote nothing. Line breaks are
-/// made visible, or a server could write lines of its own into the log.
+/// Returns the end of a server's output for a line of a log; none if it wrote nothing. Line breaks
+/// are made visible, or a server could write lines of its own into the log.
 pub(crate) fn in_one_line(words: &str) -> Option<String> {
     /// More is in the server's own log.
     const LINES: usize = 5;

@@ -1,5 +1,4 @@
-//! What a log consists of: lines of JSON in a file, and when that is full, in one older file
-//! beside it.
+//! A log file: lines of JSON, and when it is full, one older file beside it.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
@@ -14,6 +13,7 @@ use crate::exchange::LogLevel;
 use crate::mask::masked;
 use kitbag_domain::sync::lock;
 
+/// A longer message is cut: the log is for people, and a server may print anything.
 const MAX_MESSAGE: usize = 2_000;
 /// Past this size the file is moved aside and a new one is begun.
 const MAX_FILE: u64 = 1_000_000;
@@ -25,18 +25,18 @@ pub struct LogLine {
     pub stream: LogStream,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub level: Option<LogLevel>,
-    /// What the part that speaks calls itself.
+    /// The part of the server that wrote it, by its own name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub logger: Option<String>,
     pub message: String,
 }
 
-/// Where a line came from.
+/// The origin of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogStream {
     Stderr,
-    /// What a server printed between its messages.
+    /// The lines that a server printed between its messages.
     Stdout,
     /// `notifications/message`
     Mcp,
@@ -81,22 +81,19 @@ impl LogFile {
         }
     }
 
-    /// Where the older lines are.
+    /// Returns the path of the file with the older lines.
     pub fn older(path: &Path) -> PathBuf {
         path.with_extension("log.1")
     }
 
-    /// A log that cannot be written must not stop anything, so failures are let go.
+    /// Appends a line. A log that cannot be written must not stop anything, so failures are ignored.
     pub fn append(&self, line: &LogLine) {
         let mut text = serde_json::to_string(line).expect("a line of a log has no keys but text");
         text.push('\n');
         let mut file = lock(&self.file);
         if file.as_ref().is_some_and(|file| is_full(file.metadata())) {
             *file = None;
-            // Another process may have moved it aside already.
-            if is_full(fs::metadata(&self.path)) {
-                let _ = fs::rename(&self.path, Self::older(&self.path));
-            }
+            self.move_aside();
         }
         if file.is_none() {
             *file = open(&self.path);
@@ -104,6 +101,15 @@ impl LogFile {
         if let Some(file) = &mut *file {
             // In one piece, or the lines of two processes could be torn apart.
             let _ = file.write_all(text.as_bytes());
+        }
+    }
+}
+
+impl LogFile {
+    /// Moves a full file aside, unless another process has done so already.
+    fn move_aside(&self) {
+        if is_full(fs::metadata(&self.path)) {
+            let _ = fs::rename(&self.path, Self::older(&self.path));
         }
     }
 }

@@ -1,32 +1,25 @@
-//! Keeps secrets out of whatever is written down: values that are known to be secret, and what
-//! announces itself as one.
+//! Keeps secrets out of every log: values that are known to be secret, and texts that look like one.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use kitbag_fetch::secrets::{MASK, MIN_SECRET, Secrets, is_scheme, secrets_in};
 
-/// For the whole process: what one server was given may turn up in the log of another, or in ours.
-static KNOWN: RwLock<Known> = RwLock::new(Known {
+/// For the whole process: the secret of one server may turn up in the log of another, or in ours.
+static KNOWN: RwLock<KnownSecrets> = RwLock::new(KnownSecrets {
     values: Vec::new(),
     search: None,
 });
 
-struct Known {
+struct KnownSecrets {
     values: Vec<String>,
     /// Made when it is first needed after a value was added.
     search: Option<Arc<Secrets>>,
 }
 
-/// From now on the value is written down nowhere.
+/// Keeps the value out of every log from now on.
 pub fn hide(value: &str) {
     for secret in secrets_in(value) {
-        if !KNOWN
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .values
-            .iter()
-            .any(|known| known == secret)
-        {
+        if !is_known(secret) {
             let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
             known.values.push(secret.to_owned());
             known.search = None;
@@ -34,7 +27,12 @@ pub fn hide(value: &str) {
     }
 }
 
-/// The text as it may be written down.
+fn is_known(secret: &str) -> bool {
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    known.values.iter().any(|value| value == secret)
+}
+
+/// Returns the text as it may be logged.
 pub fn masked(text: &str) -> String {
     without_announced(&known().hidden_in(text))
 }
@@ -49,7 +47,7 @@ fn known() -> Arc<Secrets> {
     search
 }
 
-/// Tokens after `Bearer` or `Basic`, and the keys that open our own door.
+/// Masks tokens after `Bearer` or `Basic`, and the keys of this gateway.
 fn without_announced(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut after_scheme = false;
@@ -68,10 +66,11 @@ fn without_announced(text: &str) -> String {
     clean
 }
 
-/// An id and something of the secret behind it.
+/// The length of a key's id with a part of the secret behind it.
 const OWN_KEY: usize = 20;
 
-/// `Bearer authentication` is a phrase; a token has a digit, or is longer than any word.
+/// True for a token, which has a digit or is longer than any word; `Bearer authentication` is a
+/// phrase.
 fn is_token(word: &str) -> bool {
     word.len() >= MIN_SECRET && (word.len() >= 24 || word.contains(|c: char| c.is_ascii_digit()))
 }

@@ -6,7 +6,7 @@
 
 use std::io;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use kitbag_domain::{Launch, Lookup, MissingVariable, Template};
@@ -15,15 +15,17 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use crate::cause::{Cause, Diagnosis};
 use crate::error::StartError;
-use crate::family;
-use crate::mark::{self, Mark, marked};
+
+use crate::child_mark::{self, ChildMark, marked};
 use crate::mask;
+use crate::process_tree;
 use crate::programs;
 use crate::spec::ServerSpec;
 
+/// Servers that save their state need a moment to end; a person who stops the gateway waits for it.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What a child may know of our environment; everything else must be configured.
+/// The variables that a child inherits from our environment; all others must be configured.
 pub const INHERITED: [&str; 17] = [
     "PATH",
     "HOME",
@@ -44,57 +46,76 @@ pub const INHERITED: [&str; 17] = [
     "SSL_CERT_DIR",
 ];
 
-pub(crate) struct Running {
+pub(crate) struct RunningChild {
     child: Child,
-    /// The child leads a process group of its own, which may outlive it.
+    /// The process group that the child leads, which may outlive it.
     group: Option<Pid>,
-    mark: Mark,
+    mark: ChildMark,
 }
 
-pub(crate) struct Pipes {
+pub(crate) struct ChildPipes {
     pub(crate) stdin: ChildStdin,
     pub(crate) stdout: ChildStdout,
     pub(crate) stderr: ChildStderr,
 }
 
-pub(crate) struct Launched {
-    pub(crate) running: Running,
-    pub(crate) pipes: Pipes,
+pub(crate) struct LaunchedChild {
+    pub(crate) running: RunningChild,
+    pub(crate) pipes: ChildPipes,
 }
 
 pub(crate) fn launch(
     spec: &ServerSpec,
     launch: &Launch<Template>,
     lookup: &Lookup,
-) -> Result<Launched, StartError> {
-    let variable = |source: MissingVariable| StartError::Variable {
+) -> Result<LaunchedChild, StartError> {
+    let mark = ChildMark::next();
+    let mut command = command(launch, lookup, &mark).map_err(|source| StartError::Variable {
         server: spec.name.clone(),
         source,
-    };
-    let lookup = |name: &str| lookup(name);
-    let program = launch.command.resolve(lookup).map_err(variable)?;
-    let mut command = Command::new(&program);
-    for arg in &launch.args {
-        command.arg(arg.resolve(lookup).map_err(variable)?);
-    }
-    command.env_clear();
-    for name in INHERITED {
-        if let Some(value) = std::env::var_os(name) {
-            command.env(name, value);
+    })?;
+    let program = command.as_std().get_program().to_owned();
+    let mut child = process_tree::launch(&mut command, &mark)
+        .map_err(|error| not_launched(spec, launch, Path::new(&program), &error))?;
+    let (pipes, group) = (ChildPipes::of(&mut child), group_of(&child));
+    let running = RunningChild { child, group, mark };
+    Ok(LaunchedChild { running, pipes })
+}
+
+impl ChildPipes {
+    fn of(child: &mut Child) -> Self {
+        let (Some(stdin), Some(stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            unreachable!("all three streams were asked for as pipes")
+        };
+        Self {
+            stdin,
+            stdout,
+            stderr,
         }
     }
-    for (name, template) in &launch.env {
-        let value = template.resolve(lookup).map_err(variable)?;
-        mask::hide(&value);
-        command.env(name, value);
+}
+
+/// Returns the group that the child leads, which has its number.
+fn group_of(child: &Child) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(child.id()?).ok()?)
+}
+
+fn command(
+    launch: &Launch<Template>,
+    lookup: &Lookup,
+    mark: &ChildMark,
+) -> Result<Command, MissingVariable> {
+    let mut command = Command::new(launch.command.resolve(|name| lookup(name))?);
+    for arg in &launch.args {
+        command.arg(arg.resolve(|name| lookup(name))?);
     }
-    let mark = Mark::next();
-    command.env(mark::VARIABLE, mark.to_string());
-    // Not where the gateway was started: that may be a project, and package managers and
-    // interpreters obey what they find in the folder they are started in.
-    if let Some(folder) = launch.cwd.clone().or_else(std::env::home_dir) {
-        command.current_dir(folder);
-    }
+    command.env_clear();
+    inherit_environment(&mut command);
+    set_environment(&mut command, launch, lookup)?;
+    command.env(child_mark::VARIABLE, mark.to_string());
+    set_folder(&mut command, launch);
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -102,26 +123,36 @@ pub(crate) fn launch(
         .kill_on_drop(true);
     #[cfg(unix)]
     command.process_group(0);
-    let mut child = family::launch(&mut command, &mark)
-        .map_err(|error| not_launched(spec, launch, Path::new(&program), &error))?;
-    let (Some(stdin), Some(stdout), Some(stderr)) =
-        (child.stdin.take(), child.stdout.take(), child.stderr.take())
-    else {
-        unreachable!("all three streams were asked for as pipes")
-    };
-    let group = child
-        .id()
-        .and_then(|id| i32::try_from(id).ok())
-        .and_then(Pid::from_raw);
-    let running = Running { child, group, mark };
-    Ok(Launched {
-        running,
-        pipes: Pipes {
-            stdin,
-            stdout,
-            stderr,
-        },
-    })
+    Ok(command)
+}
+
+fn set_folder(command: &mut Command, launch: &Launch<Template>) {
+    // Not in the folder where the gateway was started: that may be a project, and package managers
+    // and interpreters obey the files they find in the folder they are started in.
+    if let Some(folder) = launch.cwd.clone().or_else(std::env::home_dir) {
+        command.current_dir(folder);
+    }
+}
+
+fn inherit_environment(command: &mut Command) {
+    for name in INHERITED {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+}
+
+fn set_environment(
+    command: &mut Command,
+    launch: &Launch<Template>,
+    lookup: &Lookup,
+) -> Result<(), MissingVariable> {
+    for (name, template) in &launch.env {
+        let value = template.resolve(|name| lookup(name))?;
+        mask::hide(&value);
+        command.env(name, value);
+    }
+    Ok(())
 }
 
 fn not_launched(
@@ -132,10 +163,7 @@ fn not_launched(
 ) -> StartError {
     let cause = obstacle(launch, program, error);
     let reason = match (&cause, error.kind()) {
-        (Some(Cause::NoFolder { .. } | Cause::NoInterpreter { .. }), _) | (None, _) => {
-            error.to_string()
-        }
-        (_, io::ErrorKind::NotFound) => "no such program".to_owned(),
+        (Some(Cause::NotFound { .. }), io::ErrorKind::NotFound) => "no such program".to_owned(),
         _ => error.to_string(),
     };
     StartError::Launch {
@@ -146,57 +174,64 @@ fn not_launched(
     }
 }
 
-/// The system says as little of a missing folder or interpreter as of a missing program.
+/// Finds the reason in the error of the system, which reports a missing folder or interpreter in the
+/// same way as a missing program.
 fn obstacle(launch: &Launch<Template>, program: &Path, error: &io::Error) -> Option<Cause> {
-    match (error.kind(), &launch.cwd) {
-        (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, Some(folder))
-            if !folder.is_dir() =>
-        {
-            Some(Cause::NoFolder {
-                path: folder.clone(),
-            })
-        }
-        (io::ErrorKind::NotFound, _) if program.is_file() => {
-            let interpreter = programs::interpreter(program)?;
-            Some(Cause::NoInterpreter {
-                script: program.to_owned(),
-                interpreter,
-            })
-        }
-        (io::ErrorKind::NotFound, _) => Some(Cause::NotFound {
+    let is_missing = error.kind() == io::ErrorKind::NotFound;
+    if let Some(folder) = &launch.cwd
+        && (is_missing || error.kind() == io::ErrorKind::NotADirectory)
+        && !folder.is_dir()
+    {
+        return Some(Cause::NoFolder {
+            path: folder.clone(),
+        });
+    }
+    match error.kind() {
+        io::ErrorKind::NotFound if program.is_file() => Some(Cause::NoInterpreter {
+            script: program.to_owned(),
+            interpreter: programs::interpreter(program)?,
+        }),
+        io::ErrorKind::NotFound => Some(Cause::NotFound {
             command: launch.command.source().to_owned(),
         }),
-        (io::ErrorKind::PermissionDenied, _) => Some(Cause::NotExecutable {
+        io::ErrorKind::PermissionDenied => Some(Cause::NotExecutable {
             path: program.to_owned(),
         }),
         _ => None,
     }
 }
 
-impl Running {
-    /// Ends the child after its stdin was closed: waits, then asks, then insists; and takes
-    /// along whatever it started. Tells how it ended.
+impl RunningChild {
+    /// Ends the child after its stdin was closed: waits, then asks, then insists. Also ends all
+    /// processes that it started. Returns how it ended.
     pub(crate) async fn end(mut self) -> String {
-        // What it started is known as its own only as long as it stands between us and that.
-        family::look();
-        let status = match tokio::time::timeout(GRACE, self.child.wait()).await {
-            Ok(status) => status,
-            Err(_) => {
-                self.signal_group(Signal::TERM);
-                match tokio::time::timeout(GRACE, self.child.wait()).await {
-                    Ok(status) => status,
-                    Err(_) => {
-                        self.signal_group(Signal::KILL);
-                        self.child.wait().await
-                    }
-                }
-            }
-        };
+        // The processes that it started are known as its own only while it is their ancestor.
+        process_tree::look();
+        let status = self.wait_then_insist().await;
         self.signal_group(Signal::TERM);
         let mark = &self.mark;
-        end_all(|| [marked(|carried| carried == mark), family::left_by(mark)].concat()).await;
-        family::forget(mark);
+        end_all(|| {
+            [
+                marked(|carried| carried == mark),
+                process_tree::left_by(mark),
+            ]
+            .concat()
+        })
+        .await;
+        process_tree::forget(mark);
         status.map_or_else(|error| error.to_string(), describe)
+    }
+
+    async fn wait_then_insist(&mut self) -> io::Result<ExitStatus> {
+        if let Ok(status) = tokio::time::timeout(GRACE, self.child.wait()).await {
+            return status;
+        }
+        self.signal_group(Signal::TERM);
+        if let Ok(status) = tokio::time::timeout(GRACE, self.child.wait()).await {
+            return status;
+        }
+        self.signal_group(Signal::KILL);
+        self.child.wait().await
     }
 
     fn signal_group(&self, signal: Signal) {
@@ -206,12 +241,12 @@ impl Running {
     }
 }
 
-/// How a child ends that has nothing to complain about.
-pub(crate) const WELL: &str = "exit code 0";
+/// The status of a child that ended without an error.
+pub(crate) const EXIT_WELL: &str = "exit code 0";
 
-fn describe(status: std::process::ExitStatus) -> String {
+fn describe(status: ExitStatus) -> String {
     match status.code() {
-        Some(0) => WELL.to_owned(),
+        Some(0) => EXIT_WELL.to_owned(),
         Some(code) => format!("exit code {code}"),
         None => status.to_string(),
     }
@@ -219,19 +254,17 @@ fn describe(status: std::process::ExitStatus) -> String {
 
 /// Ends children of gateways that no longer live. Called once, at start.
 pub(crate) async fn sweep_orphans() {
-    end_all(|| marked(Mark::is_orphaned)).await;
+    end_all(|| marked(ChildMark::is_orphaned)).await;
 }
 
-/// Ends whatever is left of our own children. Called last.
+/// Ends all children of ours that are left. Called last.
 pub(crate) async fn sweep_own() {
-    end_all(|| [marked(Mark::is_own), family::left_by_all()].concat()).await;
+    end_all(|| [marked(ChildMark::is_own), process_tree::left_by_all()].concat()).await;
 }
 
 /// Asks these processes to end, and ends those that stay.
 async fn end_all(find: impl Fn() -> Vec<Pid>) {
-    for pid in find() {
-        let _ = rustix::process::kill_process(pid, Signal::TERM);
-    }
+    signal_all(find(), Signal::TERM);
     let deadline = tokio::time::Instant::now() + GRACE;
     loop {
         let left = find();
@@ -239,11 +272,15 @@ async fn end_all(find: impl Fn() -> Vec<Pid>) {
             return;
         }
         if tokio::time::Instant::now() >= deadline {
-            for pid in left {
-                let _ = rustix::process::kill_process(pid, Signal::KILL);
-            }
-            return;
+            return signal_all(left, Signal::KILL);
         }
+        // Reading all processes takes about a millisecond, so this costs little.
         tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn signal_all(processes: Vec<Pid>, signal: Signal) {
+    for pid in processes {
+        let _ = rustix::process::kill_process(pid, signal);
     }
 }

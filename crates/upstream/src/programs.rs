@@ -1,4 +1,4 @@
-//! Where programs are: on the PATH, and in the places that only a person's shell knows.
+//! Finds programs: on the PATH, and in the folders that only a person's shell knows.
 
 use std::env;
 use std::fs::{self, File};
@@ -9,21 +9,21 @@ use std::path::{Path, PathBuf};
 /// The version of Node.js that current servers ask for at most.
 pub const NODE: u32 = 22;
 
-/// Whether a command says itself where the program is, on whichever system it was written.
+/// True if a command is the path of a program, on any system.
 pub fn is_path(command: &str) -> bool {
     command.contains(['/', '\\'])
 }
 
-/// The program that a command without a path launches.
+/// Returns the program that a command without a path launches.
 pub fn on_path(command: &str) -> Option<PathBuf> {
-    // What the system looks through for a process that has no PATH.
+    // The folders that the system searches for a process that has no PATH.
     let folders = env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     env::split_paths(&folders)
         .map(|folder| folder.join(command))
         .find(|path| is_program(path))
 }
 
-/// The same, where people's shells have it from but this process does not.
+/// Returns the program from a folder that people's shells search but this process does not.
 pub fn elsewhere(command: &str) -> Option<PathBuf> {
     let home = PathBuf::from(env::var_os("HOME")?);
     usual_places(&home)
@@ -32,7 +32,7 @@ pub fn elsewhere(command: &str) -> Option<PathBuf> {
         .find(|path| is_program(path))
 }
 
-/// Whether also a program finds it that was opened from a window, and so has no shell's PATH.
+/// True if also a program finds it that was opened from a window, and so has no shell's PATH.
 pub fn is_known_everywhere(program: &Path) -> bool {
     const EVERYWHERE: [&str; 5] = ["/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin"];
     program
@@ -40,12 +40,12 @@ pub fn is_known_everywhere(program: &Path) -> bool {
         .is_some_and(|folder| EVERYWHERE.iter().any(|known| folder == Path::new(known)))
 }
 
-/// Whether it is a script that looks for its interpreter on the PATH.
+/// True for a script that looks for its interpreter on the PATH.
 pub fn looks_on_path(program: &Path) -> bool {
     interpreter(program).is_some_and(|first| first.ends_with("/env"))
 }
 
-/// What the first line of a script names.
+/// Returns the interpreter that the first line of a script names.
 pub(crate) fn interpreter(script: &Path) -> Option<String> {
     let mut line = Vec::new();
     // A binary has no lines worth reading to their end.
@@ -59,7 +59,7 @@ pub(crate) fn interpreter(script: &Path) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// The folder of a Node.js that is new enough, among those that version managers keep.
+/// Returns the folder of a Node.js that is new enough, among those that version managers keep.
 pub(crate) fn newer_node(needs: u32) -> Option<PathBuf> {
     let home = PathBuf::from(env::var_os("HOME")?);
     let managed = managed_nodes(&home);
@@ -103,7 +103,7 @@ fn usual_places(home: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The newest first.
+/// Returns the versions and folders of all Node.js that version managers keep, the newest first.
 fn managed_nodes(home: &Path) -> Vec<(Vec<u32>, PathBuf)> {
     let places = [
         (".nvm/versions/node", "bin"),
@@ -131,7 +131,7 @@ fn managed_nodes(home: &Path) -> Vec<(Vec<u32>, PathBuf)> {
     found
 }
 
-/// `v22.1.0` as numbers.
+/// Returns `v22.1.0` as numbers.
 fn version(text: &str) -> Vec<u32> {
     text.trim_start_matches('v')
         .split('.')
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_says_who_runs_it() {
+    fn a_script_names_its_interpreter() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("npx");
         program(&path, "#!/usr/bin/env node\nrun()\n");
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_in_a_home_is_not_known_to_windows() {
+    fn a_program_in_a_home_is_not_found_from_a_window() {
         assert!(is_known_everywhere(Path::new("/usr/bin/node")));
         assert!(!is_known_everywhere(Path::new(
             "/home/ann/.nvm/versions/node/v22.1.0/bin/npx"

@@ -1,5 +1,5 @@
-//! A server on the network: its address, what goes along with every request to it, and coming
-//! back with another token when it does not like the one it was shown.
+//! A server on the network: its address, the headers of every request to it, and a second request
+//! with another token when it refuses the first.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use reqwest::{Client, Request, Response};
 use url::Url;
 
 use crate::error::CallError;
-use crate::oauth::{Challenge, Credentials, Grant, Trouble, TurnedAway};
+use crate::oauth::{Challenge, Credentials, Grant, NoToken, RefusedRequest};
 
-pub(crate) struct Remote {
+pub(crate) struct RemoteServer {
     pub(crate) server: ServerName,
     pub(crate) client: Client,
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
-    /// Absent where the configuration says what to send.
+    /// Absent if the configuration has a header for the login.
     pub(crate) credentials: Option<Arc<Credentials>>,
     pub(crate) max_bytes: usize,
 }
 
-impl Remote {
+impl RemoteServer {
     /// Sends a request with our token, if we have one, and again while another token may help.
     pub(crate) async fn execute(&self, request: Request) -> Result<Response, CallError> {
         let Some(credentials) = &self.credentials else {
@@ -31,30 +31,33 @@ impl Remote {
         let mut token = credentials
             .token()
             .await
-            .map_err(|trouble| self.trouble(trouble))?;
+            .map_err(|none| self.no_token(none))?;
         let mut is_last = false;
         loop {
             let again = request.try_clone().expect("its body is held in memory");
             let response = self.send(again, token.as_deref()).await?;
-            let Some(away) = turned_away(&response) else {
+            let Some(away) = refused_request(&response) else {
                 return Ok(response);
             };
             if let Some(token) = token.as_ref().filter(|_| is_last) {
-                return Err(self.trouble(credentials.give_up(token, away).await));
+                return Err(self.no_token(credentials.give_up(token, away).await));
             }
             let replacement = credentials.instead_of(token, away).await;
-            let replacement = replacement.map_err(|trouble| self.trouble(trouble))?;
+            let replacement = replacement.map_err(|none| self.no_token(none))?;
             (token, is_last) = (Some(replacement.grant), replacement.is_last);
         }
     }
 
-    /// Sends what nobody waits for, such as a goodbye, with the token as it is.
+    /// Sends a request whose answer does not matter, such as a goodbye, with the token as it is.
     pub(crate) async fn mention(&self, request: Request) {
-        let token = self.credentials.as_ref().and_then(|it| it.at_hand());
+        let token = self
+            .credentials
+            .as_ref()
+            .and_then(|credentials| credentials.at_hand());
         let _unheard = self.send(request, token.as_deref()).await;
     }
 
-    pub(crate) fn lost(&self, reason: String) -> CallError {
+    pub(crate) fn lost(&self, reason: impl Into<String>) -> CallError {
         CallError::lost(&self.server, reason)
     }
 
@@ -72,28 +75,32 @@ impl Remote {
             .map_err(|error| self.lost(kitbag_fetch::cause(error)))
     }
 
-    fn trouble(&self, trouble: Trouble) -> CallError {
-        match trouble {
-            Trouble::Person(needed) => CallError::Login(needed),
-            Trouble::Passing { reason } => {
+    fn no_token(&self, none: NoToken) -> CallError {
+        match none {
+            NoToken::Person(needed) => CallError::Login(needed),
+            NoToken::Passing { reason } => {
                 self.lost(format!("our login could not be renewed: {reason}"))
             }
         }
     }
 }
 
-/// Whether a token could change the answer. A server that asks for a password, or forbids
-/// something to everybody, is left to others.
-fn turned_away(response: &Response) -> Option<TurnedAway> {
-    let status = response.status();
-    let challenge = Challenge::read(response.headers());
+/// Returns the refusal if a token could change the answer. A server that asks for a password, or
+/// forbids something to every caller, is not asked again.
+fn refused_request(response: &Response) -> Option<RefusedRequest> {
+    let (status, headers) = (response.status(), response.headers());
     let challenge = match status {
-        StatusCode::UNAUTHORIZED if !response.headers().contains_key(WWW_AUTHENTICATE) => {
-            Some(Challenge::default())
-        }
-        StatusCode::UNAUTHORIZED => challenge,
-        StatusCode::FORBIDDEN => challenge.filter(Challenge::wants_more_scopes),
-        _ => None,
+        StatusCode::UNAUTHORIZED => challenge_or_none(headers)?,
+        StatusCode::FORBIDDEN => Challenge::read(headers).filter(Challenge::wants_more_scopes)?,
+        _ => return None,
     };
-    challenge.map(|challenge| TurnedAway { status, challenge })
+    Some(RefusedRequest { status, challenge })
+}
+
+/// Returns the challenge, or an empty one for a server that sends none.
+fn challenge_or_none(headers: &HeaderMap) -> Option<Challenge> {
+    match headers.contains_key(WWW_AUTHENTICATE) {
+        true => Challenge::read(headers),
+        false => Some(Challenge::default()),
+    }
 }

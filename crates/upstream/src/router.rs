@@ -1,5 +1,5 @@
-//! Sorts what a server sends: answers to their requests, questions to the client they
-//! concern, announcements to whoever keeps the catalog.
+//! Sorts the messages of a server: answers go to their requests, questions to the client they concern,
+//! announcements to the gateway.
 //!
 //! On stdio nothing says which request a question or a log line belongs to. As long as one client
 //! alone has used the connection there is no doubt; otherwise the question is declined rather than
@@ -17,12 +17,12 @@ use kitbag_wire::{
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::connection_users::ConnectionUsers;
 use crate::error::CallError;
-use crate::exchange::{Ask, Event, Identity, Progressing};
-use crate::link::Outlet;
+use crate::exchange::{CallEvent, CallReporter, ClientIdentity, ClientQuestion};
+use crate::link::ReplySender;
 use crate::log::ServerLog;
 use crate::roots::Roots;
-use crate::users::Users;
 use kitbag_domain::sync::lock;
 
 /// Something a server announces that concerns no single request.
@@ -32,14 +32,15 @@ pub struct Notice {
     pub kind: NoticeKind,
 }
 
-/// Announcements that may wait to be heard; then no more is read from the servers that make them.
+/// So many announcements may wait for the gateway; then no more is read from the servers that make
+/// them.
 pub(crate) const NOTICE_BACKLOG: usize = 256;
 /// An update is an address and little else.
 const MAX_UPDATE: usize = 64 * 1024;
 
 #[derive(Debug, Clone)]
 pub enum NoticeKind {
-    /// The server was started, and may offer something else than when it was listed last.
+    /// The server was started, and its lists may have changed since they were read last.
     Started,
     ToolsChanged,
     PromptsChanged,
@@ -52,7 +53,7 @@ pub(crate) struct Router {
     server: ServerName,
     next_id: AtomicI64,
     pending: Mutex<HashMap<i64, Pending>>,
-    users: Mutex<Users>,
+    users: Mutex<ConnectionUsers>,
     pub(crate) roots: Roots,
     /// Questions of the server that wait for an answer, by its own ids.
     asked: Mutex<HashMap<RequestId, CancellationToken>>,
@@ -61,12 +62,23 @@ pub(crate) struct Router {
 }
 
 pub(crate) struct Pending {
-    pub(crate) progressing: Progressing,
-    pub(crate) identity: Option<Identity>,
+    pub(crate) reporter: CallReporter,
+    pub(crate) identity: Option<ClientIdentity>,
     /// The token the client chose; ours is the request id.
     pub(crate) progress_token: Option<Raw>,
-    /// Meant to stay open, like a subscription: nobody waits for its answer.
+    /// True for a request that stays open, like a subscription: no call waits for its answer.
     pub(crate) standing: bool,
+}
+
+impl Pending {
+    /// True unless its client has yet to come back with an answer.
+    pub(crate) fn is_followed(&self) -> bool {
+        !self.reporter.aside.load(Ordering::Relaxed)
+    }
+
+    fn is_our_own(&self) -> bool {
+        self.identity.is_none()
+    }
 }
 
 impl Router {
@@ -88,6 +100,10 @@ impl Router {
         }
     }
 
+    pub(crate) fn server(&self) -> &ServerName {
+        &self.server
+    }
+
     pub(crate) fn next_id(&self) -> i64 {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
@@ -99,7 +115,7 @@ impl Router {
         lock(&self.pending).insert(id, pending);
     }
 
-    /// Forgets a request; a late answer to it falls on the floor.
+    /// Forgets a request; a late answer to it is ignored.
     pub(crate) fn forget(&self, id: i64) {
         lock(&self.pending).remove(&id);
     }
@@ -109,52 +125,45 @@ impl Router {
     }
 
     pub(crate) fn was_used(&self) -> bool {
-        *self.users() != Users::None
+        *self.users() != ConnectionUsers::None
     }
 
-    /// Whether no client but this one has ever used the connection.
-    pub(crate) fn is_only(&self, client: &Identity) -> bool {
+    /// True if no other client has ever used the connection.
+    pub(crate) fn is_only(&self, client: &ClientIdentity) -> bool {
         self.users().is_only(client)
     }
 
-    /// Whether the client behind this request is being asked something.
+    /// True while the server asks the client behind this request something.
     pub(crate) fn is_asking(&self, id: i64) -> bool {
-        lock(&self.pending)
+        let pending = lock(&self.pending);
+        pending
             .get(&id)
-            .is_some_and(|it| it.progressing.asks.load(Ordering::Relaxed) > 0)
+            .is_some_and(|request| request.reporter.is_asking())
     }
 
-    /// How many requests somebody waits for.
+    /// Returns the number of requests whose answer a call waits for.
     pub(crate) fn in_flight(&self) -> usize {
-        lock(&self.pending)
-            .values()
-            .filter(|it| !it.standing)
-            .count()
+        let pending = lock(&self.pending);
+        pending.values().filter(|request| !request.standing).count()
     }
 
     pub(crate) fn fail(&self, id: i64, error: CallError) {
         if let Some(pending) = lock(&self.pending).remove(&id) {
-            let _ = pending.progressing.done.send(Err(error));
+            let _ = pending.reporter.done.send(Err(error));
         }
     }
 
-    /// The request that is answered by a message of which we have only the beginning. The id
+    /// Returns the request that is answered by a message of which we have only the beginning. The id
     /// may come after the result; then it must be the only request there is.
     pub(crate) fn addressee(&self, beginning: &[u8]) -> Option<i64> {
         let pending = lock(&self.pending);
-        let mut waiting = pending
-            .iter()
-            .filter(|(_, it)| !it.standing)
-            .map(|(id, _)| *id);
-        let sole = waiting.next().filter(|_| waiting.next().is_none());
-        leading_id(beginning)
-            .filter(|id| pending.contains_key(id))
-            .or(sole)
+        let id = leading_id(beginning).filter(|id| pending.contains_key(id));
+        id.or_else(|| only_call(&pending))
     }
 
     pub(crate) fn fail_all(&self, error: &CallError) {
         for (_, pending) in lock(&self.pending).drain() {
-            let _ = pending.progressing.done.send(Err(error.clone()));
+            let _ = pending.reporter.done.send(Err(error.clone()));
         }
     }
 
@@ -164,7 +173,7 @@ impl Router {
         self: &Arc<Self>,
         message: Message,
         related: Option<i64>,
-        outlet: &Outlet,
+        outlet: &ReplySender,
     ) {
         match message {
             Message::Response(response) => self.answered(response),
@@ -184,96 +193,78 @@ impl Router {
         let outcome = response
             .outcome
             .map_err(|error| CallError::Refused { server, error });
-        let _ = pending.progressing.done.send(outcome);
+        let _ = pending.reporter.done.send(outcome);
     }
 
     async fn notified(&self, notification: Notification, related: Option<i64>) {
-        let kind = match notification.method.as_str() {
-            method::PROGRESS => return self.progressed(&notification),
-            method::CANCELLED => return self.withdrawn(&notification),
-            method::TOOLS_CHANGED => NoticeKind::ToolsChanged,
-            method::PROMPTS_CHANGED => NoticeKind::PromptsChanged,
-            method::RESOURCES_CHANGED => NoticeKind::ResourcesChanged,
-            method::RESOURCE_UPDATED => match updated(&notification) {
-                Some(params) => NoticeKind::ResourceUpdated(params),
-                None => return,
-            },
+        match notification.method.as_str() {
+            method::PROGRESS => self.progressed(&notification),
+            method::CANCELLED => self.withdrawn(&notification),
+            method::TOOLS_CHANGED => self.announce(NoticeKind::ToolsChanged).await,
+            method::PROMPTS_CHANGED => self.announce(NoticeKind::PromptsChanged).await,
+            method::RESOURCES_CHANGED => self.announce(NoticeKind::ResourcesChanged).await,
+            method::RESOURCE_UPDATED => {
+                if let Some(params) = updated(&notification) {
+                    self.announce(NoticeKind::ResourceUpdated(params)).await;
+                }
+            }
             method::SUBSCRIPTION_ACKNOWLEDGED => {
                 let related = subscription(&notification).or(related);
-                return self.mentioned(notification, related);
+                self.mentioned(notification, related);
             }
-            _ => return self.mentioned(notification, related),
-        };
-        let _ = self
-            .notices
-            .send(Notice {
-                server: self.server.clone(),
-                kind,
-            })
-            .await;
+            _ => self.mentioned(notification, related),
+        }
+    }
+
+    async fn announce(&self, kind: NoticeKind) {
+        let server = self.server.clone();
+        let _ = self.notices.send(Notice { server, kind }).await;
     }
 
     fn progressed(&self, notification: &Notification) {
-        let Ok(mut params) = notification.object() else {
-            return;
-        };
-        let Some(id) = params
-            .read::<RequestId>(meta::PROGRESS_TOKEN)
-            .as_ref()
-            .and_then(own_id)
-        else {
-            return;
-        };
-        let pending = lock(&self.pending);
-        let Some((pending, token)) = pending
-            .get(&id)
-            .and_then(|it| Some((it, it.progress_token.clone()?)))
-        else {
-            return;
-        };
-        params.set(meta::PROGRESS_TOKEN, token);
-        pending.progressing.tell(Event::Progress(params.to_raw()));
+        if let Some((id, mut params)) = progress(notification)
+            && let Some(request) = lock(&self.pending).get(&id)
+            && let Some(token) = &request.progress_token
+        {
+            params.set(meta::PROGRESS_TOKEN, token.clone());
+            request.reporter.tell(CallEvent::Progress(params.to_raw()));
+        }
     }
 
-    /// A log line, or a notification we do not know: it goes to the request it came with.
+    /// Hands a log line, or a notification that we do not know, to the request it came with.
     fn mentioned(&self, notification: Notification, related: Option<i64>) {
         let event = match (notification.method.as_str(), notification.params) {
             (method::LOG, Some(params)) => {
                 self.log.message(&params);
-                Event::Log(params)
+                CallEvent::Log(params)
             }
             (method::LOG, None) => return,
-            (_, params) => Event::Other {
+            (_, params) => CallEvent::Other {
                 method: notification.method,
                 params,
             },
         };
         let pending = lock(&self.pending);
-        if let Some(id) = related.or_else(|| self.users().addressee(&pending))
-            && let Some(it) = pending.get(&id)
-        {
-            it.progressing.tell(event);
+        let about = related.or_else(|| self.users().addressee(&pending));
+        if let Some(request) = about.and_then(|id| pending.get(&id)) {
+            request.reporter.tell(event);
         }
     }
 
-    fn users(&self) -> MutexGuard<'_, Users> {
+    fn users(&self) -> MutexGuard<'_, ConnectionUsers> {
         lock(&self.users)
     }
 
     fn withdrawn(&self, notification: &Notification) {
-        let Some(id) = notification
-            .object()
-            .ok()
-            .and_then(|it| it.read::<RequestId>("requestId"))
-        else {
-            return;
-        };
-        if let Some(token) = lock(&self.asked).remove(&id) {
+        if let Ok(params) = notification.object()
+            && let Some(id) = params.read::<RequestId>("requestId")
+            && let Some(token) = lock(&self.asked).remove(&id)
+        {
             token.cancel();
         }
     }
 
-    fn asked(self: &Arc<Self>, request: Request, related: Option<i64>, outlet: &Outlet) {
+    fn asked(self: &Arc<Self>, request: Request, related: Option<i64>, outlet: &ReplySender) {
         let answer = match request.method.as_str() {
             method::PING => Ok(raw(&RawObject::new())),
             method::LIST_ROOTS | method::CREATE_MESSAGE | method::ELICIT => {
@@ -290,40 +281,60 @@ impl Router {
         });
     }
 
-    fn ask_client(self: &Arc<Self>, request: Request, related: Option<i64>, outlet: &Outlet) {
+    fn ask_client(self: &Arc<Self>, request: Request, related: Option<i64>, outlet: &ReplySender) {
         let withdrawn = CancellationToken::new();
         let about_roots = request.method == method::LIST_ROOTS;
-        let Some(answer) = self.offer(request.method.clone(), request.params, related, &withdrawn)
-        else {
-            let users = self.users().clone();
-            let outcome = if about_roots {
-                self.roots.between_calls(&users)
-            } else {
-                Err(nobody_to_ask(&users))
-            };
-            return outlet.reply(Response {
-                id: Some(request.id),
-                outcome,
-            });
-        };
-        lock(&self.asked).insert(request.id.clone(), withdrawn);
-        let (router, outlet) = (self.clone(), outlet.clone());
-        tokio::spawn(async move {
-            if let Ok(outcome) = answer.await {
-                lock(&router.asked).remove(&request.id);
-                let roots = about_roots.then(|| outcome.as_ref().ok().cloned());
-                outlet
-                    .reply_first(Response {
-                        id: Some(request.id),
-                        outcome,
-                    })
-                    .await;
-                // Only then, because calls that wait for it go out right behind the answer.
-                if let Some(roots) = roots {
-                    router.roots.answered(roots);
-                }
+        let id = request.id;
+        match self.offer(request.method, request.params, related, &withdrawn) {
+            Some(answer) => {
+                lock(&self.asked).insert(id.clone(), withdrawn);
+                let (router, outlet) = (self.clone(), outlet.clone());
+                tokio::spawn(async move {
+                    if let Ok(outcome) = answer.await {
+                        router
+                            .client_answered(id, outcome, about_roots, &outlet)
+                            .await;
+                    }
+                });
             }
-        });
+            None => {
+                let outcome = self.answer_for_client(about_roots);
+                outlet.reply(Response {
+                    id: Some(id),
+                    outcome,
+                });
+            }
+        }
+    }
+
+    /// Answers a question that cannot be put to a client.
+    fn answer_for_client(&self, about_roots: bool) -> Result<Raw, ErrorObject> {
+        let users = self.users().clone();
+        match about_roots {
+            true => self.roots.between_calls(&users),
+            false => Err(no_client_to_ask(&users)),
+        }
+    }
+
+    async fn client_answered(
+        &self,
+        id: RequestId,
+        outcome: Result<Raw, ErrorObject>,
+        about_roots: bool,
+        outlet: &ReplySender,
+    ) {
+        lock(&self.asked).remove(&id);
+        let roots = about_roots.then(|| outcome.as_ref().ok().cloned());
+        outlet
+            .reply_first(Response {
+                id: Some(id),
+                outcome,
+            })
+            .await;
+        // After the answer, because calls that wait for the roots go out right behind it.
+        if let Some(roots) = roots {
+            self.roots.answered(roots);
+        }
     }
 
     /// Puts a question to the client it concerns, if there is no doubt which that is.
@@ -335,17 +346,17 @@ impl Router {
         withdrawn: &CancellationToken,
     ) -> Option<oneshot::Receiver<Result<Raw, ErrorObject>>> {
         let pending = lock(&self.pending);
-        let related = related.filter(|id| pending.get(id).is_none_or(|it| it.identity.is_some()));
-        let about = related
-            .or_else(|| self.users().addressee(&pending))
-            .and_then(|id| pending.get(&id))?;
-        let (ask, answer) = Ask::new(method, params, &about.progressing.asks, withdrawn.clone());
-        about.progressing.tell(Event::Ask(ask)).then_some(answer)
+        // A request of our own has no client that could be asked.
+        let related = related.filter(|id| !pending.get(id).is_some_and(Pending::is_our_own));
+        let about = related.or_else(|| self.users().addressee(&pending));
+        let reporter = &pending.get(&about?)?.reporter;
+        let (ask, answer) = ClientQuestion::new(method, params, &reporter.asks, withdrawn.clone());
+        reporter.tell(CallEvent::Ask(ask)).then_some(answer)
     }
 }
 
-/// The params of an update without the number of our own subscription, which means nothing
-/// to anybody else.
+/// Returns the params of an update without the number of our own subscription, which means nothing
+/// to a client.
 fn updated(notification: &Notification) -> Option<Raw> {
     let mut params = notification.object().ok()?;
     if let Some(mut meta) = params.object("_meta") {
@@ -359,26 +370,41 @@ fn updated(notification: &Notification) -> Option<Raw> {
     Some(params.to_raw()).filter(|params| params.get().len() <= MAX_UPDATE)
 }
 
+/// Returns the request that a progress notification is about, and its params.
+fn progress(notification: &Notification) -> Option<(i64, RawObject)> {
+    let params = notification.object().ok()?;
+    let token = params.read::<RequestId>(meta::PROGRESS_TOKEN)?;
+    Some((own_id(&token)?, params))
+}
+
+/// Returns the call that is pending, if there is only one.
+fn only_call(pending: &HashMap<i64, Pending>) -> Option<i64> {
+    let mut calls = pending.iter().filter(|(_, request)| !request.standing);
+    let (id, _) = calls.next()?;
+    calls.next().is_none().then_some(*id)
+}
+
 fn subscription(notification: &Notification) -> Option<i64> {
     let meta = notification.object().ok()?.object("_meta")?;
     own_id(&meta.read(meta::SUBSCRIPTION_ID)?)
 }
 
-/// Why a question that names no request is put to nobody.
-fn nobody_to_ask(users: &Users) -> ErrorObject {
+/// Returns the reason why a question that names no request is put to no client.
+fn no_client_to_ask(users: &ConnectionUsers) -> ErrorObject {
     let why = match users {
-        Users::Party(_) | Users::Several => {
+        ConnectionUsers::Party(_) | ConnectionUsers::Several => {
             "several clients share this server, and the question does not say which of them it concerns"
         }
-        Users::None | Users::Client(_) => {
+        ConnectionUsers::None | ConnectionUsers::Client(_) => {
             "no client has a call running that the question could belong to"
         }
     };
     ErrorObject::new(code::METHOD_NOT_FOUND, why)
 }
 
-/// The number after `"id":`, if that comes before the result.
+/// Returns the number after `"id":`, if that comes before the result.
 fn leading_id(beginning: &[u8]) -> Option<i64> {
+    // The id comes within the first few members, or after the result, which may be long.
     let head = &beginning[..beginning.len().min(200)];
     let head = String::from_utf8_lossy(head);
     let (head, _) = head

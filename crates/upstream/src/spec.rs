@@ -14,7 +14,7 @@ use crate::oauth;
 pub struct ServerSpec {
     pub name: ServerName,
     pub kind: ServerKind,
-    /// How to log in at a remote server.
+    /// The settings for logging in at a remote server.
     pub oauth: oauth::Settings,
     /// Set when the operator knows better than the probe.
     pub era: Option<Era>,
@@ -145,7 +145,7 @@ impl ServerSpec {
         self.templates().chain(&self.oauth.client_secret)
     }
 
-    /// Returns the package or script that a runner such as `npx` is told to run. Of all arguments
+    /// Returns the package or script that a runner such as `npx` runs. Of all arguments
     /// this is the one that never is a secret.
     pub fn package(&self) -> Option<&str> {
         self.launch().and_then(package)

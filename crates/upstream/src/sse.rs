@@ -7,27 +7,48 @@ use std::time::Duration;
 use futures::{Stream, StreamExt};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, Method};
-use kitbag_wire::Message;
+use kitbag_wire::{Message, RequestId};
+use reqwest::Response;
 use sse_stream::{Sse, SseByteStream};
+use tokio::task::JoinHandle;
 use url::Url;
 
-use crate::body::limited;
+use crate::body::{SinceEvent, limited};
 use crate::error::{CallError, StartError};
 use crate::handshake::start_error;
-use crate::link::{Closed, Outlet, Pipe};
-use crate::outgoing::{Outgoing, STUCK, Waiting};
-use crate::remote::Remote;
+use crate::link::{PipeLink, ReplySender};
+use crate::remote::RemoteServer;
 use crate::router::Router;
+use crate::send_queue::{QueuedMessages, STUCK};
 
+/// The server names its endpoint in the first event, which it sends at once.
 const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Opens the stream and waits for the address to post to.
-pub(crate) async fn connect(remote: Remote, router: &Arc<Router>) -> Result<Pipe, StartError> {
-    let server = &remote.server.clone();
-    let unreachable = |reason: String| StartError::Unreachable {
-        server: server.clone(),
-        reason,
+pub(crate) async fn connect(
+    remote: RemoteServer,
+    router: &Arc<Router>,
+) -> Result<PipeLink, StartError> {
+    let response = open_stream(&remote).await?;
+    let (bytes, since_event) = limited(response, remote.max_bytes);
+    let mut events = SseByteStream::new(bytes);
+    let post_to = tokio::time::timeout(ENDPOINT_TIMEOUT, endpoint(&remote.url, &mut events))
+        .await
+        .unwrap_or_else(|_| Err("no `endpoint` event came".to_owned()))
+        .map_err(|reason| unreachable(&remote, reason))?;
+    let (pipe, queue) = PipeLink::new();
+    let writer = tokio::spawn(write(remote, post_to, queue, router.clone()));
+    let reader = EventReader {
+        events,
+        since_event,
+        pipe: pipe.clone(),
+        router: router.clone(),
     };
+    tokio::spawn(reader.run(writer));
+    Ok(pipe)
+}
+
+async fn open_stream(remote: &RemoteServer) -> Result<Response, StartError> {
     let mut request = reqwest::Request::new(Method::GET, remote.url.clone());
     request.headers_mut().clone_from(&remote.headers);
     request
@@ -36,57 +57,61 @@ pub(crate) async fn connect(remote: Remote, router: &Arc<Router>) -> Result<Pipe
     let response = remote
         .execute(request)
         .await
-        .map_err(|error| start_error(server, error))?;
-    let status = response.status();
-    if status.as_u16() == 401 || status.as_u16() == 403 {
-        return Err(StartError::Unauthorized {
-            server: server.clone(),
-            status: status.as_u16(),
-        });
+        .map_err(|error| start_error(&remote.server, error))?;
+    match response.status().as_u16() {
+        status @ (401 | 403) => Err(StartError::Unauthorized {
+            server: remote.server.clone(),
+            status,
+        }),
+        200..=299 => Ok(response),
+        _ => Err(unreachable(remote, format!("HTTP {}", response.status()))),
     }
-    if !status.is_success() {
-        return Err(unreachable(format!("HTTP {status}")));
-    }
-    let (bytes, since_event) = limited(response, remote.max_bytes);
-    let mut events = SseByteStream::new(bytes);
-    let post_to = tokio::time::timeout(ENDPOINT_TIMEOUT, endpoint(&remote.url, &mut events))
-        .await
-        .map_err(|_| unreachable("no `endpoint` event came".to_owned()))?
-        .map_err(unreachable)?;
+}
 
-    let (outgoing, queue) = Outgoing::queue();
-    let pipe = Pipe {
-        outgoing: outgoing.clone(),
-        closed: Closed::default(),
-    };
-    let outlet = Outlet::Pipe(outgoing.clone());
-    let writer = tokio::spawn(write(remote, post_to, queue, router.clone()));
-    let (router, server, closed) = (router.clone(), server.clone(), pipe.closed.clone());
-    tokio::spawn(async move {
-        let reading = async {
-            while let Some(Ok(event)) = events.next().await {
-                since_event.reset();
-                if let Some(Ok(message)) = event.data.map(|data| Message::parse(data.as_bytes())) {
-                    router.deliver(message, None, &outlet).await;
-                    if outlet.room().await.is_err() {
-                        return;
-                    }
-                }
-            }
-        };
+fn unreachable(remote: &RemoteServer, reason: String) -> StartError {
+    StartError::Unreachable {
+        server: remote.server.clone(),
+        reason,
+    }
+}
+
+struct EventReader<S> {
+    events: S,
+    since_event: SinceEvent,
+    pipe: PipeLink,
+    router: Arc<Router>,
+}
+
+impl<S: Stream<Item = Result<Sse, sse_stream::Error>> + Unpin> EventReader<S> {
+    /// Reads until the stream ends, the server is given up, or we close the pipe.
+    async fn run(mut self, writer: JoinHandle<()>) {
+        let PipeLink { queue, closed } = self.pipe.clone();
         tokio::select! {
-            () = reading => closed.close(if outgoing.is_stuck() { STUCK } else { "the event stream ended" }),
-            () = outgoing.stuck() => closed.close(STUCK),
+            () = self.read() => closed.close(if queue.is_stuck() { STUCK } else { "the event stream ended" }),
+            () = queue.stuck() => closed.close(STUCK),
             () = closed.wait() => {}
         }
         writer.abort();
-        router.fail_all(&CallError::lost(&server, closed.reason()));
-    });
-    Ok(pipe)
+        let error = CallError::lost(self.router.server(), closed.reason());
+        self.router.fail_all(&error);
+    }
+
+    async fn read(&mut self) {
+        let outlet = ReplySender::Pipe(self.pipe.queue.clone());
+        while let Some(Ok(event)) = self.events.next().await {
+            self.since_event.reset();
+            if let Some(Ok(message)) = event.data.map(|data| Message::parse(data.as_bytes())) {
+                self.router.deliver(message, None, &outlet).await;
+                if outlet.room().await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
 }
 
-/// The first event names the address; it must be on the server we were told to use, or a
-/// stranger could have our headers sent anywhere.
+/// Returns the address that the first event names. It must be on the configured server, or the
+/// server could have our headers sent anywhere.
 async fn endpoint(
     base: &Url,
     events: &mut (impl Stream<Item = Result<Sse, sse_stream::Error>> + Unpin),
@@ -110,7 +135,7 @@ async fn endpoint(
     Err("the event stream ended before it named an endpoint".to_owned())
 }
 
-async fn write(remote: Remote, post_to: Url, mut queue: Waiting, router: Arc<Router>) {
+async fn write(remote: RemoteServer, post_to: Url, mut queue: QueuedMessages, router: Arc<Router>) {
     loop {
         let line = queue.next().await;
         let mut request = reqwest::Request::new(Method::POST, post_to.clone());
@@ -125,7 +150,7 @@ async fn write(remote: Remote, post_to: Url, mut queue: Waiting, router: Arc<Rou
             Err(error) => error,
         };
         if let Ok(Message::Request(request)) = Message::parse(&line)
-            && let kitbag_wire::RequestId::Number(id) = request.id
+            && let RequestId::Number(id) = request.id
         {
             router.fail(id, problem);
         }

@@ -1,111 +1,110 @@
 //! A server as a child process: one JSON-RPC message per line, and whatever else it prints.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use kitbag_domain::ServerName;
 use kitbag_wire::Message;
 use kitbag_wire::lines::{Line, read_line};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, BufWriter};
 use tokio::process::ChildStderr;
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use crate::cause::Diagnosis;
 use crate::error::CallError;
-use crate::link::{BY_US, Closed, Outlet, Pipe};
+use crate::link::{BY_US, CloseSignal, PipeLink, ReplySender};
 use crate::log::ServerLog;
-use crate::outgoing::{Outgoing, STUCK, Waiting};
-use crate::process::{Launched, Running};
+use crate::process::{LaunchedChild, RunningChild};
 use crate::router::Router;
+use crate::send_queue::{QueuedMessages, STUCK};
 use crate::spec::ServerSpec;
 
+/// Larger than most messages, so that one read gets a whole one.
+const READ_BUFFER: usize = 64 * 1024;
+/// A longer line of stderr is cut; it is for a person to read.
+const MAX_STDERR_LINE: usize = 64 * 1024;
+/// A process that has ended has written its last words already, so they arrive at once.
+const LAST_WORDS_TIMEOUT: Duration = Duration::from_millis(500);
+
 /// The handle that ends the process.
-pub(crate) struct Process {
+pub(crate) struct ProcessHandle {
     stop: Option<oneshot::Sender<()>>,
-    ended: Closed,
+    ended: CloseSignal,
+}
+
+/// The messages of a server that come over a pipe, on their way to the router.
+#[derive(Clone)]
+pub(crate) struct PipeReader {
+    pub(crate) pipe: PipeLink,
+    pub(crate) router: Arc<Router>,
+    pub(crate) log: Arc<ServerLog>,
+    pub(crate) max_line: usize,
 }
 
 /// Begins to read from and write to a server that was just launched.
 pub(crate) fn connect(
     spec: &Arc<ServerSpec>,
-    launched: Launched,
+    launched: LaunchedChild,
     router: &Arc<Router>,
     log: &Arc<ServerLog>,
-) -> (Pipe, Process) {
-    let Launched { running, pipes } = launched;
+) -> (PipeLink, ProcessHandle) {
+    let LaunchedChild { running, pipes } = launched;
     log.forget_tail();
-    let (outgoing, queue) = Outgoing::queue();
-    let pipe = Pipe {
-        outgoing,
-        closed: Closed::default(),
-    };
+    let (pipe, queue) = PipeLink::new();
     let (stop, stopped) = oneshot::channel();
-    let ended = Closed::default();
-
-    let errors = tokio::spawn(read_stderr(pipes.stderr, log.clone()));
-    let input = tokio::spawn(write(pipes.stdin, queue));
-    let (server, max_line) = (spec.name.clone(), spec.limits.max_message_bytes);
-    let output = read(
-        pipes.stdout,
-        max_line,
-        server,
-        router.clone(),
-        pipe.clone(),
-        log.clone(),
-    );
-    let life = Life {
-        spec: spec.clone(),
-        running,
+    let ended = CloseSignal::default();
+    let reader = PipeReader {
         pipe: pipe.clone(),
+        router: router.clone(),
+        log: log.clone(),
+        max_line: spec.limits.max_message_bytes,
+    };
+    let supervisor = ProcessSupervisor {
+        spec: spec.clone(),
+        errors: tokio::spawn(read_stderr(pipes.stderr, log.clone())),
+        input: tokio::spawn(write(pipes.stdin, queue)),
+        stopped,
+        reader: reader.clone(),
         ended: ended.clone(),
     };
-    tokio::spawn(life.run(output, input, errors, stopped, router.clone(), log.clone()));
-    (
-        pipe,
-        Process {
-            stop: Some(stop),
-            ended,
-        },
-    )
+    tokio::spawn(supervisor.run(running, async move { reader.read(pipes.stdout).await }));
+    let stop = Some(stop);
+    (pipe, ProcessHandle { stop, ended })
 }
 
-impl Process {
-    /// Ends the process and waits until it, and all it started, are gone.
+impl ProcessHandle {
+    /// Ends the process and waits until it, and all processes that it started, are gone.
     pub(crate) async fn stop(mut self) {
         drop(self.stop.take());
         self.ended.wait().await;
     }
 }
 
-struct Life {
+struct ProcessSupervisor {
     spec: Arc<ServerSpec>,
-    running: Running,
-    pipe: Pipe,
-    ended: Closed,
+    errors: JoinHandle<()>,
+    input: JoinHandle<()>,
+    /// Closed when the process is to be stopped.
+    stopped: oneshot::Receiver<()>,
+    reader: PipeReader,
+    ended: CloseSignal,
 }
 
-impl Life {
-    /// Waits for the end, whoever brings it about, and leaves nothing behind.
-    async fn run(
-        self,
-        output: impl Future<Output = ()>,
-        input: tokio::task::JoinHandle<()>,
-        errors: tokio::task::JoinHandle<()>,
-        stopped: oneshot::Receiver<()>,
-        router: Arc<Router>,
-        log: Arc<ServerLog>,
-    ) {
+impl ProcessSupervisor {
+    /// Waits for the end, by us or by the server itself, and leaves nothing behind.
+    async fn run(mut self, running: RunningChild, output: impl Future<Output = ()>) {
         let mut output = std::pin::pin!(output);
         let by_us = tokio::select! {
             () = &mut output => false,
-            _ = stopped => true,
+            _ = &mut self.stopped => true,
         };
         // Dropping the writer closes the server's stdin, which asks it to leave.
-        input.abort();
-        let _ = input.await;
-        let mut ending = std::pin::pin!(self.running.end());
+        self.input.abort();
+        let _ = (&mut self.input).await;
+        let mut ending = std::pin::pin!(running.end());
         let status = if by_us {
-            // A server that was about to say something would stumble over a closed pipe, and
-            // its log would look like a crash.
+            // A server that was about to write something would meet a closed pipe, and its log would
+            // look like a crash.
             tokio::select! {
                 status = &mut ending => status,
                 () = &mut output => ending.await,
@@ -113,18 +112,24 @@ impl Life {
         } else {
             ending.await
         };
-        // The last words are what explains the end, so they are read before anyone is told.
-        let _ = tokio::time::timeout(std::time::Duration::from_millis(500), errors).await;
+        // The last words explain the end, so they are read before any caller gets the error.
+        let _ = tokio::time::timeout(LAST_WORDS_TIMEOUT, &mut self.errors).await;
+        self.report_end(by_us, status);
+    }
+
+    fn report_end(self, by_us: bool, status: String) {
+        let PipeReader {
+            pipe, router, log, ..
+        } = &self.reader;
         let stderr = log.tail();
-        let (reason, diagnosis) = if by_us {
-            (BY_US.to_owned(), None)
-        } else {
-            (
-                reason(&self.pipe, status),
+        let (reason, diagnosis) = match by_us {
+            true => (BY_US.to_owned(), None),
+            false => (
+                reason(pipe, status),
                 Diagnosis::of_death(&stderr, &self.spec).map(Box::new),
-            )
+            ),
         };
-        self.pipe.closed.close(reason.clone());
+        pipe.closed.close(reason.clone());
         router.fail_all(&CallError::Lost {
             server: self.spec.name.clone(),
             reason,
@@ -135,16 +140,16 @@ impl Life {
     }
 }
 
-/// Why a server went away that was not asked to.
-fn reason(pipe: &Pipe, status: String) -> String {
-    if pipe.outgoing.is_stuck() {
+/// Returns the reason why a server went away that was not asked to.
+fn reason(pipe: &PipeLink, status: String) -> String {
+    if pipe.queue.is_stuck() {
         STUCK.to_owned()
     } else {
         status
     }
 }
 
-pub(crate) async fn write(stdin: impl AsyncWrite + Unpin, mut queue: Waiting) {
+pub(crate) async fn write(stdin: impl AsyncWrite + Unpin, mut queue: QueuedMessages) {
     let mut stdin = BufWriter::new(stdin);
     loop {
         let mut line = queue.next().await;
@@ -158,50 +163,50 @@ pub(crate) async fn write(stdin: impl AsyncWrite + Unpin, mut queue: Waiting) {
     }
 }
 
-/// Reads until the server closes its stdout, or has to be given up.
-pub(crate) async fn read(
-    stdout: impl AsyncRead + Unpin,
-    max_line: usize,
-    server: ServerName,
-    router: Arc<Router>,
-    pipe: Pipe,
-    log: Arc<ServerLog>,
-) {
-    let outlet = Outlet::Pipe(pipe.outgoing.clone());
-    let mut stdout = BufReader::with_capacity(64 * 1024, stdout);
-    let mut line = Vec::new();
-    loop {
-        let kind = tokio::select! {
-            kind = read_line(&mut stdout, &mut line, max_line) => kind,
-            () = pipe.outgoing.stuck() => return,
-        };
-        let Ok(kind @ (Line::Whole | Line::Cut)) = kind else {
-            return;
-        };
-        if kind == Line::Cut
-            && let Some(id) = router.addressee(&line)
-        {
-            router.fail(
-                id,
-                CallError::TooLarge {
-                    server: server.clone(),
-                    max: max_line,
-                },
-            );
-            continue;
-        }
-        match Message::parse(&line) {
-            Ok(message) => {
-                router.deliver(message, None, &outlet).await;
-                if outlet.room().await.is_err() {
-                    return;
-                }
+impl PipeReader {
+    /// Reads until the server closes its stdout, or has to be given up.
+    pub(crate) async fn read(&self, stdout: impl AsyncRead + Unpin) {
+        let mut stdout = BufReader::with_capacity(READ_BUFFER, stdout);
+        let outlet = ReplySender::Pipe(self.pipe.queue.clone());
+        let mut line = Vec::new();
+        loop {
+            let kind = tokio::select! {
+                kind = read_line(&mut stdout, &mut line, self.max_line) => kind,
+                () = self.pipe.queue.stuck() => return,
+            };
+            let Ok(kind @ (Line::Whole | Line::Cut)) = kind else {
+                return;
+            };
+            if kind == Line::Cut && self.fail_addressee(&line) {
+                continue;
             }
+            self.take(&line, &outlet).await;
+            if outlet.room().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Fails the request whose answer is too long. Returns true if it is known.
+    fn fail_addressee(&self, beginning: &[u8]) -> bool {
+        let Some(id) = self.router.addressee(beginning) else {
+            return false;
+        };
+        let server = self.router.server().clone();
+        let max = self.max_line;
+        self.router.fail(id, CallError::TooLarge { server, max });
+        true
+    }
+
+    async fn take(&self, line: &[u8], outlet: &ReplySender) {
+        match Message::parse(line) {
+            Ok(message) => self.router.deliver(message, None, outlet).await,
             Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
-            // Servers print banners and stray logs to stdout; that is theirs to explain.
+            // Servers print banners and stray logs to stdout, which belong into their log.
             Err(error) => {
+                let server = self.router.server();
                 tracing::debug!(%server, %error, "skipped a line of output");
-                log.stdout(String::from_utf8_lossy(&line).trim_end());
+                self.log.stdout(String::from_utf8_lossy(line).trim_end());
             }
         }
     }
@@ -210,7 +215,8 @@ pub(crate) async fn read(
 async fn read_stderr(stderr: ChildStderr, log: Arc<ServerLog>) {
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
-    while let Ok(Line::Whole | Line::Cut) = read_line(&mut stderr, &mut line, 64 * 1024).await {
+    while let Ok(Line::Whole | Line::Cut) = read_line(&mut stderr, &mut line, MAX_STDERR_LINE).await
+    {
         log.stderr(String::from_utf8_lossy(&line).trim_end());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Rounded up, since it mostly says how long to wait: `1 s`, `90 s`, `3 min`, `2 h`.
+/// Returns a duration, rounded up since it mostly says how long to wait: `1 s`, `90 s`, `3 min`, `2 h`.
 pub fn in_words(duration: Duration) -> String {
     let seconds = duration.as_millis().div_ceil(1000).max(1);
     match seconds {

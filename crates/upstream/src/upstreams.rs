@@ -8,34 +8,34 @@ use std::time::{Duration, Instant};
 use kitbag_domain::{Lookup, ServerName};
 use tokio::sync::mpsc;
 
-use crate::exchange::Identity;
-use crate::family;
-use crate::inside::Opener;
+use crate::connection::LaunchContext;
+use crate::exchange::ClientIdentity;
+use crate::inside::BuiltInOpener;
 use crate::listing::Listing;
 use crate::log::ServerLog;
-use crate::oauth::Logins;
+use crate::oauth::{Credentials, Logins};
 use crate::process::{sweep_orphans, sweep_own};
+use crate::process_tree;
 use crate::router::{NOTICE_BACKLOG, Notice};
-use crate::server::Server;
+use crate::server::{Server, ServerParts};
 use crate::spec::ServerSpec;
 
-/// How often servers are looked at for having nothing to do.
+/// Idle servers are stopped within a second of their time, which is precise enough for minutes.
 const REAP_EVERY: Duration = Duration::from_secs(1);
-/// How often it is noted who descends from whom. Each time every process of the machine is read.
+/// Each look at the tree of processes reads every process of the machine, so it is taken less often.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// What this room is handed by the house.
+/// The services of the gateway that servers need.
 #[derive(Clone)]
-pub struct Outside {
+pub struct UpstreamContext {
     /// Asked for variables at each start.
     pub lookup: Lookup,
-    /// Without it nobody can log in anywhere.
+    /// Without it no person can log in at a server.
     pub logins: Option<Logins>,
     /// Opens the servers that run in this process; without it there are none.
-    pub inside: Option<Opener>,
-    /// Another one when those who were handed the former could not go on with it, such as after
-    /// the key to all secrets was moved.
-    pub edition: &'static str,
+    pub built_in: Option<BuiltInOpener>,
+    /// The place of the key to the secrets. A server that was opened under another key is opened anew.
+    pub secrets_key: &'static str,
 }
 
 #[derive(Debug)]
@@ -45,13 +45,26 @@ pub struct Upstreams {
     notices: mpsc::Sender<Notice>,
 }
 
+impl UpstreamContext {
+    pub(crate) fn for_server(&self, spec: &ServerSpec) -> LaunchContext {
+        let logins = self.logins.as_ref();
+        LaunchContext {
+            lookup: self.lookup.clone(),
+            credentials: logins.and_then(|logins| Credentials::new(spec, &self.lookup, logins)),
+            built_in: self.built_in.clone(),
+            secrets_key: self.secrets_key,
+            wants_roots: Arc::default(),
+        }
+    }
+}
+
 impl Upstreams {
-    /// Takes the servers in without starting any. Each may come with what it offered in an
-    /// earlier run. The receiver yields what servers announce.
+    /// Takes the servers in without starting any. Each may come with its lists of an earlier run.
+    /// The receiver yields the announcements of servers.
     pub fn new(
         servers: impl IntoIterator<Item = (ServerSpec, Option<Listing>)>,
         log_dir: Option<&Path>,
-        outside: &Outside,
+        context: &UpstreamContext,
     ) -> (Arc<Self>, mpsc::Receiver<Notice>) {
         let (notices, announced) = mpsc::channel(NOTICE_BACKLOG);
         let empty = Self {
@@ -60,50 +73,56 @@ impl Upstreams {
             notices,
         };
         tokio::spawn(sweep_orphans());
-        (empty.succeeded_by(servers, outside), announced)
+        (empty.succeeded_by(servers, context), announced)
     }
 
-    /// The same house with other servers: one whose specification has not changed goes on as it
-    /// is. Those that are left out go on, too, until somebody [retires](Server::retire) them.
+    /// Returns another set of servers, in which one whose specification has not changed goes on as
+    /// it is. A server that is left out goes on, too, until it is [retired](Server::retire).
     pub fn succeeded_by(
         &self,
         servers: impl IntoIterator<Item = (ServerSpec, Option<Listing>)>,
-        outside: &Outside,
+        context: &UpstreamContext,
     ) -> Arc<Self> {
         let mut next = BTreeMap::new();
         for (spec, listing) in servers {
-            let former = self.servers.get(&spec.name);
-            let goes_on =
-                |it: &&Arc<Server>| *it.spec() == spec && it.ground.edition == outside.edition;
-            let server = match former.filter(goes_on) {
-                Some(same) => same.clone(),
-                None => self.open(spec, listing, outside, former.map(Arc::as_ref)),
-            };
+            let server = self.server(spec, listing, context);
             next.insert(server.name().clone(), server);
         }
-        let (log_dir, notices) = (self.log_dir.clone(), self.notices.clone());
         let upstreams = Arc::new(Self {
             servers: next,
-            log_dir,
-            notices,
+            log_dir: self.log_dir.clone(),
+            notices: self.notices.clone(),
         });
         tokio::spawn(reap(Arc::downgrade(&upstreams)));
         upstreams
     }
 
-    fn open(
+    /// Returns the server of that name if it can go on, or else one that replaces it.
+    fn server(
         &self,
         spec: ServerSpec,
         listing: Option<Listing>,
-        outside: &Outside,
-        former: Option<&Server>,
+        context: &UpstreamContext,
     ) -> Arc<Server> {
-        let log = ServerLog::new(
-            self.log_dir
-                .as_ref()
-                .map(|dir| dir.join(format!("{}.log", spec.name))),
-        );
-        Server::new(spec, listing, log, outside, self.notices.clone(), former)
+        let former = self.servers.get(&spec.name);
+        if let Some(former) = former
+            && *former.spec() == spec
+            && former.context.secrets_key == context.secrets_key
+        {
+            return former.clone();
+        }
+        let parts = ServerParts {
+            log: ServerLog::new(self.log_file(&spec.name)),
+            spec,
+            listing,
+            notices: self.notices.clone(),
+        };
+        Server::new(parts, context, former.map(Arc::as_ref))
+    }
+
+    fn log_file(&self, server: &ServerName) -> Option<PathBuf> {
+        let folder = self.log_dir.as_ref()?;
+        Some(folder.join(format!("{server}.log")))
     }
 
     pub fn get(&self, name: &ServerName) -> Option<&Arc<Server>> {
@@ -114,9 +133,9 @@ impl Upstreams {
         self.servers.values()
     }
 
-    /// A client has said that its roots are others now. Servers that work for it alone hear of it
+    /// Takes note that the roots of a client have changed. Servers that work for it alone hear of it
     /// with its next call.
-    pub fn roots_changed(&self, client: &Identity) {
+    pub fn roots_changed(&self, client: &ClientIdentity) {
         for server in self.iter() {
             server.roots_changed(client);
         }
@@ -129,6 +148,7 @@ impl Upstreams {
     }
 }
 
+/// Stops idle servers for as long as the set of servers is used.
 async fn reap(upstreams: Weak<Upstreams>) {
     let mut looked = Instant::now();
     loop {
@@ -137,7 +157,7 @@ async fn reap(upstreams: Weak<Upstreams>) {
             return;
         };
         if looked.elapsed() >= LOOK_EVERY {
-            family::look();
+            process_tree::look();
             looked = Instant::now();
         }
         for server in upstreams.iter() {
@@ -146,8 +166,8 @@ async fn reap(upstreams: Weak<Upstreams>) {
     }
 }
 
-impl std::fmt::Debug for Outside {
+impl std::fmt::Debug for UpstreamContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Outside").finish_non_exhaustive()
+        f.debug_struct("UpstreamContext").finish_non_exhaustive()
     }
 }

@@ -16,29 +16,32 @@ use tokio::task::AbortHandle;
 
 use crate::connection::Connection;
 use crate::error::CallError;
-use crate::exchange::{Event, InFlight, Patience};
+use crate::exchange::{CallEvent, CallTimeouts, InFlight};
 
-const ACKNOWLEDGE_PATIENCE: Duration = Duration::from_secs(5);
-/// A start takes about as long; a server that acknowledges nothing should not be slowed down much.
-const FIRST_PATIENCE: Duration = Duration::from_millis(500);
+/// A server that acknowledges nothing for this long may still send updates, so we go on.
+const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(5);
+/// A start takes about as long, so a server that acknowledges nothing is not slowed down much.
+const FIRST_TIMEOUT: Duration = Duration::from_millis(500);
+/// Updates that were sent on the former stream arrive within this time.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+/// A server that ends its stream at once must not be asked without a pause.
 const RETRY_DELAY: Duration = Duration::from_secs(2);
 
-pub(crate) struct Watch {
+pub(crate) struct ResourceWatch {
     connection: Arc<Connection>,
     wanted: watch::Sender<BTreeSet<String>>,
-    /// The filter the server has acknowledged last.
+    /// The resources that the server has acknowledged last.
     heard: watch::Receiver<Option<BTreeSet<String>>>,
     task: AbortHandle,
 }
 
-impl Watch {
+impl ResourceWatch {
     pub(crate) fn begin(connection: Arc<Connection>, uris: BTreeSet<String>) -> Self {
         let (wanted, changes) = watch::channel(uris);
         let (hears, heard) = watch::channel(None);
         let task = match connection.hello.era {
             Era::Modern => {
-                // Before any call goes out, or what the first one changes would not be heard of.
+                // Before any call goes out, or the changes that the first call makes would be missed.
                 let uris = changes.borrow().clone();
                 let first =
                     filter(&connection, &uris).map(|params| (uris, open(&connection, params)));
@@ -54,16 +57,16 @@ impl Watch {
         }
     }
 
-    /// Comes back when a modern server listens, or is taken for one that never says so: a call that went
-    /// out earlier could change something that would not be heard of.
+    /// Returns when a modern server has acknowledged the subscription, or after a while: changes that
+    /// an earlier call makes would be missed.
     pub(crate) async fn begun(&self) {
         if self.connection.hello.era == Era::Modern {
             let mut heard = self.heard.clone();
-            let _ = tokio::time::timeout(FIRST_PATIENCE, heard.wait_for(Option::is_some)).await;
+            let _ = tokio::time::timeout(FIRST_TIMEOUT, heard.wait_for(Option::is_some)).await;
         }
     }
 
-    /// Watches one more resource; comes back when the server has agreed.
+    /// Watches one more resource; returns when the server has acknowledged it.
     pub(crate) async fn add(&self, uri: &str, all: BTreeSet<String>) -> Result<(), CallError> {
         match self.connection.hello.era {
             Era::Legacy => self.tell(method::SUBSCRIBE, uri).await,
@@ -73,7 +76,7 @@ impl Watch {
                 let agreed =
                     heard.wait_for(|heard| heard.as_ref().is_some_and(|heard| heard.contains(uri)));
                 // A server that never acknowledges may still send; there is nothing to report.
-                let _ = tokio::time::timeout(ACKNOWLEDGE_PATIENCE, agreed).await;
+                let _ = tokio::time::timeout(ACKNOWLEDGE_TIMEOUT, agreed).await;
                 Ok(())
             }
         }
@@ -100,19 +103,19 @@ impl Watch {
     async fn tell(&self, method: &str, uri: &str) -> Result<(), CallError> {
         let params = RawObject::new().with("uri", uri);
         self.connection
-            .ask(method, params, Patience::of(ACKNOWLEDGE_PATIENCE))
+            .ask(method, params, CallTimeouts::of(ACKNOWLEDGE_TIMEOUT))
             .await
             .map(drop)
     }
 }
 
-impl Drop for Watch {
+impl Drop for ResourceWatch {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-/// After a restart, a legacy server must be told again.
+/// Subscribes to every resource again, because a legacy server forgets that when it is restarted.
 async fn subscribe_all(connection: Arc<Connection>, wanted: watch::Receiver<BTreeSet<String>>) {
     let uris = wanted.borrow().clone();
     for uri in uris {
@@ -121,14 +124,14 @@ async fn subscribe_all(connection: Arc<Connection>, wanted: watch::Receiver<BTre
             .ask(
                 method::SUBSCRIBE,
                 params,
-                Patience::of(ACKNOWLEDGE_PATIENCE),
+                CallTimeouts::of(ACKNOWLEDGE_TIMEOUT),
             )
             .await;
     }
 }
 
 fn open(connection: &Connection, params: RawObject) -> InFlight {
-    connection.open_ended(method::LISTEN, params, Patience::ENDLESS)
+    connection.open_ended(method::LISTEN, params, CallTimeouts::ENDLESS)
 }
 
 async fn listen(
@@ -137,8 +140,8 @@ async fn listen(
     mut wanted: watch::Receiver<BTreeSet<String>>,
     heard: watch::Sender<Option<BTreeSet<String>>>,
 ) {
-    // The last stream the server has agreed to goes on until it agrees to the next, so that
-    // nothing is missed in between.
+    // The last stream that the server has acknowledged goes on until it acknowledges the next, so
+    // that nothing is missed in between.
     let mut former: Option<InFlight> = None;
     while connection.is_open() {
         let uris = wanted.borrow_and_update().clone();
@@ -152,16 +155,16 @@ async fn listen(
         };
         let opened = first.take().filter(|(asked_for, _)| *asked_for == uris);
         let mut stream = opened.map_or_else(|| open(&connection, params), |(_, stream)| stream);
-        let mut agreed = false;
+        let mut acknowledged = false;
         loop {
             tokio::select! {
                 event = stream.next() => match event {
-                    Event::Done(_) => {
+                    CallEvent::Done(_) => {
                         tokio::time::sleep(RETRY_DELAY).await;
                         break;
                     }
-                    Event::Other { method, .. } if method == method::SUBSCRIPTION_ACKNOWLEDGED => {
-                        agreed = true;
+                    CallEvent::Other { method, .. } if method == method::SUBSCRIPTION_ACKNOWLEDGED => {
+                        acknowledged = true;
                         if let Some(former) = former.take() {
                             let_go(&connection, former);
                         }
@@ -171,7 +174,7 @@ async fn listen(
                 },
                 changed = wanted.changed() => match changed {
                     Ok(()) => {
-                        if agreed {
+                        if acknowledged {
                             former = Some(stream);
                         }
                         break;
@@ -183,9 +186,9 @@ async fn listen(
     }
 }
 
-/// On a pipe, all that the former stream had to say has arrived before the next one was agreed
-/// to. Over HTTP each has a connection of its own, and the last words may still be on their way;
-/// that some then come twice does no harm.
+/// Ends a stream that another one replaces. On a pipe, all its updates have arrived before the next
+/// stream was acknowledged. Over HTTP each stream has a connection of its own, and the last updates
+/// may still be on their way; it does no harm if some then come twice.
 fn let_go(connection: &Connection, former: InFlight) {
     if connection.is_pipe() {
         return drop(former);
@@ -196,21 +199,23 @@ fn let_go(connection: &Connection, former: InFlight) {
     });
 }
 
-/// What to listen for: the changes the server says it announces, and the watched resources.
+/// True if the server says that it announces changes of this list.
+fn announces_changes(connection: &Connection, list: &str) -> bool {
+    let capability = connection.hello.capabilities.object(list);
+    let announced = capability.and_then(|capability| capability.read::<bool>("listChanged"));
+    announced.unwrap_or(false)
+}
+
+/// Returns the filter of a subscription: the changes that the server announces, and the watched
+/// resources.
 fn filter(connection: &Connection, uris: &BTreeSet<String>) -> Option<RawObject> {
-    let announces = |list: &str| {
-        let capability = connection.hello.capabilities.object(list);
-        capability
-            .and_then(|it| it.read::<bool>("listChanged"))
-            .unwrap_or(false)
-    };
     let mut filter = serde_json::Map::new();
     for (list, key) in [
         ("tools", "toolsListChanged"),
         ("prompts", "promptsListChanged"),
         ("resources", "resourcesListChanged"),
     ] {
-        if announces(list) {
+        if announces_changes(connection, list) {
             filter.insert(key.to_owned(), json!(true));
         }
     }

@@ -2,7 +2,7 @@
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use kitbag_upstream::{Ask, CallError, Event, InFlight};
+use kitbag_upstream::{CallError, CallEvent, ClientQuestion, InFlight};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Raw, RawObject, is_too_deep};
 
@@ -46,20 +46,20 @@ async fn follow(
     turn: &Turn,
     target: &McpTarget,
     mut in_flight: InFlight,
-    first: Event,
+    first: CallEvent,
 ) -> Result<Raw, Failure> {
     let mut questions = FuturesUnordered::new();
     let mut event = first;
     loop {
         match event {
-            Event::Done(done) => {
+            CallEvent::Done(done) => {
                 // On a pipe a server does not say for which of a client's calls it asks. What is
                 // still open was asked for another one, which waits for the answer.
                 tokio::spawn(questions.for_each(async |()| ()));
                 return Ok(done?);
             }
-            Event::Ask(ask) if questions.len() >= MOST_QUESTIONS => refuse_further(ask),
-            Event::Ask(ask)
+            CallEvent::Ask(ask) if questions.len() >= MOST_QUESTIONS => refuse_further(ask),
+            CallEvent::Ask(ask)
                 if turn
                     .client
                     .capabilities
@@ -80,7 +80,7 @@ async fn follow(
     }
 }
 
-async fn put(back: BackChannel, params: Raw, ask: Ask) {
+async fn put(back: BackChannel, params: Raw, ask: ClientQuestion) {
     let withdrawn = ask.withdrawn.clone();
     tokio::select! {
         answer = back.ask(&ask.method, Some(params)) => ask.answer(answer),

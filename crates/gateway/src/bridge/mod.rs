@@ -19,7 +19,7 @@ mod parking;
 
 use kitbag_domain::ServerName;
 use kitbag_fetch::Secrets;
-use kitbag_upstream::{Ask, CallError, Event, InFlight};
+use kitbag_upstream::{CallError, CallEvent, ClientQuestion, InFlight};
 use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{Era, ErrorObject, MAX_NESTING, Raw, RawObject, is_too_deep};
 use serde_json::json;
@@ -48,10 +48,13 @@ pub(crate) async fn carry(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Fa
 /// A call under way, with the first thing the server said.
 ///
 /// A server that has forgotten our session has not looked at the call, so it is sent again.
-async fn send(target: &McpTarget) -> Result<(InFlight, Event), Failure> {
+async fn send(target: &McpTarget) -> Result<(InFlight, CallEvent), Failure> {
     let mut in_flight = target.server.send(&target.outbound).await?;
     let first = next(&mut in_flight).await;
-    if !matches!(first, Event::Done(Err(CallError::SessionExpired { .. }))) {
+    if !matches!(
+        first,
+        CallEvent::Done(Err(CallError::SessionExpired { .. }))
+    ) {
         return Ok((in_flight, first));
     }
     let mut in_flight = target.server.send(&target.outbound).await?;
@@ -61,19 +64,19 @@ async fn send(target: &McpTarget) -> Result<(InFlight, Event), Failure> {
 
 /// The next thing the server says that a client can be told. What is nested too deep is dropped on
 /// the way; an answer is for the pipeline to judge.
-async fn next(in_flight: &mut InFlight) -> Event {
+async fn next(in_flight: &mut InFlight) -> CallEvent {
     let deep = |params: Option<&Raw>| params.is_some_and(|it| is_too_deep(it.get().as_bytes()));
     loop {
         match in_flight.next().await {
-            Event::Progress(params) | Event::Log(params) if deep(Some(&params)) => {}
-            Event::Other { params, .. } if deep(params.as_ref()) => {}
-            Event::Ask(ask) if deep(ask.params.as_ref()) => {
+            CallEvent::Progress(params) | CallEvent::Log(params) if deep(Some(&params)) => {}
+            CallEvent::Other { params, .. } if deep(params.as_ref()) => {}
+            CallEvent::Ask(ask) if deep(ask.params.as_ref()) => {
                 let message = format!("the question is nested deeper than {MAX_NESTING} levels");
                 ask.answer(Err(ErrorObject::new(code::INVALID_PARAMS, message)));
             }
-            Event::Done(Err(CallError::Refused { server, mut error })) => {
+            CallEvent::Done(Err(CallError::Refused { server, mut error })) => {
                 error.data = error.data.filter(|data| !deep(Some(data)));
-                return Event::Done(Err(CallError::Refused { server, error }));
+                return CallEvent::Done(Err(CallError::Refused { server, error }));
             }
             event => return event,
         }
@@ -81,26 +84,26 @@ async fn next(in_flight: &mut InFlight) -> Event {
 }
 
 /// Hands on what a server says along the way, as far as the client wants to hear it.
-fn pass_on(turn: &Turn, event: Event) {
+fn pass_on(turn: &Turn, event: CallEvent) {
     let shown = |params: Raw| match turn.view.cleans() {
         true => authored::shown(params, &Secrets::default()),
         false => params,
     };
     match event {
-        Event::Progress(params) => turn.back.notify(method::PROGRESS, Some(shown(params))),
-        Event::Log(params) if turn.client.wants_log(&params) => {
+        CallEvent::Progress(params) => turn.back.notify(method::PROGRESS, Some(shown(params))),
+        CallEvent::Log(params) if turn.client.wants_log(&params) => {
             turn.back.notify(method::LOG, Some(shown(params)));
         }
-        Event::Log(_) => {}
-        Event::Other { method, params } => turn.back.notify(&method, params.map(shown)),
-        Event::Ask(ask) => decline(turn, ask),
-        Event::Done(_) => {}
+        CallEvent::Log(_) => {}
+        CallEvent::Other { method, params } => turn.back.notify(&method, params.map(shown)),
+        CallEvent::Ask(ask) => decline(turn, ask),
+        CallEvent::Done(_) => {}
     }
 }
 
 /// Tells a server that this client cannot answer such a question, in the words of the
 /// client's era, since many servers pass them on.
-fn decline(turn: &Turn, ask: Ask) {
+fn decline(turn: &Turn, ask: ClientQuestion) {
     let capability = match ask.method.as_str() {
         method::LIST_ROOTS => "roots",
         method::CREATE_MESSAGE => "sampling",
@@ -116,7 +119,7 @@ fn decline(turn: &Turn, ask: Ask) {
 }
 
 /// Tells a server that it has asked enough for now.
-fn refuse_further(ask: Ask) {
+fn refuse_further(ask: ClientQuestion) {
     let message = format!("{MOST_QUESTIONS} questions of this call are open already");
     ask.answer(Err(ErrorObject::new(code::INVALID_REQUEST, message)));
 }

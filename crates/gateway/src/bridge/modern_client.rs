@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kitbag_domain::ServerName;
-use kitbag_upstream::{Ask, CallError, Event, InFlight};
+use kitbag_upstream::{CallError, CallEvent, ClientQuestion, InFlight};
 use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{ErrorObject, Raw, RawObject};
 use serde_json::json;
@@ -58,12 +58,12 @@ impl Carrying<'_> {
     }
 
     /// Follows the call until it ends or wants to know something.
-    async fn follow(&self, mut in_flight: InFlight, first: Event) -> Result<Raw, Failure> {
+    async fn follow(&self, mut in_flight: InFlight, first: CallEvent) -> Result<Raw, Failure> {
         let mut event = first;
         loop {
             match event {
-                Event::Done(done) => return self.finish(done),
-                Event::Ask(ask) if can_answer(self.turn, &ask) => {
+                CallEvent::Done(done) => return self.finish(done),
+                CallEvent::Ask(ask) if can_answer(self.turn, &ask) => {
                     return match gather(self.turn, &mut in_flight, ask).await {
                         Gathered::Asks(asks) => Ok(self.park(in_flight, asks)),
                         Gathered::Done(done) => self.finish(done),
@@ -79,7 +79,7 @@ impl Carrying<'_> {
     async fn resume(
         &self,
         mut in_flight: InFlight,
-        asks: Vec<(String, Ask)>,
+        asks: Vec<(String, ClientQuestion)>,
         answers: &RawObject,
     ) -> Result<Raw, Failure> {
         in_flight.step_in();
@@ -100,7 +100,7 @@ impl Carrying<'_> {
         self.follow(in_flight, first).await
     }
 
-    fn park(&self, mut in_flight: InFlight, asks: Vec<(String, Ask)>) -> Raw {
+    fn park(&self, mut in_flight: InFlight, asks: Vec<(String, ClientQuestion)>) -> Raw {
         let questions = asks.iter().map(|(key, ask)| {
             let params = signed(ask.params.as_ref(), self.target.server.name());
             let question = RawObject::new()
@@ -153,20 +153,20 @@ impl Carrying<'_> {
 }
 
 enum Gathered {
-    Asks(Vec<(String, Ask)>),
+    Asks(Vec<(String, ClientQuestion)>),
     /// The server did not wait for the answers.
     Done(Result<Raw, CallError>),
 }
 
 /// Takes in what else the server asks in the same breath, so that the client is asked once.
-async fn gather(turn: &Turn, in_flight: &mut InFlight, first: Ask) -> Gathered {
+async fn gather(turn: &Turn, in_flight: &mut InFlight, first: ClientQuestion) -> Gathered {
     let mut asks = vec![first];
     let end = Instant::now() + LONGEST_BREATH;
     while let Ok(event) = timeout_at(end.min(Instant::now() + SAME_BREATH), next(in_flight)).await {
         match event {
-            Event::Ask(ask) if asks.len() >= MOST_QUESTIONS => refuse_further(ask),
-            Event::Ask(ask) if can_answer(turn, &ask) => asks.push(ask),
-            Event::Done(done) => return Gathered::Done(done),
+            CallEvent::Ask(ask) if asks.len() >= MOST_QUESTIONS => refuse_further(ask),
+            CallEvent::Ask(ask) if can_answer(turn, &ask) => asks.push(ask),
+            CallEvent::Done(done) => return Gathered::Done(done),
             other => pass_on(turn, other),
         }
     }
@@ -232,7 +232,7 @@ pub(crate) fn complete(result: Raw) -> Raw {
     }
 }
 
-fn can_answer(turn: &Turn, ask: &Ask) -> bool {
+fn can_answer(turn: &Turn, ask: &ClientQuestion) -> bool {
     turn.client
         .capabilities
         .can_answer(&ask.method, ask.params.as_ref())

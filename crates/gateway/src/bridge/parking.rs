@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use kitbag_domain::{Caller, KeyId};
-use kitbag_upstream::{Ask, InFlight};
+use kitbag_upstream::{ClientQuestion, InFlight};
 
 use crate::failure::Failure;
 use crate::fairness::largest_holder;
@@ -35,7 +35,7 @@ pub(super) enum Parked {
     /// A legacy server that waits for answers in the middle of a call.
     Waiting {
         in_flight: InFlight,
-        asks: Vec<(String, Ask)>,
+        asks: Vec<(String, ClientQuestion)>,
     },
     /// A call that is simply made again once the person has done what was asked.
     CallAgain,

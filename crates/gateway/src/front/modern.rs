@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kitbag_domain::Caller;
-use kitbag_upstream::{LogLevel, Logs};
+use kitbag_upstream::{LogLevel, LogWish};
 use kitbag_wire::{Era, ProtocolVersion, RawObject, meta};
 use serde_json::value::RawValue;
 
@@ -44,11 +44,11 @@ pub(super) fn read_client(caller: Caller, params: &mut RawObject) -> Result<Clie
         )));
     }
     let logs = match meta.remove(meta::LOG_LEVEL) {
-        None => Logs::None,
+        None => LogWish::None,
         Some(level) => serde_json::from_str::<String>(level.get())
             .ok()
             .and_then(|level| LogLevel::parse(&level))
-            .map(Logs::From)
+            .map(LogWish::From)
             .ok_or_else(|| Failure::params(format!("{level} is not a log level")))?,
     };
     let name = Client::name_in(meta.object(meta::CLIENT_INFO).as_ref());

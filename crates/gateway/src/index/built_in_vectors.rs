@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kitbag_agents::{Library, Tool};
+use kitbag_agents::{AgentTool, Library};
 use kitbag_domain::Timestamp;
 use kitbag_embed::{built_in, precomputed};
 use kitbag_upstream::Listing;
@@ -27,7 +27,7 @@ fn texts() -> BTreeSet<String> {
         capabilities: raw(&json!({ "tools": {} })),
         server_info: None,
         instructions: None,
-        tools: Tool::ALL
+        tools: AgentTool::ALL
             .iter()
             .map(|tool| raw(&tool.definition(&library)))
             .collect(),

@@ -314,7 +314,7 @@ fn cloned<K: Clone, V: Clone>((key, value): (&K, &V)) -> (K, V) {
 #[cfg(test)]
 mod tests {
     use kitbag_domain::{Caller, Capability, Origin, Purpose, Timestamp};
-    use kitbag_upstream::Logs;
+    use kitbag_upstream::LogWish;
 
     use super::*;
 
@@ -328,7 +328,7 @@ mod tests {
             id: id.into(),
             name: Some(kitbag_domain::ShortText::cut("zed")),
             capabilities: turn::Capabilities::new(None),
-            logs: Logs::None,
+            logs: LogWish::None,
         }
     }
 

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use kitbag_config::Surfaces;
 use kitbag_domain::{Caller, ShortText};
-use kitbag_upstream::{LogLevel, Logs};
+use kitbag_upstream::{LogLevel, LogWish};
 use kitbag_wire::{
     Era, ErrorObject, ProtocolVersion, Raw, RawObject, Request, RequestId, Response,
 };
@@ -89,7 +89,7 @@ impl Session {
             id: self.id.as_str().into(),
             name: self.name.clone(),
             capabilities: self.capabilities.clone(),
-            logs: lock(&self.log_level).map_or(Logs::Unset, Logs::From),
+            logs: lock(&self.log_level).map_or(LogWish::Unset, LogWish::From),
         }
     }
 

@@ -18,10 +18,10 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use futures::future::try_join_all;
 use kitbag_domain::{Lookup, Reach, RemoteEndpoint, RemoteTransport, Template};
-use kitbag_upstream::oauth::{Flow, Scopes, Settings, Why};
+use kitbag_upstream::oauth::{Flow, LoginReason, Scopes, Settings};
 use kitbag_upstream::{
-    Ask, CallError, ClientFace, Event, Identity, Listing, Logs, Outbound, Outside, Server,
-    ServerKind, ServerLimits, ServerSpec, StartError, Upstreams,
+    CallError, CallEvent, ClientIdentity, ClientProfile, ClientQuestion, Listing, LogWish,
+    Outbound, Server, ServerKind, ServerLimits, ServerSpec, StartError, UpstreamContext, Upstreams,
 };
 use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{ErrorObject, Raw, RawObject, raw};
@@ -51,13 +51,13 @@ async fn main() -> anyhow::Result<()> {
     };
     let name = spec.name.clone();
     let lookup: Lookup = Arc::new(|variable: &str| std::env::var(variable).ok());
-    let outside = Outside {
+    let context = UpstreamContext {
         lookup,
         logins: Some(person::logins()),
-        inside: None,
-        edition: "",
+        built_in: None,
+        secrets_key: "",
     };
-    let (upstreams, _announced) = Upstreams::new([(spec, None)], None, &outside);
+    let (upstreams, _announced) = Upstreams::new([(spec, None)], None, &context);
     let server = upstreams
         .get(&name)
         .context("the server was just mounted")?;
@@ -133,7 +133,7 @@ fn wants_login(error: &anyhow::Error) -> bool {
     matches!(
         error.downcast_ref(),
         Some(CallError::Login(needed) | CallError::Start(StartError::Login(needed)))
-            if !matches!(needed.why, Why::Withheld { .. })
+            if !matches!(needed.why, LoginReason::Withheld { .. })
     )
 }
 
@@ -221,15 +221,15 @@ async fn finish(server: &Arc<Server>, method: &str, mut params: RawObject) -> an
 const MAX_ROUNDS: usize = 10;
 
 async fn answer(server: &Arc<Server>, method: &str, params: RawObject) -> anyhow::Result<Raw> {
-    let client = ClientFace {
-        identity: Identity {
+    let client = ClientProfile {
+        identity: ClientIdentity {
             principal: "conformance".into(),
             client: "conformance".into(),
             account: "conformance".into(),
             is_owner: true,
         },
         capabilities: raw(&json!({ "roots": {}, "sampling": {}, "elicitation": { "form": {} } })),
-        logs: Logs::None,
+        logs: LogWish::None,
     };
     let mut in_flight = server
         .send(&Outbound {
@@ -241,16 +241,16 @@ async fn answer(server: &Arc<Server>, method: &str, params: RawObject) -> anyhow
     loop {
         match in_flight.next().await {
             // Being refused is an answer too: some scenarios only watch what is asked for.
-            Event::Done(Err(CallError::Refused { .. })) => return Ok(RawObject::new().to_raw()),
-            Event::Done(result) => return Ok(result?),
-            Event::Ask(ask) => reply(ask),
-            Event::Progress(_) | Event::Log(_) | Event::Other { .. } => {}
+            CallEvent::Done(Err(CallError::Refused { .. })) => return Ok(RawObject::new().to_raw()),
+            CallEvent::Done(result) => return Ok(result?),
+            CallEvent::Ask(ask) => reply(ask),
+            CallEvent::Progress(_) | CallEvent::Log(_) | CallEvent::Other { .. } => {}
         }
     }
 }
 
 /// Answers what a legacy server asks during a call.
-fn reply(ask: Ask) {
+fn reply(ask: ClientQuestion) {
     let params = ask
         .params
         .as_deref()

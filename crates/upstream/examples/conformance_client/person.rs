@@ -2,12 +2,14 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use kitbag_domain::ServerName;
+use kitbag_domain::sync::lock;
 use kitbag_upstream::oauth::{
-    AddressGuards, DeviceCode, Grant, Keeper, KeeperError, LoginError, Logins, Person, Port,
+    AddressGuards, DeviceCode, Grant, GrantStore, GrantStoreError, LoginError, Logins, Person,
+    RedirectPort,
 };
 use url::Url;
 
@@ -18,7 +20,7 @@ pub(crate) struct Agreeable;
 #[async_trait]
 impl Person for Agreeable {
     /// Nothing listens there: the address is only ever read.
-    async fn redirect(&mut self, _port: Port) -> Result<Url, LoginError> {
+    async fn redirect(&mut self, _port: RedirectPort) -> Result<Url, LoginError> {
         Ok("http://127.0.0.1:7421/callback"
             .parse()
             .expect("it is an address"))
@@ -57,36 +59,36 @@ pub(crate) fn logins() -> Logins {
         private: Arc::new(|_| Ok(())),
     };
     Logins {
-        keeper: Arc::new(Memory::default()),
+        store: Arc::new(GrantsInMemory::default()),
         guards,
     }
 }
 
 #[derive(Default)]
-struct Memory(Mutex<BTreeMap<ServerName, Grant>>);
+struct GrantsInMemory(Mutex<BTreeMap<ServerName, Grant>>);
 
 #[async_trait]
-impl Keeper for Memory {
-    async fn read(&self, server: &ServerName) -> Result<Option<Grant>, KeeperError> {
+impl GrantStore for GrantsInMemory {
+    async fn read(&self, server: &ServerName) -> Result<Option<Grant>, GrantStoreError> {
         Ok(self.grants().get(server).cloned())
     }
 
-    async fn write(&self, server: &ServerName, grant: &Grant) -> Result<(), KeeperError> {
+    async fn write(&self, server: &ServerName, grant: &Grant) -> Result<(), GrantStoreError> {
         self.grants().insert(server.clone(), grant.clone());
         Ok(())
     }
 
-    async fn remove(&self, server: &ServerName) -> Result<bool, KeeperError> {
+    async fn remove(&self, server: &ServerName) -> Result<bool, GrantStoreError> {
         Ok(self.grants().remove(server).is_some())
     }
 
-    async fn lock(&self, _server: &ServerName) -> Result<Box<dyn Any + Send>, KeeperError> {
+    async fn lock(&self, _server: &ServerName) -> Result<Box<dyn Any + Send>, GrantStoreError> {
         Ok(Box::new(()))
     }
 }
 
-impl Memory {
+impl GrantsInMemory {
     fn grants(&self) -> std::sync::MutexGuard<'_, BTreeMap<ServerName, Grant>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }

@@ -1,4 +1,4 @@
-//! Finds out who gives out tokens for a server.
+//! Finds the authorization server that gives out tokens for a server.
 
 use url::Url;
 
@@ -8,25 +8,25 @@ use super::metadata::{
     AuthorityMetadata, ResourceMetadata, authority_places, issuer_of, resource_places, root_of,
 };
 use super::scopes::Scopes;
-use super::web::{Web, shown};
+use super::web::{OauthWeb, shown};
 
-/// An authorization server, and what it is asked for.
+/// An authorization server, and the server that its tokens are for.
 #[derive(Debug)]
 pub(crate) struct Authority {
-    /// What tokens are to be good for, as the server writes it.
+    /// The server that tokens are for, as it names itself.
     pub(crate) resource: String,
     pub(crate) metadata: AuthorityMetadata,
-    /// What the server says everybody needs.
+    /// The scopes that the server says every client needs.
     pub(crate) scopes: Scopes,
-    /// Whether nothing describes it, so that it may not even exist.
+    /// True if no document describes it, so that it may not even exist.
     pub(crate) guessed: bool,
 }
 
 impl Authority {
-    /// From what the server says when it turns us away, or else from its well-known places.
-    /// `issuer` is the one a person insists on.
+    /// Finds it through the challenge of the server, or else at the well-known addresses. `issuer` is
+    /// the only one that the operator accepts.
     pub(crate) async fn find(
-        web: &Web,
+        web: &OauthWeb,
         server: &Url,
         challenge: Option<&Challenge>,
         issuer: Option<&str>,
@@ -38,7 +38,7 @@ impl Authority {
     }
 
     async fn named(
-        web: &Web,
+        web: &OauthWeb,
         server: &Url,
         document: &ResourceMetadata,
         wanted: Option<&str>,
@@ -47,21 +47,10 @@ impl Authority {
             let described = document.resource.clone();
             return Err(LoginError::OtherResource { described });
         }
-        let named = &document.authorization_servers;
-        let first = named.first().ok_or(LoginError::NoAuthority)?;
-        let issuer =
-            match wanted {
-                Some(wanted) => named.iter().find(|it| *it == wanted).ok_or_else(|| {
-                    LoginError::IssuerChanged {
-                        expected: wanted.to_owned(),
-                        found: first.clone(),
-                    }
-                })?,
-                None => first,
-            };
+        let issuer = issuer(document, wanted)?;
         let metadata = metadata(web, issuer).await?;
         let metadata = metadata.ok_or_else(|| LoginError::NoMetadata {
-            issuer: issuer.clone(),
+            issuer: issuer.to_owned(),
         })?;
         Ok(Self {
             resource: document.resource.clone(),
@@ -72,7 +61,7 @@ impl Authority {
     }
 
     /// The revision of 2025-03-26 knew no document about the server: it is its own authority.
-    async fn at_server(web: &Web, server: &Url) -> Result<Self, LoginError> {
+    async fn at_server(web: &OauthWeb, server: &Url) -> Result<Self, LoginError> {
         let origin = root_of(server);
         let described = metadata(web, &issuer_of(&origin)).await?;
         let guessed = described.is_none();
@@ -88,12 +77,29 @@ impl Authority {
     }
 }
 
+/// Returns the authorization server to use: the one that the operator accepts, or the first.
+fn issuer<'a>(
+    document: &'a ResourceMetadata,
+    wanted: Option<&'a str>,
+) -> Result<&'a str, LoginError> {
+    let named = &document.authorization_servers;
+    let first = named.first().ok_or(LoginError::NoAuthority)?;
+    let issuer = wanted.unwrap_or(first);
+    match named.iter().any(|named| named == issuer) {
+        true => Ok(issuer),
+        false => Err(LoginError::IssuerChanged {
+            expected: issuer.to_owned(),
+            found: first.clone(),
+        }),
+    }
+}
+
 async fn described(
-    web: &Web,
+    web: &OauthWeb,
     server: &Url,
     challenge: Option<&Challenge>,
 ) -> Result<Option<ResourceMetadata>, LoginError> {
-    let hint = challenge.and_then(|it| it.resource_metadata.as_deref());
+    let hint = challenge.and_then(|challenge| challenge.resource_metadata.as_deref());
     let hint = hint.and_then(|text| server.join(text).ok());
     for place in hint.into_iter().chain(resource_places(server)) {
         if let Some(document) = web.document(&place).await? {
@@ -105,7 +111,7 @@ async fn described(
 
 /// A document that names another issuer than the one it was looked for under is not used: a
 /// stranger could have put it there.
-async fn metadata(web: &Web, issuer: &str) -> Result<Option<AuthorityMetadata>, LoginError> {
+async fn metadata(web: &OauthWeb, issuer: &str) -> Result<Option<AuthorityMetadata>, LoginError> {
     let url = Url::parse(issuer).map_err(|_| LoginError::BadIssuer {
         found: issuer.to_owned(),
     })?;

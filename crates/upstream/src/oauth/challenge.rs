@@ -1,4 +1,4 @@
-//! `WWW-Authenticate`: what a server that turned us away says about how to come back.
+//! `WWW-Authenticate`: the header in which a server that refused a request says how to log in.
 
 use http::header::{HeaderMap, WWW_AUTHENTICATE};
 
@@ -7,9 +7,9 @@ use super::scopes::Scopes;
 /// The `Bearer` challenge; other schemes are not ours to answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Challenge {
-    /// Where the server describes itself, as it wrote it.
+    /// The address of the server's description, as it wrote it.
     pub(crate) resource_metadata: Option<String>,
-    /// What this request would have needed.
+    /// The scopes that the request would have needed.
     pub(crate) scopes: Scopes,
     pub(crate) error: Option<String>,
 }
@@ -24,7 +24,7 @@ impl Challenge {
             .filter_map(|line| line.to_str().ok());
         lines
             .flat_map(challenges)
-            .find(|it| it.scheme.eq_ignore_ascii_case("bearer"))
+            .find(|challenge| challenge.scheme.eq_ignore_ascii_case("bearer"))
             .map(Self::of)
     }
 
@@ -32,7 +32,7 @@ impl Challenge {
         self.error.as_deref() == Some(Self::INSUFFICIENT_SCOPE)
     }
 
-    fn of(raw: Raw) -> Self {
+    fn of(raw: RawChallenge) -> Self {
         let mut challenge = Self::default();
         for (name, value) in raw.parameters {
             match name.to_ascii_lowercase().as_str() {
@@ -46,15 +46,15 @@ impl Challenge {
     }
 }
 
-struct Raw {
+struct RawChallenge {
     scheme: String,
     parameters: Vec<(String, String)>,
 }
 
-/// Schemes and their parameters are both separated by commas, so only the `=` after a word tells
-/// the one from the other.
-fn challenges(line: &str) -> Vec<Raw> {
-    let mut found: Vec<Raw> = Vec::new();
+/// Reads the challenges of one line. Schemes and their parameters are both separated by commas, so
+/// only the `=` after a word distinguishes them.
+fn challenges(line: &str) -> Vec<RawChallenge> {
+    let mut found: Vec<RawChallenge> = Vec::new();
     let mut rest = line.trim_start_matches(SEPARATORS);
     while !rest.is_empty() {
         let end = rest.find(|c: char| !is_token(c)).unwrap_or(rest.len());
@@ -66,10 +66,10 @@ fn challenges(line: &str) -> Vec<Raw> {
                 challenge.parameters.push((word.to_owned(), value));
                 after
             }
-            // A token in the middle of nowhere, such as the credentials of another scheme.
+            // A token that belongs to nothing, such as the credentials of another scheme.
             _ if word.is_empty() => after.get(char_length(after)..).unwrap_or_default(),
             _ => {
-                found.push(Raw {
+                found.push(RawChallenge {
                     scheme: word.to_owned(),
                     parameters: Vec::new(),
                 });
@@ -81,7 +81,7 @@ fn challenges(line: &str) -> Vec<Raw> {
     found
 }
 
-/// A value, quoted or not, and what follows it.
+/// Returns a value, quoted or not, and the text that follows it.
 fn parameter(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([',', ' ', '\t']).unwrap_or(text.len());

@@ -1,29 +1,30 @@
-//! Who we are to an authorization server: a client it knows, one it can read about, or one that
+//! Our client at an authorization server: one that it knows, one that it can read about, or one that
 //! registers on the spot.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use http::HeaderValue;
 use http::header::{AUTHORIZATION, HeaderMap};
-use http::{HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use url::{Url, form_urlencoded};
+use url::Url;
+use url::form_urlencoded::byte_serialize;
 
 use super::authority::Authority;
-use super::error::{LoginError, WebError};
-use super::hidden::Hidden;
-use super::token::Refusal;
-use super::web::{Web, shown};
+use super::error::LoginError;
+use super::grant::now;
+use super::hidden::SecretText;
+use super::registration::register;
+use super::web::OauthWeb;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Client {
+pub struct OauthClient {
     pub id: String,
-    /// Kept only for a client that registered itself; any other is in the configuration.
+    /// Kept only for a client that registered itself; any other secret is in the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) secret: Option<Hidden>,
+    pub(crate) secret: Option<SecretText>,
     pub(crate) auth: AuthMethod,
-    pub(crate) known_by: KnownBy,
-    /// Where the browser comes back to; an authorization server holds us to it.
+    pub(crate) known_by: ClientSource,
+    /// The address that the browser comes back to; an authorization server accepts no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) redirect: Option<Url>,
     /// In seconds since 1970, if the secret does not last for ever.
@@ -31,7 +32,7 @@ pub struct Client {
     pub(crate) secret_until: Option<i64>,
 }
 
-/// How a client proves at the token endpoint that it is itself.
+/// The way in which a client proves its identity at the token endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuthMethod {
@@ -42,58 +43,76 @@ pub enum AuthMethod {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum KnownBy {
+pub(crate) enum ClientSource {
     Configuration,
     Document,
     Registration,
 }
 
-/// What a person configured about the client.
+/// The client settings of the configuration.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Configured {
+pub(crate) struct ConfiguredClient {
     pub(crate) id: Option<String>,
-    pub(crate) secret: Option<Hidden>,
+    pub(crate) secret: Option<SecretText>,
     pub(crate) auth: Option<AuthMethod>,
     pub(crate) document: Option<Url>,
 }
 
-impl Client {
-    /// In the order the protocol prescribes. `earlier` is the client of the last login at the
-    /// same authorization server.
-    pub(crate) async fn choose(
-        web: &Web,
-        authority: &Authority,
-        configured: &Configured,
-        earlier: Option<&Self>,
-        redirect: &Url,
-        now: i64,
-    ) -> Result<Self, LoginError> {
+/// The facts from which the client for a login is chosen.
+#[derive(Clone, Copy)]
+pub(crate) struct ClientOptions<'a> {
+    pub(crate) web: &'a OauthWeb,
+    pub(crate) authority: &'a Authority,
+    pub(crate) configured: &'a ConfiguredClient,
+    /// The client of the last login at the same authorization server.
+    pub(crate) earlier: Option<&'a OauthClient>,
+    pub(crate) redirect: &'a Url,
+}
+
+impl OauthClient {
+    /// Chooses the client in the order that the protocol prescribes.
+    pub(crate) async fn choose(options: ClientOptions<'_>) -> Result<Self, LoginError> {
+        let ClientOptions {
+            web,
+            authority,
+            configured,
+            redirect,
+            ..
+        } = options;
         if let Some(client) = Self::configured(authority, configured, Some(redirect)) {
             return Ok(client);
         }
-        let metadata = &authority.metadata;
-        if let Some(document) = configured.document.as_ref()
-            && metadata.client_id_metadata_document_supported
-        {
-            return Ok(Self {
-                id: document.to_string(),
-                secret: None,
-                auth: AuthMethod::None,
-                known_by: KnownBy::Document,
-                redirect: Some(redirect.clone()),
-                secret_until: None,
-            });
+        if let Some(client) = Self::documented(authority, configured, redirect) {
+            return Ok(client);
         }
-        if let Some(earlier) = earlier.filter(|it| it.serves(redirect, now)) {
-            return Ok(earlier.clone());
+        match options.earlier {
+            Some(earlier) if earlier.serves(redirect, now()) => Ok(earlier.clone()),
+            _ => register(web, authority, redirect).await,
         }
-        register(web, authority, redirect).await
     }
 
-    /// The client a person registered.
+    /// Returns a client that the authorization server reads about in a document of ours.
+    fn documented(
+        authority: &Authority,
+        configured: &ConfiguredClient,
+        redirect: &Url,
+    ) -> Option<Self> {
+        let document = configured.document.as_ref()?;
+        let is_supported = authority.metadata.client_id_metadata_document_supported;
+        is_supported.then(|| Self {
+            id: document.to_string(),
+            secret: None,
+            auth: AuthMethod::None,
+            known_by: ClientSource::Document,
+            redirect: Some(redirect.clone()),
+            secret_until: None,
+        })
+    }
+
+    /// Returns the client that the operator registered.
     pub(crate) fn configured(
         authority: &Authority,
-        configured: &Configured,
+        configured: &ConfiguredClient,
         redirect: Option<&Url>,
     ) -> Option<Self> {
         let id = configured.id.clone()?;
@@ -110,22 +129,22 @@ impl Client {
             id,
             secret,
             auth,
-            known_by: KnownBy::Configuration,
+            known_by: ClientSource::Configuration,
             redirect,
             secret_until: None,
         })
     }
 
-    /// What goes to disk: the configured secret has its place already.
+    /// Returns the client as it is kept, without a secret that is in the configuration.
     pub(crate) fn for_keeping(&self) -> Self {
         let mut kept = self.clone();
-        if kept.known_by == KnownBy::Configuration {
+        if kept.known_by == ClientSource::Configuration {
             kept.secret = None;
         }
         kept
     }
 
-    /// Adds who we are to a request of the token endpoint.
+    /// Adds our client to a request to the token endpoint.
     pub(crate) fn sign<'a>(
         &'a self,
         fields: &mut Vec<(&'a str, &'a str)>,
@@ -144,31 +163,33 @@ impl Client {
     }
 
     fn serves(&self, redirect: &Url, now: i64) -> bool {
-        self.known_by == KnownBy::Registration
+        self.known_by == ClientSource::Registration
             && self.redirect.as_ref() == Some(redirect)
             && self.secret_until.is_none_or(|until| now < until)
     }
 }
 
 impl AuthMethod {
-    /// What an authorization server that says nothing takes is the basic scheme.
-    fn fitting(offered: Option<&[String]>, has_secret: bool) -> Self {
-        let offers = |name: &str| offered.is_none_or(|offered| offered.iter().any(|it| it == name));
+    /// Chooses the method. A server that names no methods takes the basic scheme.
+    pub(super) fn fitting(offered: Option<&[String]>, has_secret: bool) -> Self {
         if !has_secret {
-            Self::None
-        } else if offers("client_secret_basic") {
-            Self::ClientSecretBasic
-        } else if offers("client_secret_post") {
-            Self::ClientSecretPost
-        } else {
-            Self::None
+            return Self::None;
         }
+        [Self::ClientSecretBasic, Self::ClientSecretPost]
+            .into_iter()
+            .find(|method| method.is_offered(offered))
+            .unwrap_or(Self::None)
     }
 
-    fn named(name: &str) -> Option<Self> {
+    pub(super) fn is_offered(self, offered: Option<&[String]>) -> bool {
+        let name = self.as_str();
+        offered.is_none_or(|offered| offered.iter().any(|method| method == name))
+    }
+
+    pub(super) fn named(name: &str) -> Option<Self> {
         [Self::None, Self::ClientSecretBasic, Self::ClientSecretPost]
             .into_iter()
-            .find(|it| it.as_str() == name)
+            .find(|method| method.as_str() == name)
     }
 
     pub fn as_str(self) -> &'static str {
@@ -180,78 +201,12 @@ impl AuthMethod {
     }
 }
 
-#[derive(Deserialize)]
-struct Registered {
-    client_id: String,
-    client_secret: Option<Hidden>,
-    client_secret_expires_at: Option<i64>,
-    token_endpoint_auth_method: Option<String>,
-}
-
-async fn register(web: &Web, authority: &Authority, redirect: &Url) -> Result<Client, LoginError> {
-    let metadata = &authority.metadata;
-    let issuer = metadata.issuer.clone();
-    let Some(url) = &metadata.registration_endpoint else {
-        return Err(LoginError::NoRegistration { issuer });
-    };
-    let offered = metadata.token_endpoint_auth_methods_supported.as_deref();
-    // A program on a person's machine keeps no secret well, so it asks for none if it may.
-    let public =
-        offered.is_none_or(|offered| offered.iter().any(|it| it == AuthMethod::None.as_str()));
-    let auth = AuthMethod::fitting(offered, !public);
-    let mut grants = vec!["authorization_code", "refresh_token"];
-    grants.extend(
-        metadata
-            .device_authorization_endpoint
-            .is_some()
-            .then_some(super::device::GRANT_TYPE),
-    );
-    let body = json!({
-        "client_name": "Kitbag",
-        "redirect_uris": [redirect],
-        "grant_types": grants,
-        "response_types": ["code"],
-        "token_endpoint_auth_method": auth.as_str(),
-        "application_type": "native",
-    });
-    let answer = web.post_json(url, body.to_string().into_bytes()).await?;
-    if !answer.status.is_success() {
-        let missing = matches!(
-            answer.status,
-            StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED
-        );
-        if missing && authority.guessed {
-            return Err(LoginError::NoAuthority);
-        }
-        let status = WebError::Status {
-            url: shown(url),
-            status: answer.status.as_u16(),
-        };
-        let reason = Refusal::read(&answer).map_or_else(|| status.to_string(), |it| it.to_string());
-        return Err(LoginError::NotRegistered { issuer, reason });
-    }
-    let registered: Registered = answer.json(url)?;
-    let has_secret = registered.client_secret.is_some();
-    let agreed = registered
-        .token_endpoint_auth_method
-        .as_deref()
-        .and_then(AuthMethod::named);
-    Ok(Client {
-        id: registered.client_id,
-        secret: registered.client_secret,
-        auth: agreed.unwrap_or_else(|| AuthMethod::fitting(offered, has_secret)),
-        known_by: KnownBy::Registration,
-        redirect: Some(redirect.clone()),
-        secret_until: registered
-            .client_secret_expires_at
-            .filter(|until| *until > 0),
-    })
-}
-
-/// Both halves are encoded like a form first, so that a colon in them stays what it is.
-fn basic(id: &str, secret: &Hidden) -> HeaderValue {
-    let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-    let pair = STANDARD.encode(format!("{}:{}", encode(id), encode(secret.reveal())));
+/// Returns the header of the basic scheme. Both halves are encoded like a form first, so that a colon
+/// in them is no separator.
+fn basic(id: &str, secret: &SecretText) -> HeaderValue {
+    let id: String = byte_serialize(id.as_bytes()).collect();
+    let secret: String = byte_serialize(secret.reveal().as_bytes()).collect();
+    let pair = STANDARD.encode(format!("{id}:{secret}"));
     let mut value = HeaderValue::try_from(format!("Basic {pair}")).expect("base64 is ASCII");
     value.set_sensitive(true);
     value
@@ -261,12 +216,12 @@ fn basic(id: &str, secret: &Hidden) -> HeaderValue {
 mod tests {
     use super::*;
 
-    fn client(auth: AuthMethod, secret: Option<&str>) -> Client {
-        Client {
+    fn client(auth: AuthMethod, secret: Option<&str>) -> OauthClient {
+        OauthClient {
             id: "kit:bag".to_owned(),
-            secret: secret.map(Hidden::new),
+            secret: secret.map(SecretText::new),
             auth,
-            known_by: KnownBy::Registration,
+            known_by: ClientSource::Registration,
             redirect: None,
             secret_until: None,
         }
@@ -335,8 +290,8 @@ mod tests {
     fn a_configured_secret_is_not_kept_and_no_secret_is_shown() {
         let registered = client(AuthMethod::ClientSecretPost, Some("s3cret"));
         assert_eq!(registered.for_keeping(), registered);
-        let configured = Client {
-            known_by: KnownBy::Configuration,
+        let configured = OauthClient {
+            known_by: ClientSource::Configuration,
             ..registered.clone()
         };
         assert_eq!(configured.for_keeping().secret, None);

@@ -7,19 +7,19 @@ use serde::Deserialize;
 use url::Url;
 
 use super::error::{LoginError, TokenError};
-use super::hidden::Hidden;
+use super::hidden::SecretText;
 use super::scopes::Scopes;
-use super::token::{Refusal, TokenEndpoint, Tokens};
+use super::token::{TokenEndpoint, TokenRefusal, TokenSet};
 
 pub(crate) const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
-/// What the person is shown.
+/// The code that the person is shown.
 #[derive(Debug, Deserialize)]
 pub struct DeviceCode {
     pub user_code: String,
     pub verification_uri: Url,
     pub verification_uri_complete: Option<Url>,
-    device_code: Hidden,
+    device_code: SecretText,
     expires_in: u64,
     interval: Option<u64>,
 }
@@ -38,7 +38,7 @@ pub(crate) async fn begin(
     let mut headers = HeaderMap::new();
     endpoint.client.sign(&mut fields, &mut headers);
     let answer = endpoint.web.post_form(url, headers, &fields).await?;
-    if let Some(refusal) = Refusal::read(&answer) {
+    if let Some(refusal) = TokenRefusal::read(&answer) {
         return Err(LoginError::Denied {
             reason: refusal.to_string(),
         });
@@ -48,39 +48,41 @@ pub(crate) async fn begin(
     Ok(code)
 }
 
-/// Asks again and again until the person has confirmed the code.
+/// Asks again and again until the person has confirmed the code, or it has expired.
 pub(crate) async fn wait(
     endpoint: &TokenEndpoint<'_>,
     code: &DeviceCode,
-) -> Result<Tokens, LoginError> {
+) -> Result<TokenSet, LoginError> {
+    let lifetime = Duration::from_secs(code.expires_in);
+    let polled = tokio::time::timeout(lifetime, poll(endpoint, code)).await;
+    polled.unwrap_or(Err(LoginError::TooLate))
+}
+
+async fn poll(endpoint: &TokenEndpoint<'_>, code: &DeviceCode) -> Result<TokenSet, LoginError> {
     let fields = [
         ("grant_type", GRANT_TYPE),
         ("device_code", code.device_code.reveal()),
     ];
     let mut pause = Duration::from_secs(code.interval.unwrap_or(DEFAULT_PAUSE));
-    let polling = async {
-        loop {
-            tokio::time::sleep(pause).await;
-            let refused = match endpoint.ask(&fields).await {
-                Ok(tokens) => return Ok(tokens),
-                Err(error) if error.may_pass() => continue,
-                Err(error) => error,
-            };
-            match &refused {
-                TokenError::Refused { error, .. } if error == "authorization_pending" => {}
-                TokenError::Refused { error, .. } if error == "slow_down" => pause += SLOWER,
-                TokenError::Refused { error, .. } if error == "expired_token" => {
-                    return Err(LoginError::TooLate);
-                }
-                _ => return Err(refused.into()),
+    loop {
+        tokio::time::sleep(pause).await;
+        let refused = match endpoint.ask(&fields).await {
+            Ok(tokens) => return Ok(tokens),
+            Err(error) if error.may_pass() => continue,
+            Err(error) => error,
+        };
+        match &refused {
+            TokenError::Refused { error, .. } if error == "authorization_pending" => {}
+            TokenError::Refused { error, .. } if error == "slow_down" => pause += SLOWER,
+            TokenError::Refused { error, .. } if error == "expired_token" => {
+                return Err(LoginError::TooLate);
             }
+            _ => return Err(refused.into()),
         }
-    };
-    let patience = Duration::from_secs(code.expires_in);
-    tokio::time::timeout(patience, polling)
-        .await
-        .unwrap_or(Err(LoginError::TooLate))
+    }
 }
 
+/// RFC 8628 sets this pause for a server that names none.
 const DEFAULT_PAUSE: u64 = 5;
+/// RFC 8628 says to add this much when the server asks to slow down.
 const SLOWER: Duration = Duration::from_secs(5);

@@ -1,20 +1,20 @@
-//! What can go wrong with a login: for the person who logs in, and for a call that finds none.
+//! The failures of a login, and of a call that finds no login.
 
 use kitbag_domain::{MissingVariable, Remedy, ServerName};
 
-use super::grant::KeeperError;
+use super::grant::GrantStoreError;
 use super::scopes::Scopes;
 
-/// Only a person can go on from here.
+/// A person has to log in before a call can go on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{server}` {why}")]
 pub struct LoginNeeded {
     pub server: ServerName,
-    pub why: Why,
+    pub why: LoginReason,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Why {
+pub enum LoginReason {
     #[error("asks for a login")]
     NotYet,
     #[error("no longer accepts our login")]
@@ -41,7 +41,7 @@ pub struct FailedLogin {
     pub error: LoginError,
 }
 
-/// Why a login did not come about.
+/// The reason why a login did not come about.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
     #[error(transparent)]
@@ -72,7 +72,7 @@ pub enum LoginError {
     NoRegistration { issuer: String },
     #[error("the authorization server `{issuer}` did not register us: {reason}")]
     NotRegistered { issuer: String, reason: String },
-    #[error("what came back does not belong to this login")]
+    #[error("the answer does not belong to this login")]
     OtherState,
     #[error("the answer should come from `{expected}` and {}", from(found.as_deref()))]
     AnswerFrom {
@@ -81,7 +81,7 @@ pub enum LoginError {
     },
     #[error("the authorization server refused: {reason}")]
     Denied { reason: String },
-    #[error("no code is in what came back")]
+    #[error("the answer has no code")]
     NoCode,
     #[error("the code was not confirmed in time")]
     TooLate,
@@ -90,12 +90,12 @@ pub enum LoginError {
     #[error(transparent)]
     Variable(#[from] MissingVariable),
     #[error("logins cannot be kept: {0}")]
-    Keeper(#[from] KeeperError),
+    GrantStore(#[from] GrantStoreError),
     #[error("{reason}")]
     Person { reason: String },
 }
 
-/// Why an address we were told to use gave no answer.
+/// The reason why an address that a server named gave no answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum WebError {
     #[error("`{url}` may not be used: {reason}")]
@@ -108,7 +108,7 @@ pub enum WebError {
     Unreadable { url: String, reason: String },
 }
 
-/// Why no token was given out.
+/// The reason why no token was given out.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum TokenError {
     /// In the words of the authorization server.
@@ -156,7 +156,7 @@ impl Remedy for FailedLogin {
 }
 
 impl TokenError {
-    /// Whether trying again later may help without a person.
+    /// True if trying again later may help without a person.
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             Self::Web(WebError::Unreachable { .. }) => true,
@@ -171,11 +171,13 @@ impl TokenError {
 
 fn from(found: Option<&str>) -> String {
     found.map_or_else(
-        || "does not say whom it is from".to_owned(),
+        || "does not name its sender".to_owned(),
         |found| format!("is from `{found}`"),
     )
 }
 
 fn described(description: Option<&str>) -> String {
-    description.map(|it| format!(" ({it})")).unwrap_or_default()
+    description
+        .map(|text| format!(" ({text})"))
+        .unwrap_or_default()
 }

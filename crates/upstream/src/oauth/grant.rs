@@ -1,5 +1,5 @@
-//! What a login left behind: tokens, whom they are from, whom they are for, and as whom we got
-//! them. And where it is kept between runs.
+//! The result of a login: the tokens, the authorization server, the server they are for, and our
+//! client. A store keeps it between runs.
 
 use std::any::Any;
 use std::error::Error;
@@ -12,62 +12,62 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::authority::Authority;
-use super::client::Client;
-use super::hidden::Hidden;
+use super::client::OauthClient;
+use super::hidden::SecretText;
 use super::metadata::covers;
 use super::scopes::Scopes;
-use super::token::Tokens;
+use super::token::TokenSet;
 
-/// Serialized it holds every secret, so it is only ever kept encrypted.
+/// Its serialized form holds every secret, so it is only ever kept encrypted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     pub issuer: String,
-    /// What the tokens are good for.
+    /// The server that the tokens are for.
     pub resource: String,
-    pub client: Client,
-    /// All that was asked for so far.
+    pub client: OauthClient,
+    /// All scopes that were asked for so far.
     pub scopes: Scopes,
-    /// What the server has asked for since, for the next login.
+    /// The scopes that the server has asked for since, for the next login.
     #[serde(default)]
     pub(crate) wanted: Scopes,
     pub(crate) token_endpoint: Url,
     #[serde(default)]
     pub(crate) revocation_endpoint: Option<Url>,
-    pub(crate) access: Hidden,
-    pub(crate) refresh: Option<Hidden>,
+    pub(crate) access: SecretText,
+    pub(crate) refresh: Option<SecretText>,
     /// In seconds since 1970, like the next.
     pub(crate) issued_at: i64,
     pub expires_at: Option<i64>,
-    /// Why it cannot be renewed any more, if that was tried.
+    /// The reason why it cannot be renewed any more, if that was tried.
     #[serde(default)]
     pub(crate) ended: Option<String>,
 }
 
-/// Keeps grants between runs and out of sight.
+/// Keeps grants between runs, encrypted.
 #[async_trait]
-pub trait Keeper: Send + Sync {
-    async fn read(&self, server: &ServerName) -> Result<Option<Grant>, KeeperError>;
+pub trait GrantStore: Send + Sync {
+    async fn read(&self, server: &ServerName) -> Result<Option<Grant>, GrantStoreError>;
 
-    async fn write(&self, server: &ServerName, grant: &Grant) -> Result<(), KeeperError>;
+    async fn write(&self, server: &ServerName, grant: &Grant) -> Result<(), GrantStoreError>;
 
-    /// Whether there was one.
-    async fn remove(&self, server: &ServerName) -> Result<bool, KeeperError>;
+    /// Returns true if there was one.
+    async fn remove(&self, server: &ServerName) -> Result<bool, GrantStoreError>;
 
-    /// While it is held, no other process renews this grant: a refresh token is good for one
-    /// use, and the second use of it may end the login.
-    async fn lock(&self, server: &ServerName) -> Result<Box<dyn Any + Send>, KeeperError>;
+    /// Locks the grant. While the guard is held, no other process renews it: a refresh token is good
+    /// for one use, and the second use of it may end the login.
+    async fn lock(&self, server: &ServerName) -> Result<Box<dyn Any + Send>, GrantStoreError>;
 }
 
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct KeeperError(pub Box<dyn Error + Send + Sync>);
+pub struct GrantStoreError(pub Box<dyn Error + Send + Sync>);
 
 impl Grant {
     pub(crate) fn new(
         authority: &Authority,
-        client: &Client,
+        client: &OauthClient,
         scopes: Scopes,
-        tokens: Tokens,
+        tokens: TokenSet,
     ) -> Self {
         let metadata = &authority.metadata;
         let now = now();
@@ -89,8 +89,9 @@ impl Grant {
         }
     }
 
-    /// With what a refresh gave: a new refresh token if there is one, or else the old.
-    pub(crate) fn renewed(&self, tokens: Tokens) -> Self {
+    /// Returns the grant with the tokens of a refresh: the new refresh token if there is one, or else
+    /// the old.
+    pub(crate) fn renewed(&self, tokens: TokenSet) -> Self {
         let now = now();
         Self {
             access: tokens.access,
@@ -101,7 +102,7 @@ impl Grant {
         }
     }
 
-    /// Of no use but for what the next login can learn from it.
+    /// Returns a grant that cannot be renewed any more; it is kept for the next login.
     pub(crate) fn ended(&self, reason: String) -> Self {
         Self {
             refresh: None,
@@ -110,21 +111,27 @@ impl Grant {
         }
     }
 
+    /// True if another call or process has obtained it since `known`.
+    pub(crate) fn differs_from(&self, known: Option<&Self>) -> bool {
+        known.is_none_or(|known| known.access != self.access)
+    }
+
     pub(crate) fn header(&self) -> Option<HeaderValue> {
         let mut value = HeaderValue::try_from(format!("Bearer {}", self.access.reveal())).ok()?;
         value.set_sensitive(true);
         Some(value)
     }
 
-    /// Whether it will have expired by the time a request arrives.
+    /// True if it will have expired by the time a request arrives.
     pub(crate) fn is_due(&self, now: i64) -> bool {
         self.expires_at.is_some_and(|at| {
             let lifetime = at.saturating_sub(self.issued_at).max(0);
+            // A token of a few minutes is used for most of its time.
             now >= at.saturating_sub(MARGIN.min(lifetime / 5))
         })
     }
 
-    /// Whether nobody gets in with it any more, and it cannot be renewed.
+    /// True if the server does not accept it any more, and it cannot be renewed.
     pub fn needs_person(&self) -> bool {
         self.ended.is_some() || (self.refresh.is_none() && self.is_over(now()))
     }
@@ -133,8 +140,8 @@ impl Grant {
         self.expires_at.is_some_and(|at| now >= at)
     }
 
-    /// Whether it may be shown to the server at this address: the configuration may have changed
-    /// since the login.
+    /// True if it may be shown to the server at this address: the configuration may have changed since
+    /// the login.
     pub(crate) fn is_for(&self, server: &Url) -> bool {
         Url::parse(&self.resource).is_ok_and(|resource| covers(&resource, server))
     }
@@ -153,17 +160,17 @@ const MARGIN: i64 = 60;
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::oauth::client::{AuthMethod, KnownBy};
+    use crate::oauth::client::{AuthMethod, ClientSource};
 
     pub(crate) fn grant(issued_at: i64, expires_at: Option<i64>) -> Grant {
         Grant {
             issuer: "https://a.example".to_owned(),
             resource: "https://b.example/mcp".to_owned(),
-            client: Client {
+            client: OauthClient {
                 id: "kitbag".to_owned(),
                 secret: None,
                 auth: AuthMethod::None,
-                known_by: KnownBy::Registration,
+                known_by: ClientSource::Registration,
                 redirect: None,
                 secret_until: None,
             },
@@ -171,8 +178,8 @@ pub(crate) mod tests {
             wanted: Scopes::default(),
             token_endpoint: "https://a.example/token".parse().unwrap(),
             revocation_endpoint: None,
-            access: Hidden::new("s3cret-access"),
-            refresh: Some(Hidden::new("s3cret-refresh")),
+            access: SecretText::new("s3cret-access"),
+            refresh: Some(SecretText::new("s3cret-refresh")),
             issued_at,
             expires_at,
             ended: None,

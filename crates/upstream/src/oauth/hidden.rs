@@ -1,15 +1,15 @@
-//! Text that opens doors: it is kept and sent, and never shown.
+//! A token, secret or code: it is kept and sent, and never shown.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Serialized as it is, because whoever keeps it encrypts it.
+/// It is serialized as it is, because the store encrypts it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Hidden(String);
+pub struct SecretText(String);
 
-impl Hidden {
+impl SecretText {
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -19,8 +19,8 @@ impl Hidden {
     }
 }
 
-impl fmt::Debug for Hidden {
+impl fmt::Debug for SecretText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Hidden(…)")
+        f.write_str("SecretText(…)")
     }
 }

@@ -1,4 +1,4 @@
-//! A person logs in: from an address to tokens that the server accepts.
+//! The login of a person: from an address to tokens that the server accepts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,48 +6,49 @@ use std::time::Duration;
 use async_trait::async_trait;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap};
 use http::{HeaderValue, Method, StatusCode};
+use reqwest::Request;
 use url::Url;
 
 use super::authority::Authority;
 use super::challenge::Challenge;
-use super::client::{Client, KnownBy};
+use super::client::{ClientOptions, ClientSource, OauthClient};
 use super::credentials::Credentials;
 use super::device::{self, DeviceCode};
 use super::error::{FailedLogin, LoginError, WebError};
-use super::grant::{Grant, now};
+use super::grant::Grant;
 use super::request::AuthorizationRequest;
 use super::scopes::Scopes;
-use super::token::{TokenEndpoint, Tokens};
+use super::token::{TokenEndpoint, TokenSet};
 use super::web::shown;
 
-/// Whoever sits in front of a browser, as far as a login is concerned.
+/// The person who logs in, in front of a browser.
 #[async_trait]
 pub trait Person: Send {
-    /// Where their browser can come back to.
-    async fn redirect(&mut self, port: Port) -> Result<Url, LoginError>;
+    /// Returns the address that their browser can come back to.
+    async fn redirect(&mut self, port: RedirectPort) -> Result<Url, LoginError>;
 
-    /// Sends them to an address and comes back with the one they were sent to from there.
+    /// Sends them to an address and returns the one that they were sent to from there.
     async fn browse(&mut self, url: &Url) -> Result<String, LoginError>;
 
-    /// Whether their browser is on another machine, and can only come back by hand.
+    /// True if their browser is on another machine, and can only come back by hand.
     fn is_elsewhere(&self) -> bool;
 
     /// Shows a code to type in there.
     fn show(&mut self, code: &DeviceCode);
 }
 
-/// Where on this machine a browser should come back to.
+/// The port on this machine that a browser should come back to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Port {
+pub enum RedirectPort {
     Any,
-    /// Known to the authorization server; at another one we have to register anew.
+    /// The authorization server knows this port; for another one we have to register anew.
     Rather(u16),
     /// No other will do.
     Only(u16),
 }
 
 impl Credentials {
-    /// Asks a person, and keeps what they are given. `extra` is asked for beside what the server
+    /// Asks a person, and keeps the grant. `extra` scopes are asked for beside those that the server
     /// needs.
     pub async fn login(
         &self,
@@ -65,13 +66,7 @@ impl Credentials {
     ) -> Result<Arc<Grant>, LoginError> {
         let web = self.web().await;
         let earlier = self.look().await?;
-        let (asked, challenge) = match self.last_challenge() {
-            Some(challenge) => (true, Some(challenge)),
-            None => self
-                .knock(None)
-                .await?
-                .map_or((false, None), |(_, challenge)| (true, challenge)),
-        };
+        let (asked, challenge) = self.current_challenge().await?;
         let issuer = self.settings().issuer.as_deref();
         let authority = Authority::find(web, &self.url(), challenge.as_ref(), issuer).await?;
         if authority.guessed && !asked {
@@ -81,46 +76,47 @@ impl Credentials {
         let scopes = self.all_scopes(&authority, challenge.as_ref(), earlier, extra);
 
         // A login may have ended because our registration did, so the next one registers anew.
-        let known = earlier.filter(|it| it.ended.is_none()).map(|it| &it.client);
+        let known = earlier.filter(|earlier| earlier.ended.is_none());
+        let known = known.map(|earlier| &earlier.client);
         let redirect = person.redirect(self.port(known)).await?;
         let configured = self.configured()?;
-        let client = Client::choose(web, &authority, &configured, known, &redirect, now()).await?;
-        let url = &authority.metadata.token_endpoint;
+        let client = OauthClient::choose(ClientOptions {
+            web,
+            authority: &authority,
+            configured: &configured,
+            earlier: known,
+            redirect: &redirect,
+        });
+        let client = client.await?;
         let endpoint = TokenEndpoint {
             web,
-            url,
+            url: &authority.metadata.token_endpoint,
             client: &client,
             resource: &authority.resource,
         };
         let tokens = match &authority.metadata.device_authorization_endpoint {
             Some(url) if person.is_elsewhere() => {
-                let code = device::begin(&endpoint, url, &scopes).await?;
-                person.show(&code);
-                device::wait(&endpoint, &code).await?
+                through_code(person, &endpoint, url, &scopes).await?
             }
-            _ => {
-                self.through_browser(person, &authority, &endpoint, &redirect, &scopes)
-                    .await?
-            }
+            _ => through_browser(person, &authority, &endpoint, &redirect, &scopes).await?,
         };
         let grant = Grant::new(&authority, &client, scopes, tokens);
         self.check(&grant).await?;
-        let _alone = self.logins.keeper.lock(&self.server).await?;
+        let _alone = self.logins.store.lock(&self.server).await?;
         Ok(self.adopt(grant).await?)
     }
 
-    /// Forgets the login, and tells the authorization server if it wants to know. Whether there
-    /// was one.
+    /// Forgets the login, and revokes it at the authorization server. Returns true if there was one.
     pub async fn logout(&self) -> Result<bool, FailedLogin> {
         self.log_out().await.map_err(|error| self.failed(error))
     }
 
     async fn log_out(&self) -> Result<bool, LoginError> {
-        let _alone = self.logins.keeper.lock(&self.server).await?;
+        let _alone = self.logins.store.lock(&self.server).await?;
         if let Some(grant) = self.look().await? {
             self.revoke(&grant).await;
         }
-        Ok(self.logins.keeper.remove(&self.server).await?)
+        Ok(self.logins.store.remove(&self.server).await?)
     }
 
     fn failed(&self, error: LoginError) -> FailedLogin {
@@ -130,31 +126,26 @@ impl Credentials {
         }
     }
 
-    fn port(&self, known: Option<&Client>) -> Port {
+    fn port(&self, known: Option<&OauthClient>) -> RedirectPort {
         let earlier = known.and_then(|client| client.redirect.as_ref()?.port());
-        let only = self.settings().redirect_port.map(Port::Only);
-        only.or(earlier.map(Port::Rather)).unwrap_or(Port::Any)
+        let only = self.settings().redirect_port.map(RedirectPort::Only);
+        only.or(earlier.map(RedirectPort::Rather))
+            .unwrap_or(RedirectPort::Any)
     }
 
-    async fn through_browser(
-        &self,
-        person: &mut dyn Person,
-        authority: &Authority,
-        endpoint: &TokenEndpoint<'_>,
-        redirect: &Url,
-        scopes: &Scopes,
-    ) -> Result<Tokens, LoginError> {
-        let request = AuthorizationRequest::new(authority, endpoint.client, redirect, scopes)?;
-        endpoint.web.permits(&request.url)?;
-        let answer = person.browse(&request.url).await?;
-        let code = request.code(&answer)?;
-        Ok(endpoint
-            .exchange(&code, &request.verifier, redirect)
-            .await?)
+    /// Returns true if the server asks for a login, and the challenge with which it does.
+    async fn current_challenge(&self) -> Result<(bool, Option<Challenge>), LoginError> {
+        if let Some(challenge) = self.last_challenge() {
+            return Ok((true, Some(challenge)));
+        }
+        match self.knock(None).await? {
+            Some((_, challenge)) => Ok((true, challenge)),
+            None => Ok((false, None)),
+        }
     }
 
-    /// What an earlier login tells about this one: nothing, if it was at another authorization
-    /// server. A client that a person registered there is not shown to the new one.
+    /// Returns the earlier login, unless it was at another authorization server. A client that the
+    /// operator registered there is not shown to the new one.
     fn still_good<'a>(
         &self,
         earlier: Option<&'a Grant>,
@@ -167,7 +158,7 @@ impl Credentials {
         if expected == found {
             return Ok(Some(earlier));
         }
-        let same_client = earlier.client.known_by == KnownBy::Configuration
+        let same_client = earlier.client.known_by == ClientSource::Configuration
             && self.settings().client_id.as_ref() == Some(&earlier.client.id);
         if same_client && self.settings().issuer.is_none() {
             return Err(LoginError::IssuerChanged {
@@ -178,7 +169,8 @@ impl Credentials {
         Ok(None)
     }
 
-    /// Together with everything asked for before, because the new tokens replace the old.
+    /// Returns the scopes together with all that were asked for before, because the new tokens replace
+    /// the old.
     fn all_scopes(
         &self,
         authority: &Authority,
@@ -196,7 +188,7 @@ impl Credentials {
         scopes
     }
 
-    /// A token for somebody else is found out here, and not in the middle of somebody's work.
+    /// Tries the token out. One that the server does not accept is noticed here, and not during a call.
     async fn check(&self, grant: &Grant) -> Result<(), LoginError> {
         match self.knock(grant.header()).await? {
             Some((StatusCode::UNAUTHORIZED, _)) => Err(LoginError::NotAccepted),
@@ -204,39 +196,43 @@ impl Credentials {
         }
     }
 
-    /// Asks the server something, only to hear what it says about who asks.
+    /// Sends a request only to learn whether the server refuses it, and with which challenge.
     async fn knock(
         &self,
         bearer: Option<HeaderValue>,
     ) -> Result<Option<(StatusCode, Option<Challenge>)>, LoginError> {
-        let method = if self.speaks_sse() {
-            Method::GET
-        } else {
-            Method::POST
+        let answered = crate::http::client().execute(self.knock_request(bearer)?);
+        let response = match tokio::time::timeout(KNOCK_TIMEOUT, answered).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(self.unreachable(kitbag_fetch::cause(error))),
+            Err(_) => return Err(self.unreachable(format!("no answer for {KNOCK_TIMEOUT:?}"))),
         };
-        let mut request = reqwest::Request::new(method, self.url());
-        let headers = request.headers_mut();
-        *headers = self.sent_headers()?;
-        headers.insert(
-            ACCEPT,
-            HeaderValue::from_static("application/json, text/event-stream"),
-        );
-        headers.extend(bearer.map(|bearer| (AUTHORIZATION, bearer)));
+        let status = response.status();
+        let is_refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        Ok(is_refused.then(|| (status, Challenge::read(response.headers()))))
+    }
+
+    /// Returns a request in the server's transport: a POST, or a GET for the stream of HTTP+SSE.
+    fn knock_request(&self, bearer: Option<HeaderValue>) -> Result<Request, LoginError> {
+        let mut request = match self.speaks_sse() {
+            true => Request::new(Method::GET, self.url()),
+            false => Request::new(Method::POST, self.url()),
+        };
+        *request.headers_mut() = self.sent_headers()?;
+        request.headers_mut().insert(ACCEPT, JSON_OR_EVENTS);
+        if let Some(bearer) = bearer {
+            request.headers_mut().insert(AUTHORIZATION, bearer);
+        }
         if !self.speaks_sse() {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            request.headers_mut().insert(CONTENT_TYPE, JSON);
             *request.body_mut() = Some(KNOCK.into());
         }
-        let unreachable = |reason: String| WebError::Unreachable {
-            url: shown(&self.url()),
-            reason,
-        };
-        let answered = tokio::time::timeout(PATIENCE, crate::http::client().execute(request)).await;
-        let answered =
-            answered.map_err(|_| unreachable(format!("it said nothing for {PATIENCE:?}")))?;
-        let response = answered.map_err(|error| unreachable(kitbag_fetch::cause(error)))?;
-        let status = response.status();
-        let turned_away = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-        Ok(turned_away.then(|| (status, Challenge::read(response.headers()))))
+        Ok(request)
+    }
+
+    fn unreachable(&self, reason: String) -> LoginError {
+        let url = shown(&self.url());
+        WebError::Unreachable { url, reason }.into()
     }
 
     fn sent_headers(&self) -> Result<HeaderMap, LoginError> {
@@ -247,7 +243,7 @@ impl Credentials {
         kitbag_fetch::header_map(headers).map_err(|reason| LoginError::Person { reason })
     }
 
-    /// A login that cannot be ended over there ends here all the same.
+    /// Revokes the grant at the authorization server. If that fails, the login ends here all the same.
     async fn revoke(&self, grant: &Grant) {
         let (Some(url), Ok(client)) = (&grant.revocation_endpoint, self.client_of(grant)) else {
             return;
@@ -256,12 +252,42 @@ impl Credentials {
         let (mut fields, mut headers) = (vec![("token", token.reveal())], HeaderMap::new());
         client.sign(&mut fields, &mut headers);
         if let Err(error) = self.web().await.post_form(url, headers, &fields).await {
-            tracing::warn!(server = %self.server, %error, "the authorization server was not told");
+            tracing::warn!(server = %self.server, %error, "the login could not be revoked at the authorization server");
         }
     }
 }
 
-/// The first thing a client asks, in the form both eras understand well enough to say who may.
+async fn through_code(
+    person: &mut dyn Person,
+    endpoint: &TokenEndpoint<'_>,
+    url: &Url,
+    scopes: &Scopes,
+) -> Result<TokenSet, LoginError> {
+    let code = device::begin(endpoint, url, scopes).await?;
+    person.show(&code);
+    device::wait(endpoint, &code).await
+}
+
+async fn through_browser(
+    person: &mut dyn Person,
+    authority: &Authority,
+    endpoint: &TokenEndpoint<'_>,
+    redirect: &Url,
+    scopes: &Scopes,
+) -> Result<TokenSet, LoginError> {
+    let request = AuthorizationRequest::new(authority, endpoint.client, redirect, scopes)?;
+    endpoint.web.permits(&request.url)?;
+    let answer = person.browse(&request.url).await?;
+    let code = request.code(&answer)?;
+    let exchanged = endpoint.exchange(&code, &request.verifier, redirect);
+    Ok(exchanged.await?)
+}
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+
+/// The first request of a client, in a form that both eras understand well enough to refuse it.
 const KNOCK: &str = r#"{"jsonrpc":"2.0","id":"login","method":"tools/list","params":{}}"#;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+/// A server that starts on demand may take this long for its first answer.
+const KNOCK_TIMEOUT: Duration = Duration::from_secs(30);

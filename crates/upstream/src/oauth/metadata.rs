@@ -1,12 +1,12 @@
 //! The documents in which servers and their authorization servers describe themselves, and the
-//! addresses where those are looked for.
+//! addresses of those documents.
 
 use serde::Deserialize;
 use url::Url;
 
 use super::scopes::Scopes;
 
-/// RFC 9728: who gives out tokens for a server.
+/// RFC 9728: the authorization servers of a server.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct ResourceMetadata {
     pub(crate) resource: String,
@@ -15,7 +15,7 @@ pub(crate) struct ResourceMetadata {
     pub(crate) scopes_supported: Option<Vec<String>>,
 }
 
-/// RFC 8414 and OpenID discovery: what an authorization server can do, and where.
+/// RFC 8414 and OpenID discovery: the endpoints and abilities of an authorization server.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct AuthorityMetadata {
     pub(crate) issuer: String,
@@ -38,16 +38,15 @@ impl ResourceMetadata {
         self.scopes_supported.iter().flatten().collect()
     }
 
-    /// Whether it describes the server at this address: the same origin, at the same path or
-    /// above it.
+    /// True if it describes the server at this address: the same origin, at the same path or above it.
     pub(crate) fn describes(&self, server: &Url) -> bool {
         Url::parse(&self.resource).is_ok_and(|resource| covers(&resource, server))
     }
 }
 
 impl AuthorityMetadata {
-    /// What servers had before there were documents: fixed places at their own origin. PKCE was
-    /// demanded of all of them.
+    /// Returns the endpoints of servers from before there were documents: fixed paths at their own
+    /// origin. PKCE was demanded of all of them.
     pub(crate) fn by_convention(origin: &Url) -> Option<Self> {
         Some(Self {
             issuer: issuer_of(origin),
@@ -76,7 +75,7 @@ impl AuthorityMetadata {
     }
 }
 
-/// Whether a token for `resource` may be sent to `server`.
+/// True if a token for `resource` may be sent to `server`.
 pub(crate) fn covers(resource: &Url, server: &Url) -> bool {
     let path = resource.path().trim_end_matches('/');
     let rest = server.path().strip_prefix(path);
@@ -84,7 +83,7 @@ pub(crate) fn covers(resource: &Url, server: &Url) -> bool {
         && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Where a server without a hint describes itself: at its path, then at the root.
+/// Returns the addresses of a server's description if it names none: at its path, then at the root.
 pub(crate) fn resource_places(server: &Url) -> Vec<Url> {
     let mut places = vec![inserted(server, "oauth-protected-resource")];
     let root = inserted(&root_of(server), "oauth-protected-resource");
@@ -94,7 +93,8 @@ pub(crate) fn resource_places(server: &Url) -> Vec<Url> {
     places
 }
 
-/// Where an authorization server describes itself, in the order the protocol prescribes.
+/// Returns the addresses of an authorization server's description, in the order that the protocol
+/// prescribes.
 pub(crate) fn authority_places(issuer: &Url) -> Vec<Url> {
     let mut places = vec![
         inserted(issuer, "oauth-authorization-server"),
@@ -117,7 +117,7 @@ pub(crate) fn root_of(url: &Url) -> Url {
     root
 }
 
-/// How an issuer without a path writes itself: without the slash at the end.
+/// Returns an issuer without a path as it writes itself: without the slash at the end.
 pub(crate) fn issuer_of(origin: &Url) -> String {
     origin.origin().ascii_serialization()
 }

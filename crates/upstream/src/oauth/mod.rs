@@ -1,18 +1,19 @@
-//! Logging in at remote servers with OAuth, as both eras of the protocol want it.
+//! Logging in at remote servers with OAuth, as both eras of the protocol describe it.
 //!
-//! A server turns us away and names who gives out tokens for it. A [`Person`] says yes there,
-//! and what they are given is a [`Grant`], kept by whoever implements [`Keeper`]. From then on
-//! [`Credentials`] has a token for each request, and says so when it takes a person again.
+//! A server refuses a request and names the authorization server that gives out its tokens. A
+//! [`Person`] says yes there, and the tokens become a [`Grant`], which a [`GrantStore`] keeps. From
+//! then on [`Credentials`] has a token for each request, and says when a person has to log in again.
 //!
 //! # Layout
-//! - [`credentials`]: the token for each request, renewed in time; [`own`]: without a person
-//! - [`settings`]: what may be configured
-//! - [`login`]: the way from an address to tokens; [`authority`]: who gives them out
-//! - [`client`]: who we are to them; [`request`], [`device`]: asking the person; [`token`]: the exchange
-//! - [`grant`]: what is kept of it
-//! - [`challenge`], [`metadata`], [`scopes`], [`hidden`]: what the protocol is made of
-//! - [`web`]: HTTP to addresses that somebody else told us
-//! - [`error`]: what can go wrong, and what to do about it
+//! - [`credentials`]: the token for each request; [`renewal`]: renewing it in time; [`own`]: without a person
+//! - [`settings`]: the settings of the configuration
+//! - [`login`]: the way from an address to tokens; [`authority`]: finding the authorization server
+//! - [`client`], [`registration`]: our client there; [`request`], [`device`]: asking the person;
+//!   [`token`]: the exchange
+//! - [`grant`]: the result of a login, and where it is kept
+//! - [`challenge`], [`metadata`], [`scopes`], [`hidden`]: the parts of the protocol
+//! - [`web`]: HTTP to addresses that a server named
+//! - [`error`]: the failures, and their advice
 
 mod authority;
 mod challenge;
@@ -25,6 +26,8 @@ mod hidden;
 mod login;
 mod metadata;
 mod own;
+mod registration;
+mod renewal;
 mod request;
 mod scopes;
 mod settings;
@@ -32,14 +35,14 @@ mod token;
 mod web;
 
 pub(crate) use challenge::Challenge;
-pub use client::{AuthMethod, Client};
+pub use client::{AuthMethod, OauthClient};
 pub use credentials::{Credentials, Logins};
-pub(crate) use credentials::{Trouble, TurnedAway};
+pub(crate) use credentials::{NoToken, RefusedRequest};
 pub use device::DeviceCode;
-pub use error::{FailedLogin, LoginError, LoginNeeded, TokenError, WebError, Why};
-pub use grant::{Grant, Keeper, KeeperError};
-pub use hidden::Hidden;
-pub use login::{Person, Port};
+pub use error::{FailedLogin, LoginError, LoginNeeded, LoginReason, TokenError, WebError};
+pub use grant::{Grant, GrantStore, GrantStoreError};
+pub use hidden::SecretText;
+pub use login::{Person, RedirectPort};
 pub use scopes::Scopes;
 pub use settings::{Flow, Settings};
 pub use web::AddressGuards;

@@ -1,36 +1,33 @@
-//! A login in our own name, with the secret of the configuration: it needs nobody, and nothing of
-//! it is kept.
+//! A login without a person, with the secret of the configuration. Nothing of it is kept.
 
 use std::sync::Arc;
 
 use super::authority::Authority;
 use super::challenge::Challenge;
-use super::client::Client;
-use super::credentials::{Credentials, Trouble};
+use super::client::OauthClient;
+use super::credentials::{Credentials, NoToken};
 use super::error::LoginError;
 use super::grant::Grant;
 use super::scopes::Scopes;
 use super::token::TokenEndpoint;
 
 impl Credentials {
-    /// A token in place of the one that was refused, if any was.
+    /// Obtains a token in place of the one that was refused, if any was.
     pub(super) async fn obtain(
         self: &Arc<Self>,
         refused: Option<Arc<Grant>>,
         challenge: &Challenge,
-    ) -> Result<Arc<Grant>, Trouble> {
+    ) -> Result<Arc<Grant>, NoToken> {
         let _turn = self.renewing.lock().await;
-        let known = |it: &Arc<Grant>| {
-            refused
-                .as_ref()
-                .is_none_or(|refused| refused.access != it.access)
-        };
-        if let Some(current) = self.current.load_full().filter(known) {
+        if let Some(current) = self.current.load_full()
+            && current.differs_from(refused.as_deref())
+        {
             return Ok(current);
         }
-        let scopes = refused.map(|it| it.scopes.clone()).unwrap_or_default();
+        let scopes = refused.map(|refused| refused.scopes.clone());
+        let scopes = scopes.unwrap_or_default();
         let grant = self.own_grant(scopes, challenge).await;
-        let grant = grant.map_err(|error| Trouble::Passing {
+        let grant = grant.map_err(|error| NoToken::Passing {
             reason: error.to_string(),
         })?;
         let grant = Arc::new(grant);
@@ -42,9 +39,10 @@ impl Credentials {
         let (web, configured) = (self.web().await, self.configured()?);
         let issuer = self.settings().issuer.as_deref();
         let authority = Authority::find(web, &self.url(), Some(challenge), issuer).await?;
-        let client = Client::configured(&authority, &configured, None);
-        let issuer = || authority.metadata.issuer.clone();
-        let client = client.ok_or_else(|| LoginError::NoRegistration { issuer: issuer() })?;
+        let client = OauthClient::configured(&authority, &configured, None);
+        let client = client.ok_or_else(|| LoginError::NoRegistration {
+            issuer: authority.metadata.issuer.clone(),
+        })?;
         let scopes = self
             .scopes(&authority, Some(challenge), &Scopes::default())
             .with(&scopes);

@@ -1,4 +1,4 @@
-//! One authorization request: the address a browser is sent to, and what may come back from it.
+//! One authorization request: the address that a browser is sent to, and the answer to it.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine as _;
@@ -6,25 +6,25 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use url::Url;
 
 use super::authority::Authority;
-use super::client::Client;
+use super::client::OauthClient;
 use super::error::LoginError;
-use super::hidden::Hidden;
+use super::hidden::SecretText;
 use super::scopes::Scopes;
 
 #[derive(Debug)]
 pub(crate) struct AuthorizationRequest {
     pub(crate) url: Url,
-    pub(crate) verifier: Hidden,
+    pub(crate) verifier: SecretText,
     state: String,
     issuer: String,
-    /// Whether the authorization server promised to say whom an answer is from.
+    /// True if the authorization server promised to name itself in an answer.
     signed: bool,
 }
 
 impl AuthorizationRequest {
     pub(crate) fn new(
         authority: &Authority,
-        client: &Client,
+        client: &OauthClient,
         redirect: &Url,
         scopes: &Scopes,
     ) -> Result<Self, LoginError> {
@@ -46,62 +46,46 @@ impl AuthorizationRequest {
             .append_pair("code_challenge", &challenge(&verifier))
             .append_pair("code_challenge_method", "S256")
             .append_pair("resource", &authority.resource);
-        if !scopes.is_empty() {
-            url.query_pairs_mut()
-                .append_pair("scope", &scopes.to_string());
-        }
-        if scopes.contains(super::OFFLINE_ACCESS) {
-            // OpenID gives no refresh token to somebody who was not asked.
-            url.query_pairs_mut().append_pair("prompt", "consent");
-        }
+        append_scopes(&mut url, scopes);
         let signed = metadata.authorization_response_iss_parameter_supported;
         Ok(Self {
             url,
-            verifier: Hidden::new(verifier),
+            verifier: SecretText::new(verifier),
             state,
             issuer,
             signed,
         })
     }
 
-    /// The code in what came back: the address the browser was sent to, or what a person pasted,
-    /// which may be the bare code.
-    pub(crate) fn code(&self, answer: &str) -> Result<Hidden, LoginError> {
+    /// Returns the code in the answer: the address that the browser was sent to, or the text that a
+    /// person pasted, which may be the bare code.
+    pub(crate) fn code(&self, answer: &str) -> Result<SecretText, LoginError> {
         let answer = answer.trim();
         let query = answer.split_once('?').map_or(answer, |(_, query)| query);
         let query = query.split('#').next().unwrap_or_default();
         if !answer.is_empty() && !answer.contains(['=', '?', '/']) {
-            // Whoever pastes a code vouches for where it comes from, but only the authorization
-            // server can vouch for itself.
+            // The person who pastes a code knows where it comes from, unless the authorization server
+            // promised to say so.
             self.check_issuer(None)?;
-            return Ok(Hidden::new(answer));
+            return Ok(SecretText::new(answer));
         }
         let fields: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes())
             .into_owned()
             .collect();
-        let field = |name: &str| {
-            fields
-                .iter()
-                .find(|(key, _)| key == name)
-                .map(|(_, value)| value.as_str())
-        };
-        if field("state") != Some(&self.state) {
+        if field(&fields, "state") != Some(&self.state) {
             return Err(LoginError::OtherState);
         }
-        self.check_issuer(field("iss"))?;
-        if let Some(error) = field("error") {
-            let described = field("error_description").map(|it| format!("{error} ({it})"));
-            return Err(LoginError::Denied {
-                reason: described.unwrap_or_else(|| error.to_owned()),
-            });
+        self.check_issuer(field(&fields, "iss"))?;
+        if let Some(reason) = denial(&fields) {
+            return Err(LoginError::Denied { reason });
         }
-        field("code")
+        field(&fields, "code")
             .filter(|code| !code.is_empty())
-            .map(Hidden::new)
+            .map(SecretText::new)
             .ok_or(LoginError::NoCode)
     }
 
-    /// Letter by letter: two spellings of one address are two issuers.
+    /// Compares letter by letter: two spellings of one address are two issuers.
     fn check_issuer(&self, found: Option<&str>) -> Result<(), LoginError> {
         match found {
             Some(found) if found == self.issuer => Ok(()),
@@ -114,11 +98,37 @@ impl AuthorizationRequest {
     }
 }
 
+fn append_scopes(url: &mut Url, scopes: &Scopes) {
+    let mut query = url.query_pairs_mut();
+    if !scopes.is_empty() {
+        query.append_pair("scope", &scopes.to_string());
+    }
+    if scopes.contains(super::OFFLINE_ACCESS) {
+        // OpenID gives a refresh token only if the person was asked for consent.
+        query.append_pair("prompt", "consent");
+    }
+}
+
+fn field<'a>(fields: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    let mut fields = fields.iter();
+    let (_, value) = fields.find(|(key, _)| key == name)?;
+    Some(value)
+}
+
+/// Returns the reason why the authorization server refused, if it did.
+fn denial(fields: &[(String, String)]) -> Option<String> {
+    let error = field(fields, "error")?;
+    Some(match field(fields, "error_description") {
+        Some(description) => format!("{error} ({description})"),
+        None => error.to_owned(),
+    })
+}
+
 fn challenge(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()))
 }
 
-/// 256 random bits as text.
+/// Returns 256 random bits as text, which cannot be guessed.
 fn random() -> String {
     let mut bytes = [0u8; 32];
     aws_lc_rs::rand::fill(&mut bytes).expect("the operating system has randomness to give");
@@ -141,7 +151,7 @@ mod tests {
     fn request(signed: bool) -> AuthorizationRequest {
         AuthorizationRequest {
             url: "https://a.example/authorize".parse().unwrap(),
-            verifier: Hidden::new("v"),
+            verifier: SecretText::new("v"),
             state: "s1".to_owned(),
             issuer: "https://a.example".to_owned(),
             signed,
@@ -154,7 +164,10 @@ mod tests {
             .code(answer)
             .map_err(|error| error.to_string());
         assert_eq!(
-            found.as_ref().map(Hidden::reveal).map_err(String::as_str),
+            found
+                .as_ref()
+                .map(SecretText::reveal)
+                .map_err(String::as_str),
             expected,
             "{answer}"
         );
@@ -162,7 +175,7 @@ mod tests {
 
     #[test]
     fn only_an_answer_to_this_request_from_its_issuer_gives_a_code() {
-        const FOREIGN: Result<&str, &str> = Err("what came back does not belong to this login");
+        const FOREIGN: Result<&str, &str> = Err("the answer does not belong to this login");
         check(
             false,
             "http://127.0.0.1:1/callback?code=c1&state=s1",
@@ -176,11 +189,7 @@ mod tests {
         );
         check(false, "/callback?code=c1&state=s2", FOREIGN);
         check(false, "/callback?code=c1", FOREIGN);
-        check(
-            false,
-            "/callback?state=s1",
-            Err("no code is in what came back"),
-        );
+        check(false, "/callback?state=s1", Err("the answer has no code"));
         check(false, "", FOREIGN);
     }
 
@@ -188,8 +197,7 @@ mod tests {
     fn the_issuer_is_compared_letter_by_letter_and_before_anything_is_shown() {
         let other =
             "the answer should come from `https://a.example` and is from `https://a.example/`";
-        let none =
-            "the answer should come from `https://a.example` and does not say whom it is from";
+        let none = "the answer should come from `https://a.example` and does not name its sender";
         check(true, "/callback?code=c1&state=s1", Err(none));
         check(
             true,
@@ -215,10 +223,9 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_code_is_taken_where_nobody_promised_to_sign_answers() {
+    fn a_bare_code_is_taken_unless_the_authorization_server_promised_to_name_itself() {
         check(false, " c1-x_2 \n", Ok("c1-x_2"));
-        let none =
-            "the answer should come from `https://a.example` and does not say whom it is from";
+        let none = "the answer should come from `https://a.example` and does not name its sender";
         check(true, "c1", Err(none));
     }
 }

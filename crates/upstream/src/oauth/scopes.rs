@@ -1,4 +1,4 @@
-//! What a token permits, as OAuth writes it: words with blanks between them, in no order.
+//! The permissions of a token, as OAuth writes them: words with blanks between them, in no order.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;

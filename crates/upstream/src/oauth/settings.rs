@@ -1,4 +1,4 @@
-//! What a person may configure about logging in at one server. Most need none of it.
+//! The settings for logging in at one server. Most servers need none.
 
 use kitbag_domain::Template;
 use url::Url;
@@ -19,7 +19,7 @@ pub struct Settings {
     pub scopes: Scopes,
     /// The only authorization server that is good enough.
     pub issuer: Option<String>,
-    /// Where the browser comes back to, for a client that was registered with it.
+    /// The port that the browser comes back to, for a client that was registered with it.
     pub redirect_port: Option<u16>,
 }
 

@@ -1,4 +1,4 @@
-//! The token endpoint: a code, a refresh token or our own name, for a token.
+//! The token endpoint, which gives a token for a code, a refresh token or the secret of our client.
 
 use std::fmt;
 
@@ -6,35 +6,35 @@ use http::header::HeaderMap;
 use serde::{Deserialize, Deserializer};
 use url::Url;
 
-use super::client::Client;
+use super::client::OauthClient;
 use super::error::TokenError;
-use super::hidden::Hidden;
+use super::hidden::SecretText;
 use super::scopes::Scopes;
-use super::web::{Answer, Web};
+use super::web::{OauthWeb, WebAnswer};
 
-/// Where tokens are asked for, by whom, and for which server.
+/// The endpoint, our client there, and the server that the tokens are for.
 pub(crate) struct TokenEndpoint<'a> {
-    pub(crate) web: &'a Web,
+    pub(crate) web: &'a OauthWeb,
     pub(crate) url: &'a Url,
-    pub(crate) client: &'a Client,
+    pub(crate) client: &'a OauthClient,
     pub(crate) resource: &'a str,
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Tokens {
+pub(crate) struct TokenSet {
     #[serde(rename = "access_token")]
-    pub(crate) access: Hidden,
+    pub(crate) access: SecretText,
     #[serde(rename = "refresh_token")]
-    pub(crate) refresh: Option<Hidden>,
+    pub(crate) refresh: Option<SecretText>,
     #[serde(default, deserialize_with = "seconds")]
     pub(crate) expires_in: Option<i64>,
     pub(crate) scope: Option<Scopes>,
     token_type: String,
 }
 
-/// How an authorization server says no.
+/// The refusal of an authorization server.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Refusal {
+pub(crate) struct TokenRefusal {
     pub(crate) error: String,
     pub(crate) error_description: Option<String>,
 }
@@ -42,10 +42,10 @@ pub(crate) struct Refusal {
 impl TokenEndpoint<'_> {
     pub(crate) async fn exchange(
         &self,
-        code: &Hidden,
-        verifier: &Hidden,
+        code: &SecretText,
+        verifier: &SecretText,
         redirect: &Url,
-    ) -> Result<Tokens, TokenError> {
+    ) -> Result<TokenSet, TokenError> {
         self.ask(&[
             ("grant_type", "authorization_code"),
             ("code", code.reveal()),
@@ -55,7 +55,7 @@ impl TokenEndpoint<'_> {
         .await
     }
 
-    pub(crate) async fn refresh(&self, token: &Hidden) -> Result<Tokens, TokenError> {
+    pub(crate) async fn refresh(&self, token: &SecretText) -> Result<TokenSet, TokenError> {
         self.ask(&[
             ("grant_type", "refresh_token"),
             ("refresh_token", token.reveal()),
@@ -63,7 +63,7 @@ impl TokenEndpoint<'_> {
         .await
     }
 
-    pub(crate) async fn own(&self, scopes: &Scopes) -> Result<Tokens, TokenError> {
+    pub(crate) async fn own(&self, scopes: &Scopes) -> Result<TokenSet, TokenError> {
         let scopes = scopes.to_string();
         let mut fields = vec![("grant_type", "client_credentials")];
         if !scopes.is_empty() {
@@ -72,20 +72,20 @@ impl TokenEndpoint<'_> {
         self.ask(&fields).await
     }
 
-    pub(crate) async fn ask(&self, fields: &[(&str, &str)]) -> Result<Tokens, TokenError> {
+    pub(crate) async fn ask(&self, fields: &[(&str, &str)]) -> Result<TokenSet, TokenError> {
         let mut fields = fields.to_vec();
         fields.push(("resource", self.resource));
         let mut headers = HeaderMap::new();
         self.client.sign(&mut fields, &mut headers);
         let answer = self.web.post_form(self.url, headers, &fields).await?;
-        if let Some(refusal) = Refusal::read(&answer) {
-            let Refusal {
+        if let Some(refusal) = TokenRefusal::read(&answer) {
+            let TokenRefusal {
                 error,
                 error_description: description,
             } = refusal;
             return Err(TokenError::Refused { error, description });
         }
-        let tokens: Tokens = answer.json(self.url)?;
+        let tokens: TokenSet = answer.json(self.url)?;
         if !tokens.token_type.eq_ignore_ascii_case("bearer") {
             return Err(TokenError::NotBearer {
                 found: tokens.token_type,
@@ -95,7 +95,7 @@ impl TokenEndpoint<'_> {
     }
 }
 
-/// Some write the number as text, or with a fraction.
+/// Reads a number that some servers write as text, or with a fraction.
 fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
     let written = serde_json::Value::deserialize(deserializer)?;
     let text = written
@@ -104,14 +104,14 @@ fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D:
     Ok(text.split('.').next().and_then(|whole| whole.parse().ok()))
 }
 
-impl Refusal {
-    /// Some say no under status 200.
-    pub(crate) fn read(answer: &Answer) -> Option<Self> {
+impl TokenRefusal {
+    /// Reads a refusal, which some servers send with status 200.
+    pub(crate) fn read(answer: &WebAnswer) -> Option<Self> {
         serde_json::from_slice(&answer.body).ok()
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for TokenRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.error_description {
             Some(description) => write!(f, "{} ({description})", self.error),
@@ -135,7 +135,7 @@ mod tests {
         ] {
             let text =
                 format!(r#"{{"access_token":"a","token_type":"Bearer","expires_in":{written}}}"#);
-            let tokens: Tokens = serde_json::from_str(&text).unwrap();
+            let tokens: TokenSet = serde_json::from_str(&text).unwrap();
             assert_eq!(tokens.expires_in, expected, "{written}");
         }
     }

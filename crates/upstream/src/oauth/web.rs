@@ -1,4 +1,4 @@
-//! HTTP to addresses that somebody else told us.
+//! HTTP to addresses that a server named.
 //!
 //! A server names where its tokens come from, so a bad one could send us anywhere. Only https is
 //! spoken, or http on this machine, and only public addresses are connected to, unless the
@@ -20,45 +20,41 @@ use url::{Url, form_urlencoded};
 use super::error::WebError;
 use crate::body::collect;
 
-/// What may be connected to for a public server, and what for one in a private network.
+/// The guards of addresses: one for public servers, one for servers in a private network.
 #[derive(Clone)]
 pub struct AddressGuards {
     pub public: AddressGuard,
     pub private: AddressGuard,
 }
 
-pub(crate) struct Web {
+pub(crate) struct OauthWeb {
     client: Client,
     guard: AddressGuard,
 }
 
 /// An answer, read to its end.
-pub(crate) struct Answer {
+pub(crate) struct WebAnswer {
     pub(crate) status: StatusCode,
     pub(crate) body: Vec<u8>,
 }
 
-impl Web {
-    /// For what concerns the server at this address.
+impl OauthWeb {
+    /// Returns the client for requests that concern the server at this address.
     pub(crate) async fn of(server: &Url, guards: &AddressGuards) -> Self {
-        let addresses = addresses(server).await;
-        let private =
-            !addresses.is_empty() && addresses.iter().all(|it| (guards.public)(*it).is_err());
-        let guard = if private {
-            guards.private.clone()
-        } else {
-            guards.public.clone()
+        let guard = match is_private(server, &guards.public).await {
+            true => guards.private.clone(),
+            false => guards.public.clone(),
         };
         let client = kitbag_fetch::client_without_redirects()
             .dns_resolver(Arc::new(GuardedResolver(guard.clone())))
             .referer(false)
-            .timeout(Duration::from_secs(30))
+            .timeout(TIMEOUT)
             .build()
             .expect("the client is built from constants");
         Self { client, guard }
     }
 
-    /// A document, or none if there is none at this place.
+    /// Returns a document, or none if there is none at this address.
     pub(crate) async fn document<T: DeserializeOwned>(
         &self,
         url: &Url,
@@ -70,32 +66,21 @@ impl Web {
             let response = self.send(request).await?;
             let status = response.status();
             if status.is_redirection() {
-                let to = response
-                    .headers()
-                    .get(LOCATION)
-                    .and_then(|it| it.to_str().ok());
-                url = to
-                    .and_then(|to| url.join(to).ok())
-                    .ok_or_else(|| status_error(&url, status))?;
+                url = redirected(&url, &response).ok_or_else(|| status_error(&url, status))?;
                 continue;
             }
             if status.is_client_error() {
                 return Ok(None);
             }
-            let answer = read(&url, response).await?;
-            // Some sites answer every address with their page.
-            if status.is_success() && serde_json::from_slice::<IgnoredAny>(&answer.body).is_err() {
-                return Ok(None);
-            }
-            return answer.json(&url).map(Some);
+            return read(&url, response).await?.document(&url);
         }
         Err(WebError::Unreachable {
             url: shown(&url),
-            reason: "it leads on and on".to_owned(),
+            reason: format!("it redirects more than {MAX_REDIRECTS} times"),
         })
     }
 
-    pub(crate) async fn post_json(&self, url: &Url, body: Vec<u8>) -> Result<Answer, WebError> {
+    pub(crate) async fn post_json(&self, url: &Url, body: Vec<u8>) -> Result<WebAnswer, WebError> {
         self.post(url, HeaderMap::new(), JSON, body).await
     }
 
@@ -104,26 +89,25 @@ impl Web {
         url: &Url,
         headers: HeaderMap,
         fields: &[(&str, &str)],
-    ) -> Result<Answer, WebError> {
+    ) -> Result<WebAnswer, WebError> {
         let body = form_urlencoded::Serializer::new(String::new())
             .extend_pairs(fields)
             .finish();
         self.post(url, headers, FORM, body.into_bytes()).await
     }
 
-    /// Whether the address may be used at all; names are judged when they are resolved.
+    /// Checks that the address may be used at all; names are judged when they are resolved.
     pub(crate) fn permits(&self, url: &Url) -> Result<(), WebError> {
-        let forbidden = |reason: String| WebError::Forbidden {
+        let secure = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url));
+        let judged = match (secure, literal_address(url)) {
+            (false, _) => Err("it is not https".to_owned()),
+            (true, Some(address)) => (self.guard)(address),
+            (true, None) => Ok(()),
+        };
+        judged.map_err(|reason| WebError::Forbidden {
             url: shown(url),
             reason,
-        };
-        let secure = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url));
-        if !secure {
-            return Err(forbidden("it is not https".to_owned()));
-        }
-        literal_address(url)
-            .map_or(Ok(()), |address| (self.guard)(address))
-            .map_err(forbidden)
+        })
     }
 
     async fn post(
@@ -132,7 +116,7 @@ impl Web {
         headers: HeaderMap,
         content_type: HeaderValue,
         body: Vec<u8>,
-    ) -> Result<Answer, WebError> {
+    ) -> Result<WebAnswer, WebError> {
         let mut request = reqwest::Request::new(Method::POST, url.clone());
         *request.headers_mut() = headers;
         request.headers_mut().insert(ACCEPT, JSON);
@@ -153,7 +137,16 @@ impl Web {
     }
 }
 
-impl Answer {
+impl WebAnswer {
+    /// Reads a document; there is none if the site answers every address with its page.
+    fn document<T: DeserializeOwned>(&self, url: &Url) -> Result<Option<T>, WebError> {
+        let is_json = serde_json::from_slice::<IgnoredAny>(&self.body).is_ok();
+        match self.status.is_success() && !is_json {
+            true => Ok(None),
+            false => self.json(url).map(Some),
+        }
+    }
+
     pub(crate) fn json<T: DeserializeOwned>(&self, url: &Url) -> Result<T, WebError> {
         if !self.status.is_success() {
             return Err(status_error(url, self.status));
@@ -169,14 +162,14 @@ impl Answer {
     }
 }
 
-async fn read(url: &Url, response: reqwest::Response) -> Result<Answer, WebError> {
+async fn read(url: &Url, response: reqwest::Response) -> Result<WebAnswer, WebError> {
     let status = response.status();
     let body = collect(response, MAX_BYTES).await;
     let body = body.map_err(|reason| WebError::Unreadable {
         url: shown(url),
         reason,
     })?;
-    Ok(Answer { status, body })
+    Ok(WebAnswer { status, body })
 }
 
 fn status_error(url: &Url, status: StatusCode) -> WebError {
@@ -186,7 +179,7 @@ fn status_error(url: &Url, status: StatusCode) -> WebError {
     }
 }
 
-/// Without what could be a secret.
+/// Returns the address without the parts that could be secret.
 pub(super) fn shown(url: &Url) -> String {
     let mut shown = url.clone();
     shown.set_query(None);
@@ -195,6 +188,18 @@ pub(super) fn shown(url: &Url) -> String {
     let _ = shown.set_username("");
     let _ = shown.set_password(None);
     shown.into()
+}
+
+fn redirected(url: &Url, response: &reqwest::Response) -> Option<Url> {
+    let location = response.headers().get(LOCATION)?;
+    url.join(location.to_str().ok()?).ok()
+}
+
+/// True if all addresses of the server are private.
+async fn is_private(server: &Url, public: &AddressGuard) -> bool {
+    let addresses = addresses(server).await;
+    let mut refused = addresses.iter().map(|address| public(*address).is_err());
+    !addresses.is_empty() && refused.all(|is_refused| is_refused)
 }
 
 async fn addresses(url: &Url) -> Vec<IpAddr> {
@@ -216,7 +221,11 @@ fn is_loopback(url: &Url) -> bool {
     })
 }
 
+/// An authorization server answers within seconds.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// A document that has moved is mostly one step away.
 const MAX_REDIRECTS: usize = 3;
+/// The documents and answers of the protocol have a few kilobytes.
 const MAX_BYTES: usize = 1024 * 1024;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
@@ -249,7 +258,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_public_server_leads_nowhere_private_and_nobody_leads_to_plain_http() {
+    async fn a_public_server_leads_to_no_private_address_and_no_server_to_plain_http() {
         for (server, url, expected) in [
             ("https://9.9.9.9/mcp", "https://auth.example/token", true),
             ("https://9.9.9.9/mcp", "http://auth.example/token", false),
@@ -261,7 +270,7 @@ mod tests {
             ("http://127.0.0.1/mcp", "http://localhost:99/token", true),
             ("http://127.0.0.1/mcp", "file:///etc/passwd", false),
         ] {
-            let web = Web::of(&server.parse().unwrap(), &guards("1")).await;
+            let web = OauthWeb::of(&server.parse().unwrap(), &guards("1")).await;
             assert_eq!(
                 web.permits(&url.parse().unwrap()).is_ok(),
                 expected,
@@ -293,13 +302,16 @@ mod tests {
             .parse()
             .unwrap();
         tokio::spawn(async move { axum::serve(listener, router).await });
-        let web = Web::of(&base, &guards("10.")).await;
+        let web = OauthWeb::of(&base, &guards("10.")).await;
         for (path, expected) in [
             ("/document", "found"),
             ("/moved", "found"),
             ("/page", "none"),
             ("/missing", "none"),
-            ("/round", "could not be reached: it leads on and on"),
+            (
+                "/round",
+                "could not be reached: it redirects more than 3 times",
+            ),
             (
                 "/inside",
                 "`https://10.0.0.1/document` may not be used: it is private",

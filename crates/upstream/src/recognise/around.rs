@@ -1,9 +1,9 @@
-//! Signs that what a server needs around it is not there: network, services, ports, files.
+//! Signs that the surroundings of a server lack something: network, services, ports, files.
 
-use super::Said;
+use super::{ServerOutput, has_any};
 use crate::cause::Cause;
 
-pub(super) fn no_network(said: &Said<'_>) -> Option<Cause> {
+pub(super) fn no_network(output: &ServerOutput<'_>) -> Option<Cause> {
     let signs = [
         "getaddrinfo",
         "name resolution",
@@ -14,21 +14,21 @@ pub(super) fn no_network(said: &Said<'_>) -> Option<Cause> {
         "dns error",
         "err_socket_timeout",
     ];
-    // Whoever refused was reached.
+    // A service that refused was reached.
     let fetched =
-        said.has(&["fetch failed", "failed to fetch: `http"]) && !said.has(&["econnrefused"]);
-    let npm = said.has(&["npm err"]) && said.has(&["econnrefused", "econnreset"]);
+        output.has(&["fetch failed", "failed to fetch: `http"]) && !output.has(&["econnrefused"]);
+    let npm = output.has(&["npm err"]) && output.has(&["econnrefused", "econnreset"]);
     let codes = ["ENOTFOUND", "EAI_AGAIN", "ENETUNREACH", "ETIMEDOUT"];
-    (npm || fetched || said.has_code(&codes) || said.has(&signs)).then(|| {
-        let host = said.after("getaddrinfo enotfound ", &[' ', '\n', '\'']);
-        let host = host.or_else(|| said.after("getaddrinfo eai_again ", &[' ', '\n', '\'']));
+    (npm || fetched || output.has_code(&codes) || output.has(&signs)).then(|| {
+        let host = output.after("getaddrinfo enotfound ", &[' ', '\n', '\'']);
+        let host = host.or_else(|| output.after("getaddrinfo eai_again ", &[' ', '\n', '\'']));
         Cause::NoNetwork {
-            host: host.or_else(|| said.after("failed to fetch: `", &['`'])),
+            host: host.or_else(|| output.after("failed to fetch: `", &['`'])),
         }
     })
 }
 
-pub(super) fn untrusted(said: &Said<'_>) -> Option<Cause> {
+pub(super) fn untrusted(output: &ServerOutput<'_>) -> Option<Cause> {
     let signs = [
         "self_signed_cert",
         "self-signed certificate",
@@ -40,12 +40,12 @@ pub(super) fn untrusted(said: &Said<'_>) -> Option<Cause> {
         "certificate verify failed",
         "invalid peer certificate",
     ];
-    said.has(&signs).then_some(Cause::Untrusted)
+    output.has(&signs).then_some(Cause::Untrusted)
 }
 
-pub(super) fn service_down(said: &Said<'_>) -> Option<Cause> {
-    let docker = said.has(&["docker daemon"])
-        && said.has(&["cannot connect", "is the docker daemon running"]);
+pub(super) fn service_down(output: &ServerOutput<'_>) -> Option<Cause> {
+    let docker = output.has(&["docker daemon"])
+        && output.has(&["cannot connect", "is the docker daemon running"]);
     if docker {
         return Some(Cause::ServiceDown {
             address: Some("Docker".to_owned()),
@@ -61,40 +61,37 @@ pub(super) fn service_down(said: &Said<'_>) -> Option<Cause> {
         "errno 111",
         "errno 61",
     ];
-    let address = said
+    let address = output
         .after("econnrefused ", &[' ', '\n', '\'', ','])
-        .filter(|it| it.contains(':'));
-    said.has(&signs).then_some(Cause::ServiceDown { address })
+        .filter(|address| address.contains(':'));
+    output.has(&signs).then_some(Cause::ServiceDown { address })
 }
 
-pub(super) fn port_taken(said: &Said<'_>) -> Option<Cause> {
+pub(super) fn port_taken(output: &ServerOutput<'_>) -> Option<Cause> {
     const TAKEN: &[&str] = &["eaddrinuse", "already in use"];
-    let is_port = |line: &&str| {
-        ["address", "addr", "port"]
-            .iter()
-            .any(|word| line.to_lowercase().contains(word))
-    };
-    let line = said.lines(TAKEN).find(is_port)?;
+    let mut lines = output.lines(TAKEN);
+    let line = lines.find(|line| has_any(&line.to_lowercase(), &["addr", "port"]))?;
+    // Smaller numbers are those of lines and errors.
     let port = line
         .rsplit(|c: char| !c.is_ascii_digit())
-        .find_map(|digits| digits.parse().ok().filter(|it| *it > 99));
+        .find_map(|digits| digits.parse().ok().filter(|port| *port > 99));
     Some(Cause::PortTaken { port })
 }
 
-pub(super) fn missing_file(said: &Said<'_>) -> Option<Cause> {
+pub(super) fn missing_file(output: &ServerOutput<'_>) -> Option<Cause> {
     const SIGNS: &[&str] = &[
         "cannot find module '/",
         "no such file or directory",
         "does not exist",
         "cannot access directory",
     ];
-    let path = said.lines(SIGNS).find_map(path_in)?;
+    let path = output.lines(SIGNS).find_map(path_in)?;
     Some(Cause::MissingFile {
         path: path.to_owned(),
     })
 }
 
-/// The last, since a program that complains puts its own name first.
+/// Returns the last path, since a program that complains puts its own name first.
 fn path_in(line: &str) -> Option<&str> {
     let mut words = line.rsplit(|c: char| {
         c.is_whitespace() || matches!(c, '\'' | '"' | '`' | ':' | ',' | '(' | ')')
@@ -102,7 +99,7 @@ fn path_in(line: &str) -> Option<&str> {
     words.find(|word| word.starts_with('/') && word.len() > 1)
 }
 
-pub(super) fn forbidden(said: &Said<'_>) -> Option<Cause> {
+pub(super) fn forbidden(output: &ServerOutput<'_>) -> Option<Cause> {
     const SIGNS: &[&str] = &[
         "eacces",
         "eperm",
@@ -110,7 +107,7 @@ pub(super) fn forbidden(said: &Said<'_>) -> Option<Cause> {
         "permissionerror",
         "operation not permitted",
     ];
-    let line = said.lines(SIGNS).next()?;
+    let line = output.lines(SIGNS).next()?;
     Some(Cause::Forbidden {
         path: path_in(line).map(str::to_owned),
     })

@@ -1,11 +1,11 @@
-//! Signs that something a server is made of is missing, or of another version than it expects.
+//! Signs that a part of a server is missing, or has another version than the server expects.
 
-use super::Said;
+use super::ServerOutput;
+use crate::advice::unversioned;
 use crate::cause::Cause;
 use crate::programs::NODE;
-use crate::remedy::unversioned;
 
-pub(super) fn new_mcp_library(said: &Said<'_>) -> Option<Cause> {
+pub(super) fn new_mcp_library(output: &ServerOutput<'_>) -> Option<Cause> {
     let decorators = [
         "list_tools",
         "call_tool",
@@ -14,34 +14,37 @@ pub(super) fn new_mcp_library(said: &Said<'_>) -> Option<Cause> {
         "list_prompts",
         "get_prompt",
     ];
-    let decorator = |name: &&str| {
-        said.lower
-            .contains(&format!("'server' object has no attribute '{name}'"))
-    };
     let plain = [
         "this is mcp 2.x",
         "cannot import name 'fastmcp'",
         "no module named 'mcp.server.fastmcp'",
     ];
-    let import = said.has(&["cannot import name"]) && said.has(&["from 'mcp'", "from 'mcp."]);
-    let attribute = said.has(&["module 'mcp"]) && said.has(&["has no attribute"]);
-    (said.has(&plain) || decorators.iter().any(decorator) || import || attribute)
+    let import = output.has(&["cannot import name"]) && output.has(&["from 'mcp'", "from 'mcp."]);
+    let attribute = output.has(&["module 'mcp"]) && output.has(&["has no attribute"]);
+    (output.has(&plain)
+        || decorators.iter().any(|name| lacks_decorator(output, name))
+        || import
+        || attribute)
         .then_some(Cause::NewMcpLibrary)
 }
 
-pub(super) fn new_pydantic(said: &Said<'_>) -> Option<Cause> {
+fn lacks_decorator(output: &ServerOutput<'_>, name: &str) -> bool {
+    output.has(&[&format!("'server' object has no attribute '{name}'")])
+}
+
+pub(super) fn new_pydantic(output: &ServerOutput<'_>) -> Option<Cause> {
     let broken = [
         "importerror",
         "attributeerror",
         "pydanticusererror",
         "pydanticschemagenerationerror",
     ];
-    let typed = said.has(&["typeerror"]) && said.has(&["_typing_extra", "_generate_schema"]);
-    (said.has(&["pydantic"]) && (said.has(&broken) || typed)).then_some(Cause::NewPydantic)
+    let typed = output.has(&["typeerror"]) && output.has(&["_typing_extra", "_generate_schema"]);
+    (output.has(&["pydantic"]) && (output.has(&broken) || typed)).then_some(Cause::NewPydantic)
 }
 
-/// What the language or its library gained since, and words of those who check for themselves.
-pub(super) fn old_node(said: &Said<'_>) -> Option<Cause> {
+/// Recognises functions that later versions have, and the words of servers that check the version.
+pub(super) fn old_node(output: &ServerOutput<'_>) -> Option<Cause> {
     let gained = [
         "requested module 'node:",
         "requested module 'fs",
@@ -60,17 +63,17 @@ pub(super) fn old_node(said: &Said<'_>) -> Option<Cause> {
         "unexpected token 'with'",
         "bad option: --",
     ];
-    let found = said.after("node.js v", &['\n', ' ', ',', ')']);
+    let found = output.after("node.js v", &['\n', ' ', ',', ')']);
     let is_old = found
         .as_ref()
-        .and_then(|it| it.split('.').next()?.parse().ok())
-        .is_some_and(|it: u32| it < NODE);
-    let asked = said.has(&["err_require_esm"]) || asks_for_node(said);
-    (asked || (is_old && said.has(&gained))).then(|| old(said, found))
+        .and_then(|version| version.split('.').next()?.parse().ok())
+        .is_some_and(|major: u32| major < NODE);
+    let asked = output.has(&["err_require_esm"]) || asks_for_node(output);
+    (asked || (is_old && output.has(&gained))).then(|| old(output, found))
 }
 
-/// Many say in passing which Node.js they run with; only some say which one they want.
-fn asks_for_node(said: &Said<'_>) -> bool {
+/// True if the server says which Node.js it needs. Many servers only say which one they run with.
+fn asks_for_node(output: &ServerOutput<'_>) -> bool {
     const WANTS: [&str; 8] = [
         "requires",
         "required",
@@ -81,7 +84,7 @@ fn asks_for_node(said: &Said<'_>) -> bool {
         "or higher",
         "at least",
     ];
-    let mut lines = said
+    let mut lines = output
         .lines(&["node.js ", "node ", "nodejs "])
         .map(str::to_lowercase);
     lines.any(|line| {
@@ -89,13 +92,14 @@ fn asks_for_node(said: &Said<'_>) -> bool {
     })
 }
 
-/// npm only warns of it, so that a plainer sign goes first.
-pub(super) fn old_engine(said: &Said<'_>) -> Option<Cause> {
-    said.has(&["ebadengine", "unsupported engine"])
-        .then(|| old(said, said.after("node: 'v", &['\''])))
+/// Recognises a warning of npm, which is a weaker sign than all others.
+pub(super) fn old_engine(output: &ServerOutput<'_>) -> Option<Cause> {
+    output
+        .has(&["ebadengine", "unsupported engine"])
+        .then(|| old(output, output.after("node: 'v", &['\''])))
 }
 
-fn old(said: &Said<'_>, found: Option<String>) -> Cause {
+fn old(output: &ServerOutput<'_>, found: Option<String>) -> Cause {
     let wanted = [
         "node: '>=",
         "node >=",
@@ -104,24 +108,22 @@ fn old(said: &Said<'_>, found: Option<String>) -> Cause {
         "requires node.js ",
         "node version >=",
     ];
-    let number = |text: String| {
-        let digits: String = text
-            .chars()
-            .skip_while(|c| !c.is_ascii_digit())
-            .take_while(char::is_ascii_digit)
-            .collect();
-        digits.parse().ok()
-    };
     let needs = wanted
         .iter()
-        .find_map(|words| number(said.after(words, &['\n', '\'', '"', ','])?));
+        .find_map(|words| first_number(&output.after(words, &['\n', '\'', '"', ','])?));
     Cause::OldNode {
-        found: found.map(|it| format!("v{it}")),
+        found: found.map(|version| format!("v{version}")),
         needs: needs.unwrap_or(NODE),
     }
 }
 
-pub(super) fn missing_module(said: &Said<'_>) -> Option<Cause> {
+fn first_number(text: &str) -> Option<u32> {
+    let begin = text.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let digits = begin.split(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse().ok()
+}
+
+pub(super) fn missing_module(output: &ServerOutput<'_>) -> Option<Cause> {
     let signs = [
         "no module named",
         "cannot find module",
@@ -135,38 +137,41 @@ pub(super) fn missing_module(said: &Said<'_>) -> Option<Cause> {
         "cannot find module '",
         "cannot find package '",
     ];
-    let quoted = named.iter().find_map(|words| said.after(words, &['\'']));
-    let module = quoted.or_else(|| said.after("no module named ", &[' ', '\n']));
-    said.has(&signs).then_some(Cause::MissingModule { module })
+    let quoted = named.iter().find_map(|words| output.after(words, &['\'']));
+    let module = quoted.or_else(|| output.after("no module named ", &[' ', '\n']));
+    output
+        .has(&signs)
+        .then_some(Cause::MissingModule { module })
 }
 
-pub(super) fn no_such_package(said: &Said<'_>) -> Option<Cause> {
-    let npm = said.has(&[
+pub(super) fn no_such_package(output: &ServerOutput<'_>) -> Option<Cause> {
+    let npm = output.has(&[
         "e404",
         "is not in this registry",
         "is not in the npm registry",
         "etarget",
     ]);
-    let pip = said.has(&[
+    let pip = output.has(&[
         "was not found in the package registry",
         "no matching distribution found",
     ]);
-    let none =
-        said.has(&["no solution found when resolving"]) && said.has(&["there are no versions of"]);
-    let package = said
+    let none = output.has(&["no solution found when resolving"])
+        && output.has(&["there are no versions of"]);
+    let package = output
         .after("because ", &[' ', '\n'])
-        .or_else(|| said.after("no matching distribution found for ", &[' ', '\n']))
+        .or_else(|| output.after("no matching distribution found for ", &[' ', '\n']))
         .or_else(|| {
-            said.after("no matching version found for ", &['\n', ' '])
-                .map(|it| unversioned(it.trim_end_matches('.')))
+            output
+                .after("no matching version found for ", &['\n', ' '])
+                .map(|package| unversioned(package.trim_end_matches('.')))
         })
-        .or_else(|| quoted_before(said, "is not in this registry"));
+        .or_else(|| quoted_before(output, "is not in this registry"));
     (npm || pip || none).then_some(Cause::NoSuchPackage { package })
 }
 
-/// `'@acme/notes@*'` in front of these words, without the version.
-fn quoted_before(said: &Said<'_>, words: &str) -> Option<String> {
-    let before = said.text.get(..said.lower.find(words)?)?;
+/// Returns the package in front of these words, such as `'@acme/notes@*'`, without the version.
+fn quoted_before(output: &ServerOutput<'_>, words: &str) -> Option<String> {
+    let before = output.text.get(..output.lower.find(words)?)?;
     let name = before
         .rsplit(['\'', '"'])
         .find(|part| !part.trim().is_empty())?
@@ -174,25 +179,18 @@ fn quoted_before(said: &Said<'_>, words: &str) -> Option<String> {
     Some(unversioned(name))
 }
 
-pub(super) fn not_a_program(said: &Said<'_>) -> Option<Cause> {
-    let npm = said.has(&["could not determine executable to run"]);
-    let uv = said.has(&["is not provided by package"]);
-    let package = said.after("is not provided by package `", &['`']);
+pub(super) fn not_a_program(output: &ServerOutput<'_>) -> Option<Cause> {
+    let npm = output.has(&["could not determine executable to run"]);
+    let uv = output.has(&["is not provided by package"]);
+    let package = output.after("is not provided by package `", &['`']);
     (npm || uv).then_some(Cause::NotAProgram { package })
 }
 
-/// What a shell, `env` or Node.js says of a program that is not there.
-pub(super) fn not_found(said: &Said<'_>) -> Option<Cause> {
-    let from_env = said
-        .after("env: ", &['\n'])
-        .filter(|it| it.contains("No such file"));
-    let from_env = from_env.and_then(|it| it.split(':').next().map(str::to_owned));
-    let spawned = || {
-        said.after("spawn ", &['\n'])?
-            .strip_suffix(" ENOENT")
-            .map(str::to_owned)
-    };
-    let command = from_env.or_else(spawned).or_else(|| from_shell(said))?;
+/// Recognises the words of a shell, `env` or Node.js about a program that is not there.
+pub(super) fn not_found(output: &ServerOutput<'_>) -> Option<Cause> {
+    let command = from_env(output)
+        .or_else(|| from_node(output))
+        .or_else(|| from_shell(output))?;
     let command = command.trim_matches(['\'', '"', '‘', '’', '`', ' ']);
     let is_word = !command.is_empty() && !command.contains(' ');
     is_word.then(|| Cause::NotFound {
@@ -200,17 +198,28 @@ pub(super) fn not_found(said: &Said<'_>) -> Option<Cause> {
     })
 }
 
-fn from_shell(said: &Said<'_>) -> Option<String> {
+fn from_env(output: &ServerOutput<'_>) -> Option<String> {
+    let line = output.after("env: ", &['\n'])?;
+    let command = line.split(':').next()?;
+    line.contains("No such file").then(|| command.to_owned())
+}
+
+fn from_node(output: &ServerOutput<'_>) -> Option<String> {
+    let line = output.after("spawn ", &['\n'])?;
+    line.strip_suffix(" ENOENT").map(str::to_owned)
+}
+
+fn from_shell(output: &ServerOutput<'_>) -> Option<String> {
     const BEHIND_IT: &[&str] = &[": command not found", ": not found"];
-    if let Some(command) = said.after("command not found: ", &[' ', '\n']) {
+    if let Some(command) = output.after("command not found: ", &[' ', '\n']) {
         return Some(command);
     }
-    let line = said.lines(BEHIND_IT).next()?;
+    let line = output.lines(BEHIND_IT).next()?;
     let before = BEHIND_IT.iter().find_map(|words| line.split_once(words))?.0;
     before.rsplit(": ").next().map(str::to_owned)
 }
 
-pub(super) fn retired(said: &Said<'_>) -> Option<Cause> {
+pub(super) fn retired(output: &ServerOutput<'_>) -> Option<Cause> {
     let moved = [
         "deprecated",
         "no longer maintained",
@@ -218,5 +227,5 @@ pub(super) fn retired(said: &Said<'_>) -> Option<Cause> {
         "has moved to",
         "has been renamed",
     ];
-    said.has(&moved).then_some(Cause::Retired)
+    output.has(&moved).then_some(Cause::Retired)
 }

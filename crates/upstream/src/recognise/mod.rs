@@ -1,6 +1,6 @@
 //! From the last words of a server to the cause.
 //!
-//! The order matters: what names its cause plainly comes before what merely hints at one.
+//! The order matters: a sign that names its cause plainly comes before one that merely hints at it.
 
 mod around;
 mod installed;
@@ -18,17 +18,17 @@ use settings::{bad_credentials, missing_variable, own_login, serves_http, usage,
 use crate::cause::Cause;
 
 impl Cause {
-    /// The cause, if the text names one we have met before.
+    /// Returns the cause, if the text names a known one.
     pub fn recognise(text: &str) -> Option<Self> {
-        let said = Said {
+        let output = ServerOutput {
             text,
             lower: text.to_lowercase(),
         };
-        SIGNS.iter().find_map(|sign| sign(&said))
+        SIGNS.iter().find_map(|sign| sign(&output))
     }
 }
 
-const SIGNS: [fn(&Said<'_>) -> Option<Cause>; 21] = [
+const SIGNS: [fn(&ServerOutput<'_>) -> Option<Cause>; 21] = [
     new_mcp_library,
     new_pydantic,
     old_node,
@@ -52,17 +52,17 @@ const SIGNS: [fn(&Said<'_>) -> Option<Cause>; 21] = [
     retired,
 ];
 
-struct Said<'a> {
+struct ServerOutput<'a> {
     text: &'a str,
     lower: String,
 }
 
-impl<'a> Said<'a> {
+impl<'a> ServerOutput<'a> {
     fn has(&self, words: &[&str]) -> bool {
-        words.iter().any(|word| self.lower.contains(word))
+        has_any(&self.lower, words)
     }
 
-    /// Whether a code of the system stands there as a word: `ENOTFOUND` is also a part of
+    /// True if a code of the system is there as a word: `ENOTFOUND` is also a part of
     /// `ModuleNotFoundError`.
     fn has_code(&self, codes: &[&str]) -> bool {
         let mut words = self
@@ -71,21 +71,17 @@ impl<'a> Said<'a> {
         words.any(|word| codes.contains(&word))
     }
 
-    /// The lines that have one of these words.
+    /// Returns the lines that have one of these words.
     fn lines(&self, words: &'a [&'a str]) -> impl DoubleEndedIterator<Item = &'a str> {
-        let has = move |line: &&str| {
-            let line = line.to_lowercase();
-            words.iter().any(|word| line.contains(word))
-        };
         self.text
             .lines()
             .map(|line| line.strip_prefix("[stdout] ").unwrap_or(line))
-            .filter(has)
+            .filter(|line| has_any(&line.to_lowercase(), words))
     }
 
-    /// What follows these words up to one of the ends.
+    /// Returns the text that follows these words, up to one of the ends.
     fn after(&self, words: &str, ends: &[char]) -> Option<String> {
-        // Lower case may be longer in bytes; where it is, the offsets do not fit.
+        // Lower case may be longer in bytes; then the offsets do not fit.
         let begin = self.lower.find(words)? + words.len();
         let rest = self
             .text
@@ -94,4 +90,8 @@ impl<'a> Said<'a> {
         let found = rest.split(ends).next()?.trim();
         (!found.is_empty()).then(|| found.to_owned())
     }
+}
+
+fn has_any(text: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| text.contains(word))
 }

@@ -1,10 +1,10 @@
-//! Signs that a server was not told what it has to know: a variable, an argument, a key.
+//! Signs that a setting of a server is missing or wrong: a variable, an argument, a key.
 
-use super::Said;
+use super::ServerOutput;
 use crate::cause::Cause;
 
-/// Something in capitals near words of absence.
-pub(super) fn missing_variable(said: &Said<'_>) -> Option<Cause> {
+/// Recognises a word in capitals near words of absence.
+pub(super) fn missing_variable(output: &ServerOutput<'_>) -> Option<Cause> {
     const ABSENT: &[&str] = &[
         "required",
         "missing",
@@ -21,32 +21,34 @@ pub(super) fn missing_variable(said: &Said<'_>) -> Option<Cause> {
         "undefined",
         "keyerror: '",
     ];
-    let named = said.lines(ABSENT).rev().find_map(variable_in);
-    let variable = named.or_else(|| field_in(said))?;
+    let named = output.lines(ABSENT).rev().find_map(variable_in);
+    let variable = named.or_else(|| field_in(output))?;
     Some(Cause::MissingVariable { variable })
 }
 
 fn variable_in(line: &str) -> Option<String> {
     const NO_VARIABLES: [&str; 3] = ["MODULE_NOT_FOUND", "NODE_MODULE_VERSION", "ERR"];
     let is_spoken_of = line.to_lowercase().contains("environment variable");
-    let is_variable = |word: &&str| {
-        word.len() > 4
-            && (word.contains('_') || is_spoken_of)
-            && word.starts_with(|c: char| c.is_ascii_uppercase())
-            && word
-                .chars()
-                .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
-            && !NO_VARIABLES.iter().any(|it| word.starts_with(it))
-    };
     line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-        .find(is_variable)
+        .filter(|word| is_in_capitals(word) && (word.contains('_') || is_spoken_of))
+        .find(|word| !NO_VARIABLES.iter().any(|known| word.starts_with(known)))
         .map(str::to_owned)
 }
 
-/// The settings of a Python server are called as its variables are, in small letters.
-fn field_in(said: &Said<'_>) -> Option<String> {
+/// True for a word that is too long for an abbreviation.
+fn is_in_capitals(word: &str) -> bool {
+    word.len() > 4
+        && word.starts_with(|c: char| c.is_ascii_uppercase())
+        && word
+            .chars()
+            .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+}
+
+/// Returns the variable of a missing setting: a Python server calls its settings as its variables, in
+/// small letters.
+fn field_in(output: &ServerOutput<'_>) -> Option<String> {
     let mut before = "";
-    for line in said.text.lines() {
+    for line in output.text.lines() {
         if line.contains("Field required [type=missing") && !before.starts_with(' ') {
             return Some(before.trim().to_uppercase().replace('.', "__"))
                 .filter(|name| !name.is_empty());
@@ -56,7 +58,7 @@ fn field_in(said: &Said<'_>) -> Option<String> {
     None
 }
 
-pub(super) fn wrong_arguments(said: &Said<'_>) -> Option<Cause> {
+pub(super) fn wrong_arguments(output: &ServerOutput<'_>) -> Option<Cause> {
     const SIGNS: &[&str] = &[
         "the following arguments are required",
         "unrecognized arguments",
@@ -75,26 +77,27 @@ pub(super) fn wrong_arguments(said: &Said<'_>) -> Option<Cause> {
         "command line argument",
         "no such command",
     ];
-    let said = said.lines(SIGNS).next()?;
+    let line = output.lines(SIGNS).next()?;
     Some(Cause::WrongArguments {
-        said: Some(short(said)),
+        said: Some(short(line)),
     })
 }
 
-/// Whoever explains how to be called was called in another way.
-pub(super) fn usage(said: &Said<'_>) -> Option<Cause> {
-    let is_usage = |line: &&str| line.trim_start().to_lowercase().starts_with("usage:");
-    let usage = said.lines(&["usage:"]).find(is_usage)?;
+/// Recognises a program that explains its arguments, because it was called in another way.
+pub(super) fn usage(output: &ServerOutput<'_>) -> Option<Cause> {
+    let mut lines = output.lines(&["usage:"]);
+    let usage = lines.find(|line| line.trim_start().to_lowercase().starts_with("usage:"))?;
     Some(Cause::WrongArguments {
         said: Some(short(usage)),
     })
 }
 
+/// Returns as much of a line as fits into an error message of one line.
 fn short(line: &str) -> String {
     line.trim().chars().take(120).collect()
 }
 
-pub(super) fn bad_credentials(said: &Said<'_>) -> Option<Cause> {
+pub(super) fn bad_credentials(output: &ServerOutput<'_>) -> Option<Cause> {
     let signs = [
         "401 unauthorized",
         "status code 401",
@@ -107,10 +110,10 @@ pub(super) fn bad_credentials(said: &Said<'_>) -> Option<Cause> {
         "bad credentials",
         "password authentication failed",
     ];
-    said.has(&signs).then_some(Cause::BadCredentials)
+    output.has(&signs).then_some(Cause::BadCredentials)
 }
 
-pub(super) fn own_login(said: &Said<'_>) -> Option<Cause> {
+pub(super) fn own_login(output: &ServerOutput<'_>) -> Option<Cause> {
     let asks = [
         "to sign in",
         "to authenticate",
@@ -119,16 +122,17 @@ pub(super) fn own_login(said: &Said<'_>) -> Option<Cause> {
         "devicelogin",
         "device code",
     ];
-    let url = || {
-        said.text
-            .split_whitespace()
-            .find(|word| word.starts_with("https://"))
-            .map(str::to_owned)
-    };
-    (said.has(&asks) && said.has(&["https://"])).then(|| Cause::OwnLogin { url: url() })
+    if !output.has(&asks) || !output.has(&["https://"]) {
+        return None;
+    }
+    let mut words = output.text.split_whitespace();
+    let url = words.find(|word| word.starts_with("https://"));
+    Some(Cause::OwnLogin {
+        url: url.map(str::to_owned),
+    })
 }
 
-pub(super) fn serves_http(said: &Said<'_>) -> Option<Cause> {
+pub(super) fn serves_http(output: &ServerOutput<'_>) -> Option<Cause> {
     const SIGNS: &[&str] = &[
         "uvicorn running on",
         "listening on",
@@ -136,7 +140,7 @@ pub(super) fn serves_http(said: &Said<'_>) -> Option<Cause> {
         "running at http",
         "started on port",
     ];
-    let line = said.lines(SIGNS).next()?;
+    let line = output.lines(SIGNS).next()?;
     let url = line
         .split_whitespace()
         .find(|word| word.starts_with("http"));

@@ -1,8 +1,8 @@
-//! The words of real servers, and what they mean.
+//! The words of real servers, and their causes.
 
 use crate::cause::Cause;
 
-/// The cause, as the letters it is written down with.
+/// Compares the cause in the form in which it is serialized.
 #[track_caller]
 fn check(words: &str, expected: &str) {
     let found = Cause::recognise(words).map(|cause| serde_json::to_string(&cause).unwrap());

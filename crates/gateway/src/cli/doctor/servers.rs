@@ -175,7 +175,7 @@ fn fails(spec: &ServerSpec, error: &CallError) -> Finding {
     let advice = finding.advice.clone();
     match error.cause() {
         Some(cause) => {
-            let remedy = advice.unwrap_or_else(|| cause.remedy(spec));
+            let remedy = advice.unwrap_or_else(|| cause.advice_for(spec));
             diagnosed(finding, &Diagnosis { cause, remedy })
         }
         None => {

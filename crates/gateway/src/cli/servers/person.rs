@@ -10,7 +10,7 @@ use axum::response::Html;
 use axum::routing::get;
 use axum::{Extension, Router};
 use http::Uri;
-use kitbag_upstream::oauth::{DeviceCode, LoginError, Person, Port};
+use kitbag_upstream::oauth::{DeviceCode, LoginError, Person, RedirectPort};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -54,7 +54,7 @@ impl Elsewhere {
 
 #[async_trait]
 impl Person for AtBrowser {
-    async fn redirect(&mut self, port: Port) -> Result<Url, LoginError> {
+    async fn redirect(&mut self, port: RedirectPort) -> Result<Url, LoginError> {
         let listener = listen(port).await?;
         let url = address(&listener)?;
         self.listener = Some(listener);
@@ -96,10 +96,10 @@ impl Person for AtBrowser {
 #[async_trait]
 impl Person for Elsewhere {
     /// Nothing will listen there; a free port only makes sure that no stranger does.
-    async fn redirect(&mut self, port: Port) -> Result<Url, LoginError> {
+    async fn redirect(&mut self, port: RedirectPort) -> Result<Url, LoginError> {
         match port {
-            Port::Rather(port) | Port::Only(port) => Ok(callback(port)),
-            Port::Any => address(&listen(port).await?),
+            RedirectPort::Rather(port) | RedirectPort::Only(port) => Ok(callback(port)),
+            RedirectPort::Any => address(&listen(port).await?),
         }
     }
 
@@ -131,18 +131,22 @@ impl Person for Elsewhere {
     }
 }
 
-async fn listen(port: Port) -> Result<TcpListener, LoginError> {
+async fn listen(port: RedirectPort) -> Result<TcpListener, LoginError> {
     let bind = async |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
     let bound = match port {
-        Port::Only(port) => bind(port).await,
-        Port::Any => bind(0).await,
-        Port::Rather(port) => match bind(port).await {
+        RedirectPort::Only(port) => bind(port).await,
+        RedirectPort::Any => bind(0).await,
+        RedirectPort::Rather(port) => match bind(port).await {
             Ok(listener) => Ok(listener),
             Err(_taken) => bind(0).await,
         },
     };
     bound.map_err(|error| {
-        let port = if let Port::Only(port) = port { port } else { 0 };
+        let port = if let RedirectPort::Only(port) = port {
+            port
+        } else {
+            0
+        };
         LoginError::Person {
             reason: format!("port {port} of this machine cannot be used: {error}"),
         }

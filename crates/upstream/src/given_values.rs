@@ -1,4 +1,4 @@
-//! What a server is given in its environment or its headers, filled in.
+//! The values that a server is given in its environment or its headers, filled in.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use kitbag_domain::Template;
 
 use crate::server::Server;
 
-/// A variable or header as a server has it.
+/// A variable or header as the server gets it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Given<'a> {
+pub struct GivenValue<'a> {
     pub name: &'a str,
-    /// As it stands in the configuration.
+    /// The value as it stands in the configuration.
     pub source: &'a str,
     pub value: String,
 }
 
 impl Server {
-    /// What cannot be filled in now is left out.
-    pub fn given(&self) -> Vec<Given<'_>> {
+    /// Returns the variables or headers. One that cannot be filled in now is left out.
+    pub fn given(&self) -> Vec<GivenValue<'_>> {
         self.spec()
             .named_values()
             .iter()
@@ -25,11 +25,11 @@ impl Server {
             .collect()
     }
 
-    fn filled<'a>(&self, name: &'a str, template: &'a Template) -> Option<Given<'a>> {
+    fn filled<'a>(&self, name: &'a str, template: &'a Template) -> Option<GivenValue<'a>> {
         let value = template
-            .resolve(|variable| (self.ground.lookup)(variable))
+            .resolve(|variable| (self.context.lookup)(variable))
             .ok()?;
-        Some(Given {
+        Some(GivenValue {
             name,
             source: template.source(),
             value,
@@ -37,9 +37,9 @@ impl Server {
     }
 }
 
-impl fmt::Debug for Given<'_> {
+impl fmt::Debug for GivenValue<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Given")
+        f.debug_struct("GivenValue")
             .field("name", &self.name)
             .finish_non_exhaustive()
     }

@@ -1,4 +1,5 @@
-//! What waits to be sent to one server: never more than fits, however little the server reads.
+//! The messages that wait to be sent to one server: never more than fits, however little the server
+//! reads.
 //!
 //! Requests of clients and answers to the server's own requests are counted apart. A server that
 //! has many answers waiting is not read from until it has taken some, because it alone decides how
@@ -20,87 +21,86 @@ use kitbag_domain::sync::lock;
 const MAX_REPLIES: usize = 1 << 20;
 /// Room for several requests as long as clients may send them.
 const MAX_REQUESTS: usize = 64 << 20;
-/// What a short message costs beyond its bytes; it bounds their number as well.
+/// A short message costs this much memory beyond its bytes; it bounds their number as well.
 const EACH: usize = 256;
-/// How long a server may leave its answers lying before it is given up.
-const REPLIES_PATIENCE: Duration = Duration::from_secs(10);
+/// A server asks and then waits for the answer, so one that leaves answers unread for this long is
+/// stuck.
+const REPLIES_TIMEOUT: Duration = Duration::from_secs(10);
 /// A server with one thread may be busy with a long call before it reads the next.
-const REQUESTS_PATIENCE: Duration = Duration::from_secs(120);
+const REQUESTS_TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(crate) const STUCK: &str = "it did not read what it was sent, so the connection was ended";
 
 /// The end that messages are put in at.
 #[derive(Clone)]
-pub(crate) struct Outgoing(Arc<Queue>);
+pub(crate) struct SendQueue(Arc<SendQueueState>);
 
 /// The end that the writer takes them out at.
-pub(crate) struct Waiting(Arc<Queue>);
+pub(crate) struct QueuedMessages(Arc<SendQueueState>);
 
 /// A request was not taken, because this many bytes wait already.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Full {
+pub(crate) struct QueueFull {
     pub(crate) waiting: usize,
 }
 
 /// The server does not take our answers.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Stuck;
+pub(crate) struct StuckServer;
 
-struct Queue {
-    lines: Mutex<Lines>,
+struct SendQueueState {
+    lines: Mutex<QueuedLines>,
     came: Notify,
-    replies: Backlog,
-    requests_patience: Duration,
+    replies: ReplyBacklog,
+    requests_timeout: Duration,
     stuck: CancellationToken,
 }
 
 #[derive(Default)]
-struct Lines {
-    waiting: VecDeque<Line>,
+struct QueuedLines {
+    waiting: VecDeque<QueuedLine>,
     requests: usize,
-    /// When the server took something last, or the queue was empty.
+    /// The time when the server took a message last, or the queue was empty.
     moved: Option<Instant>,
 }
 
-struct Line {
+struct QueuedLine {
     text: Vec<u8>,
     is_reply: bool,
 }
 
-impl Outgoing {
-    pub(crate) fn queue() -> (Self, Waiting) {
-        Self::with_patience(REPLIES_PATIENCE, REQUESTS_PATIENCE)
+impl SendQueue {
+    pub(crate) fn queue() -> (Self, QueuedMessages) {
+        Self::with_timeouts(REPLIES_TIMEOUT, REQUESTS_TIMEOUT)
     }
 
-    fn with_patience(replies: Duration, requests: Duration) -> (Self, Waiting) {
-        let queue = Arc::new(Queue {
+    fn with_timeouts(replies: Duration, requests: Duration) -> (Self, QueuedMessages) {
+        let queue = Arc::new(SendQueueState {
             lines: Mutex::default(),
             came: Notify::new(),
-            replies: Backlog::new(replies),
-            requests_patience: requests,
+            replies: ReplyBacklog::new(replies),
+            requests_timeout: requests,
             stuck: CancellationToken::new(),
         });
-        (Self(queue.clone()), Waiting(queue))
+        (Self(queue.clone()), QueuedMessages(queue))
     }
 
-    /// A request or notification of ours.
-    pub(crate) fn request(&self, message: &Message) -> Result<(), Full> {
+    /// Queues a request or notification.
+    pub(crate) fn request(&self, message: &Message) -> Result<(), QueueFull> {
         let text = message.to_line();
         let weight = weight(text.len());
         let mut lines = lock(&self.0.lines);
         if lines.requests > 0 && lines.requests + weight > MAX_REQUESTS {
-            if lines
-                .moved
-                .is_some_and(|moved| moved.elapsed() > self.0.requests_patience)
-            {
+            let moved = lines.moved.map(|moved| moved.elapsed());
+            if moved.is_some_and(|elapsed| elapsed > self.0.requests_timeout) {
                 self.0.stuck.cancel();
             }
-            return Err(Full {
+            return Err(QueueFull {
                 waiting: lines.requests,
             });
         }
         lines.requests += weight;
-        lines.put(Line {
+        lines.put(QueuedLine {
             text,
             is_reply: false,
         });
@@ -109,20 +109,20 @@ impl Outgoing {
         Ok(())
     }
 
-    /// An answer to a request of the server. What reads from the server waits for
-    /// [`room`](Self::room) before it takes the next one.
+    /// Queues an answer to a request of the server. The task that reads from the server waits for
+    /// [`room`](Self::room) before it takes the next request.
     pub(crate) fn reply(&self, message: &Message) {
         let text = message.to_line();
         self.0.replies.add(weight(text.len()));
-        lock(&self.0.lines).put(Line {
+        lock(&self.0.lines).put(QueuedLine {
             text,
             is_reply: true,
         });
         self.0.came.notify_one();
     }
 
-    /// Comes back when the server has few answers waiting, or has been given up.
-    pub(crate) async fn room(&self) -> Result<(), Stuck> {
+    /// Returns when few answers wait for the server, or when it has been given up.
+    pub(crate) async fn room(&self) -> Result<(), StuckServer> {
         let room = self.0.replies.room().await;
         if room.is_err() {
             self.0.stuck.cancel();
@@ -130,7 +130,7 @@ impl Outgoing {
         room
     }
 
-    /// Comes back when the server has been given up.
+    /// Returns when the server has been given up.
     pub(crate) async fn stuck(&self) {
         self.0.stuck.cancelled().await;
     }
@@ -140,8 +140,8 @@ impl Outgoing {
     }
 }
 
-impl Waiting {
-    /// The next message as text, without the line break.
+impl QueuedMessages {
+    /// Returns the next message as text, without the line break.
     pub(crate) async fn next(&mut self) -> Vec<u8> {
         loop {
             if let Some(line) = lock(&self.0.lines).take() {
@@ -159,15 +159,15 @@ impl Waiting {
     }
 }
 
-impl Lines {
-    fn put(&mut self, line: Line) {
+impl QueuedLines {
+    fn put(&mut self, line: QueuedLine) {
         if self.waiting.is_empty() {
             self.moved = Some(Instant::now());
         }
         self.waiting.push_back(line);
     }
 
-    fn take(&mut self) -> Option<Line> {
+    fn take(&mut self) -> Option<QueuedLine> {
         let line = self.waiting.pop_front()?;
         self.moved = Some(Instant::now());
         if !line.is_reply {
@@ -177,25 +177,25 @@ impl Lines {
     }
 }
 
-/// Bytes of answers that a server has yet to take.
-pub(crate) struct Backlog {
+/// The bytes of answers that a server has yet to take.
+pub(crate) struct ReplyBacklog {
     bytes: Mutex<usize>,
     less: Notify,
-    patience: Duration,
+    timeout: Duration,
 }
 
-impl Default for Backlog {
+impl Default for ReplyBacklog {
     fn default() -> Self {
-        Self::new(REPLIES_PATIENCE)
+        Self::new(REPLIES_TIMEOUT)
     }
 }
 
-impl Backlog {
-    fn new(patience: Duration) -> Self {
+impl ReplyBacklog {
+    fn new(timeout: Duration) -> Self {
         Self {
             bytes: Mutex::default(),
             less: Notify::new(),
-            patience,
+            timeout,
         }
     }
 
@@ -208,20 +208,21 @@ impl Backlog {
         self.less.notify_waiters();
     }
 
-    pub(crate) async fn room(&self) -> Result<(), Stuck> {
-        let less = async {
-            loop {
-                let mut less = std::pin::pin!(self.less.notified());
-                less.as_mut().enable();
-                if *lock(&self.bytes) < MAX_REPLIES {
-                    return;
-                }
-                less.await;
+    pub(crate) async fn room(&self) -> Result<(), StuckServer> {
+        let room = tokio::time::timeout(self.timeout, self.shrunk()).await;
+        room.map_err(|_| StuckServer)
+    }
+
+    async fn shrunk(&self) {
+        loop {
+            let mut less = std::pin::pin!(self.less.notified());
+            // Registered before the look at the bytes, so that no notification is missed in between.
+            less.as_mut().enable();
+            if *lock(&self.bytes) < MAX_REPLIES {
+                return;
             }
-        };
-        tokio::time::timeout(self.patience, less)
-            .await
-            .map_err(|_| Stuck)
+            less.await;
+        }
     }
 }
 
@@ -245,7 +246,7 @@ mod tests {
 
     #[tokio::test]
     async fn requests_beyond_the_limit_are_refused_until_some_are_taken() {
-        let (outgoing, mut waiting) = Outgoing::with_patience(LONG, LONG);
+        let (outgoing, mut waiting) = SendQueue::with_timeouts(LONG, LONG);
         let long = message(MAX_REQUESTS / 2);
         assert_eq!(outgoing.request(&long), Ok(()));
         assert!(outgoing.request(&long).is_err());
@@ -257,7 +258,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_that_takes_no_request_for_too_long_is_given_up() {
-        let (outgoing, _waiting) = Outgoing::with_patience(LONG, Duration::ZERO);
+        let (outgoing, _waiting) = SendQueue::with_timeouts(LONG, Duration::ZERO);
         let long = message(MAX_REQUESTS + 1);
         assert_eq!(
             outgoing.request(&long),
@@ -270,13 +271,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_that_takes_no_answers_is_given_up_and_one_that_is_slow_is_not() {
-        let (outgoing, mut waiting) = Outgoing::with_patience(LONG, LONG);
+        let (outgoing, mut waiting) = SendQueue::with_timeouts(LONG, LONG);
         outgoing.reply(&message(MAX_REPLIES));
         let (room, _taken) = tokio::join!(outgoing.room(), waiting.next());
         assert_eq!(room, Ok(()));
-        let (outgoing, _waiting) = Outgoing::with_patience(SHORT, LONG);
+        let (outgoing, _waiting) = SendQueue::with_timeouts(SHORT, LONG);
         outgoing.reply(&message(MAX_REPLIES));
-        assert_eq!(outgoing.room().await, Err(Stuck));
+        assert_eq!(outgoing.room().await, Err(StuckServer));
         assert!(outgoing.is_stuck());
     }
 }

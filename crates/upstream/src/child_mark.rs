@@ -1,4 +1,4 @@
-//! The mark that every child carries in its environment, and by which it is known as ours later.
+//! The mark that every child carries in its environment, by which the gateway recognises it later.
 //!
 //! Its own children inherit it, so that a process which detached itself is still found, and so are
 //! the children of a gateway that was killed: the next one ends them. Process numbers mean nothing
@@ -10,37 +10,37 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::Pid;
 
-use crate::family::Process;
+use crate::process_tree::{ProcessEntry, all_pids};
 
 /// Earlier gateways called theirs `KITBAG_CHILD` and end whatever carries one they cannot read.
 pub(crate) const VARIABLE: &str = "KITBAG_CHILD_OF";
 
-/// Which child of which gateway.
+/// Identifies one child of one gateway.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Mark {
-    owner: Owner,
+pub(crate) struct ChildMark {
+    owner: GatewayProcess,
     child: u64,
 }
 
-/// A gateway, told apart from any other that there was or is on this machine.
+/// Identifies a gateway among all that ever ran on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Owner {
+pub(crate) struct GatewayProcess {
     boot: String,
     namespace: String,
     pid: u32,
     started: u64,
 }
 
-impl Mark {
+impl ChildMark {
     pub(crate) fn next() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         Self {
-            owner: Owner::this().clone(),
+            owner: GatewayProcess::this().clone(),
             child: COUNT.fetch_add(1, Ordering::Relaxed),
         }
     }
 
-    /// What a process carries, if its environment can be read. Only Linux shows that; on other
+    /// Returns the mark of a process, if its environment can be read. Only Linux shows that; on other
     /// systems the process group is all we can end.
     pub(crate) fn of(pid: u32) -> Option<Self> {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
@@ -55,58 +55,60 @@ impl Mark {
 
     fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('/');
-        let mut part = || parts.next().filter(|part| !part.is_empty());
-        let (boot, namespace) = (part()?.to_owned(), part()?.to_owned());
-        let (pid, started) = part()?.split_once('@')?;
-        let owner = Owner {
-            boot,
-            namespace,
+        let (boot, namespace) = (parts.next()?, parts.next()?);
+        let (pid, started) = parts.next()?.split_once('@')?;
+        if boot.is_empty() || namespace.is_empty() {
+            return None;
+        }
+        let owner = GatewayProcess {
+            boot: boot.to_owned(),
+            namespace: namespace.to_owned(),
             pid: pid.parse().ok()?,
             started: started.parse().ok()?,
         };
         Some(Self {
             owner,
-            child: part()?.parse().ok()?,
+            child: parts.next()?.parse().ok()?,
         })
     }
 
     pub(crate) fn is_own(&self) -> bool {
-        self.owner == *Owner::this()
+        self.owner == *GatewayProcess::this()
     }
 
-    /// Whether the gateway that launched it no longer lives.
+    /// True if the gateway that launched it no longer lives.
     pub(crate) fn is_orphaned(&self) -> bool {
-        self.owner.has_died(Owner::this(), |pid| {
-            Process::read(pid).map(|process| process.started)
+        self.owner.has_died(GatewayProcess::this(), |pid| {
+            ProcessEntry::read(pid).map(|process| process.started)
         })
     }
 }
 
-impl Owner {
+impl GatewayProcess {
     fn this() -> &'static Self {
-        static THIS: LazyLock<Owner> = LazyLock::new(|| {
+        static THIS: LazyLock<GatewayProcess> = LazyLock::new(|| {
             let pid = std::process::id();
-            Owner {
+            GatewayProcess {
                 boot: boot(),
                 namespace: namespace(),
                 pid,
-                started: Process::read(pid).map_or(0, |process| process.started),
+                started: ProcessEntry::read(pid).map_or(0, |process| process.started),
             }
         });
         &THIS
     }
 
-    /// Whether this one has ended, as `observer` can tell. Of a gateway whose processes have other
-    /// numbers there than here, nothing can be told.
+    /// True if this gateway has ended, as far as `observer` can see. Nothing is known of a gateway
+    /// whose processes have other numbers there than here.
     fn has_died(&self, observer: &Self, started: impl Fn(u32) -> Option<u64>) -> bool {
         let comparable = self.boot == observer.boot && self.namespace == observer.namespace;
         comparable && self != observer && started(self.pid) != Some(self.started)
     }
 }
 
-impl fmt::Display for Mark {
+impl fmt::Display for ChildMark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Owner {
+        let GatewayProcess {
             boot,
             namespace,
             pid,
@@ -116,17 +118,21 @@ impl fmt::Display for Mark {
     }
 }
 
-/// Living processes that carry a wanted mark.
-pub(crate) fn marked(wanted: impl Fn(&Mark) -> bool) -> Vec<Pid> {
-    let carries = |pid: &u32| Mark::of(*pid).is_some_and(|mark| wanted(&mark));
-    let living = |pid: &u32| Process::read(*pid).is_some_and(|process| !process.has_ended);
-    let all = crate::family::all_pids().filter(carries).filter(living);
-    all.filter_map(|pid| Pid::from_raw(i32::try_from(pid).ok()?))
+/// Returns the living processes that carry a wanted mark.
+pub(crate) fn marked(wanted: impl Fn(&ChildMark) -> bool) -> Vec<Pid> {
+    all_pids()
+        .filter(|pid| ChildMark::of(*pid).is_some_and(|mark| wanted(&mark)))
+        .filter(|pid| is_living(*pid))
+        .filter_map(|pid| Pid::from_raw(i32::try_from(pid).ok()?))
         .collect()
 }
 
-/// Changes whenever the machine starts; where the kernel does not tell, process numbers and their
-/// start times are all there is.
+fn is_living(pid: u32) -> bool {
+    ProcessEntry::read(pid).is_some_and(|process| !process.has_ended)
+}
+
+/// Returns a text that changes whenever the machine starts. If the kernel has none, process numbers
+/// and their start times must do.
 fn boot() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     plain(&id).unwrap_or_else(|| "boot".to_owned())
@@ -139,7 +145,7 @@ fn namespace() -> String {
         .unwrap_or_else(|| "pid".to_owned())
 }
 
-/// `pid:[4026531836]` without what a mark has a use of its own for.
+/// Returns `pid:[4026531836]` without the characters that separate the parts of a mark.
 fn plain(text: &str) -> Option<String> {
     let kept: String = text
         .chars()
@@ -152,8 +158,8 @@ fn plain(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn owner(boot: &str, namespace: &str, pid: u32, started: u64) -> Owner {
-        Owner {
+    fn owner(boot: &str, namespace: &str, pid: u32, started: u64) -> GatewayProcess {
+        GatewayProcess {
             boot: boot.to_owned(),
             namespace: namespace.to_owned(),
             pid,
@@ -163,8 +169,8 @@ mod tests {
 
     #[test]
     fn a_mark_is_read_as_it_was_written_and_nothing_else_is_one() {
-        let mark = Mark::next();
-        assert_eq!(Mark::parse(&mark.to_string()), Some(mark.clone()));
+        let mark = ChildMark::next();
+        assert_eq!(ChildMark::parse(&mark.to_string()), Some(mark.clone()));
         assert!(mark.is_own() && !mark.is_orphaned());
         for text in [
             "",
@@ -175,7 +181,7 @@ mod tests {
             "/n/1@1/0",
             "b/n/1@1/y",
         ] {
-            assert_eq!(Mark::parse(text), None, "{text}");
+            assert_eq!(ChildMark::parse(text), None, "{text}");
         }
     }
 

@@ -1,47 +1,47 @@
-//! One list of a server, as much of it as is taken in: what is broken, listed twice, nested too
-//! deep or simply too much is left out, and told.
+//! The part of a server's list that is taken in. Entries that are broken, listed twice, nested too
+//! deep or too many are left out, and reported.
 
 use std::collections::HashSet;
 
 use kitbag_wire::{MAX_NESTING, Raw, RawObject, is_too_deep};
 use serde_json::value::RawValue;
 
-use crate::listing::{Listing, Problem};
+use crate::listing::{Listing, ListingProblem};
 
-/// Ten times what the largest servers offer. Everything here is searched, embedded, stored and
-/// sent to clients, so a server that lists without end would be paid for by all others.
+/// Ten times the tools of the largest servers. Every entry is searched, embedded, stored and sent to
+/// clients, so a server that lists without end would slow down all others.
 pub(crate) const MOST_ENTRIES: usize = 10_000;
-/// What a list of that many entries takes if each is as long as a page of text.
+/// A list of that many entries has this size if each is as long as a page of text.
 pub(crate) const MOST_BYTES: usize = 32 << 20;
-/// Problems told one by one, for each list; those after them are counted.
+/// So many problems of each list are reported one by one; the others are counted.
 const MOST_PROBLEMS: usize = 20;
-/// As much of a name as is repeated when something is wrong with its entry.
+/// The part of a name that is repeated when its entry has a problem.
 const LONGEST_NAME: usize = 100;
 
-/// Of which list the entries are.
+/// One of the lists that a server may have.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ListKind {
     pub(crate) method: &'static str,
     /// The member of an answer that has the entries.
     pub(crate) field: &'static str,
-    /// The member of an entry that tells it from the others.
+    /// The member that identifies an entry.
     pub(crate) key: &'static str,
 }
 
-pub(crate) struct Listed {
+pub(crate) struct ListedItems {
     kind: ListKind,
     items: Vec<Raw>,
     names: HashSet<String>,
-    /// Of the entries taken.
+    /// The size of the entries taken.
     bytes: usize,
-    /// Of all answers, whatever they contained.
+    /// The size of all answers, also of what was left out.
     heard: usize,
     full: bool,
-    problems: Vec<Problem>,
-    untold: usize,
+    problems: Vec<ListingProblem>,
+    unreported: usize,
 }
 
-impl Listed {
+impl ListedItems {
     pub(crate) fn new(kind: ListKind) -> Self {
         Self {
             kind,
@@ -51,11 +51,11 @@ impl Listed {
             heard: 0,
             full: false,
             problems: Vec::new(),
-            untold: 0,
+            unreported: 0,
         }
     }
 
-    /// Takes in one answer of the server. Whether there is room for another.
+    /// Takes in one answer of the server. Returns true if there is room for another.
     pub(crate) fn take_page(&mut self, page: &RawObject) -> bool {
         let field = self.kind.field;
         let items = page.get(field);
@@ -85,27 +85,33 @@ impl Listed {
 
     fn take(&mut self, item: &RawValue) {
         let key = self.kind.key;
-        let name = RawObject::open(item)
-            .ok()
-            .and_then(|it| it.read::<String>(key));
-        let Some(name) = name else {
+        let entry = RawObject::open(item).ok();
+        let Some(name) = entry.and_then(|entry| entry.read::<String>(key)) else {
             return self.problem(format!("an entry has no `{key}` and is left out"));
         };
-        let shown = &name[..name.floor_char_boundary(LONGEST_NAME)];
-        if is_too_deep(item.get().as_bytes()) {
-            let what =
-                format!("`{shown}` is nested deeper than {MAX_NESTING} levels and is left out");
-            self.problem(what);
-        } else if self.names.contains(&name) {
-            self.problem(format!("`{shown}` is listed twice; the first one counts"));
-        } else {
-            self.names.insert(name);
-            self.bytes += item.get().len();
-            self.items.push(item.to_owned());
+        match self.objection(&name, item) {
+            Some(objection) => self.problem(objection),
+            None => {
+                self.names.insert(name);
+                self.bytes += item.get().len();
+                self.items.push(item.to_owned());
+            }
         }
     }
 
-    /// Notes why the list is not longer. It counts although many problems were told before it.
+    /// Returns the reason why an entry is left out.
+    fn objection(&self, name: &str, item: &RawValue) -> Option<String> {
+        let shown = &name[..name.floor_char_boundary(LONGEST_NAME)];
+        if is_too_deep(item.get().as_bytes()) {
+            return Some(format!(
+                "`{shown}` is nested deeper than {MAX_NESTING} levels and is left out"
+            ));
+        }
+        let twice = format!("`{shown}` is listed twice; the first one counts");
+        self.names.contains(name).then_some(twice)
+    }
+
+    /// Notes why the list is not longer. This is reported even after many other problems.
     fn stop(&mut self, rest: &str) {
         self.full = true;
         let (taken, most) = (self.items.len(), MOST_BYTES >> 20);
@@ -113,7 +119,7 @@ impl Listed {
             "the list is too long: the first {taken} entries are used, {rest}; \
              at most {MOST_ENTRIES} entries and {most} MB are taken from a list"
         );
-        self.problems.push(Problem {
+        self.problems.push(ListingProblem {
             about: self.kind.method.to_owned(),
             what,
             incomplete: true,
@@ -122,11 +128,11 @@ impl Listed {
 
     pub(crate) fn problem(&mut self, what: impl Into<String>) {
         if self.problems.len() >= MOST_PROBLEMS {
-            self.untold += 1;
+            self.unreported += 1;
             return;
         }
         let about = self.kind.method.to_owned();
-        self.problems.push(Problem {
+        self.problems.push(ListingProblem {
             about,
             what: what.into(),
             incomplete: false,
@@ -138,12 +144,12 @@ impl Listed {
         listing: &mut Listing,
         list: fn(&mut Listing) -> &mut Vec<Raw>,
     ) {
-        if self.untold > 0 {
+        if self.unreported > 0 {
             let what = format!(
                 "{} more entries have something wrong with them",
-                self.untold
+                self.unreported
             );
-            self.problems.push(Problem {
+            self.problems.push(ListingProblem {
                 about: self.kind.method.to_owned(),
                 what,
                 incomplete: false,
@@ -157,16 +163,15 @@ impl Listed {
 /// Cuts a list that was stored before there were bounds, or by another program.
 pub(crate) fn cut(items: &mut Vec<Raw>) {
     let mut bytes = 0;
-    let mut fits = |item: &Raw| {
+    let mut kept = 0;
+    for item in items.iter().take(MOST_ENTRIES) {
         bytes += item.get().len();
-        bytes <= MOST_BYTES
-    };
-    let most = items
-        .iter()
-        .take(MOST_ENTRIES)
-        .take_while(|item| fits(item))
-        .count();
-    items.truncate(most);
+        if bytes > MOST_BYTES {
+            break;
+        }
+        kept += 1;
+    }
+    items.truncate(kept);
 }
 
 #[cfg(test)]
@@ -182,9 +187,10 @@ mod tests {
         key: "name",
     };
 
-    /// The names taken from these pages, how many were asked for, and what was told.
+    /// Returns how many entries were taken from these pages, how many pages were asked for, and the
+    /// problems.
     fn taken(pages: &[Value]) -> (usize, usize, Vec<String>) {
-        let (mut listed, mut asked) = (Listed::new(TOOLS), 0);
+        let (mut listed, mut asked) = (ListedItems::new(TOOLS), 0);
         for page in pages {
             asked += 1;
             if !listed.take_page(&RawObject::open(&raw(page)).unwrap()) {
@@ -236,10 +242,10 @@ mod tests {
         let rubbish: Value = (0..1000)
             .map(|_| json!({ "description": "nameless" }))
             .collect();
-        let mut listed = Listed::new(TOOLS);
+        let mut listed = ListedItems::new(TOOLS);
         listed.take_page(&RawObject::open(&raw(&json!({ "tools": rubbish }))).unwrap());
         assert_eq!(
-            (listed.problems.len(), listed.untold),
+            (listed.problems.len(), listed.unreported),
             (MOST_PROBLEMS, 1000 - MOST_PROBLEMS)
         );
     }
@@ -252,7 +258,7 @@ mod tests {
             "]".repeat(100_000)
         );
         let page = format!(r#"{{"tools":[{{"name":"a"}},{deep},{{"name":"b"}}]}}"#);
-        let mut listed = Listed::new(TOOLS);
+        let mut listed = ListedItems::new(TOOLS);
         listed.take_page(&RawObject::open(&RawValue::from_string(page).unwrap()).unwrap());
         assert_eq!(
             listed.items.iter().map(|it| it.get()).collect::<Vec<_>>(),

@@ -1,0 +1,299 @@
+//! Advice about a server that is launched on this machine.
+
+use std::env;
+use std::path::Path;
+
+use kitbag_domain::{Launch, Template};
+
+use crate::programs;
+use crate::spec::{ServerLimits, ServerSpec};
+
+/// A server that is launched on this machine.
+pub(super) struct LaunchedServer<'a> {
+    spec: &'a ServerSpec,
+    launch: &'a Launch<Template>,
+    /// The table of the configuration that describes it.
+    pub(super) table: String,
+}
+
+impl<'a> LaunchedServer<'a> {
+    pub(super) fn new(spec: &'a ServerSpec, launch: &'a Launch<Template>) -> Self {
+        Self {
+            spec,
+            launch,
+            table: format!("[servers.{}]", spec.name),
+        }
+    }
+
+    fn command(&self) -> &str {
+        self.launch.command.source()
+    }
+
+    pub(super) fn service(&self, address: Option<&str>) -> String {
+        let table = &self.table;
+        match address {
+            Some("Docker") => "start Docker".to_owned(),
+            Some(address) => format!(
+                "start what should answer at {address}, or correct the address in `env` or `args` of {table}"
+            ),
+            None => format!(
+                "start the service it needs, or correct its address in `env` or `args` of {table}"
+            ),
+        }
+    }
+
+    pub(super) fn certificate(&self) -> String {
+        let variable = match self.is_node() {
+            true => "NODE_EXTRA_CA_CERTS",
+            false => "SSL_CERT_FILE",
+        };
+        format!(
+            "if a proxy of yours signs anew, name its certificate: `env = {{ {variable} = \"/path/to/ca.pem\" }}` in {}",
+            self.table
+        )
+    }
+
+    pub(super) fn variable(&self, variable: &str) -> String {
+        let table = &self.table;
+        if self.launch.sets_variable(variable) {
+            return format!(
+                "check the value of `{variable}` in `env` of {table}: the server does not take it"
+            );
+        }
+        format!(
+            "set `{variable}` in {table}: `env = {{ {variable} = \"${{secret:{variable}}}\" }}`, and keep its value with \
+             `kitbag secret set {variable}`"
+        )
+    }
+
+    pub(super) fn newer_node(&self, needs: u32) -> String {
+        let table = &self.table;
+        if let Some(folder) = programs::newer_node(needs) {
+            return format!(
+                "use the one in {}: {}",
+                folder.display(),
+                self.with_path(&folder)
+            );
+        }
+        let here =
+            programs::on_path("node").map(|path| format!(" (`node` is {} now)", path.display()));
+        format!(
+            "install Node.js {needs} or later{}, or write its path into `command` of {table}",
+            here.unwrap_or_default()
+        )
+    }
+
+    /// Advises an older library for this server alone.
+    pub(super) fn pinned(&self, pin: &str) -> String {
+        let table = &self.table;
+        match self.runner() {
+            "uvx" => match self.added_anew(&["--with", &format!("'{pin}'")]) {
+                Some(line) => format!("run `{line}`"),
+                None => format!("put `\"--with\", \"{pin}\"` first into `args` of {table}"),
+            },
+            "uv" => format!("put `\"--with\", \"{pin}\"` after \"run\" into `args` of {table}"),
+            "pipx" => format!(
+                "run `pipx inject {} '{pin}'`",
+                self.spec.package().unwrap_or("PACKAGE")
+            ),
+            _ => format!("run `{} -m pip install '{pin}'`", self.python()),
+        }
+    }
+
+    pub(super) fn installed_again(&self, module: Option<&str>) -> String {
+        match (self.runner(), self.spec.package(), module) {
+            ("npx", ..) => {
+                "have it installed anew: run `rm -r ~/.npm/_npx`, and try again".to_owned()
+            }
+            ("uvx", Some(package), _) => {
+                format!("have it installed anew: run `uvx --refresh {package} --help`")
+            }
+            (_, _, Some(module)) if !self.is_node() => {
+                format!("run `{} -m pip install {module}`", self.python())
+            }
+            _ => format!(
+                "install its packages where it lies, with `npm install` or the like, and see {}",
+                self.table
+            ),
+        }
+    }
+
+    pub(super) fn package(&self, package: Option<&str>) -> String {
+        let table = &self.table;
+        let own = self.spec.package().map(unversioned);
+        if let (Some(package), Some(own)) = (package, &own)
+            && package != own
+        {
+            return format!(
+                "`{own}` depends on `{package}`, which is not there in the version it wants: name another version of \
+                 `{own}` in `args` of {table}, or tell its author"
+            );
+        }
+        let name = package.or(own.as_deref()).unwrap_or("its name");
+        let look = match self.runner() {
+            "npx" | "bunx" | "pnpx" => format!("see whether it is there with `npm view {name}`"),
+            _ => format!("see whether it is there with `pip index versions {name}`"),
+        };
+        format!("correct `{name}` in `args` of {table}; {look}")
+    }
+
+    pub(super) fn program_in_package(&self) -> String {
+        let (table, package) = (&self.table, self.spec.package().unwrap_or("PACKAGE"));
+        match self.runner() {
+            "uvx" => {
+                format!("name both: `args = [\"--from\", \"{package}\", \"PROGRAM\"]` in {table}")
+            }
+            _ => {
+                format!(
+                    "name both: `args = [\"-y\", \"--package\", \"{package}\", \"PROGRAM\"]` in {table}"
+                )
+            }
+        }
+    }
+
+    pub(super) fn found(&self, command: &str) -> String {
+        let table = &self.table;
+        let own = self.command() == command;
+        match programs::elsewhere(command).filter(|_| programs::on_path(command).is_none()) {
+            Some(path) if own && !programs::looks_on_path(&path) => {
+                format!(
+                    "it is at {0}: write `command = \"{0}\"` in {table}",
+                    path.display()
+                )
+            }
+            Some(path) => {
+                let folder = path.parent().unwrap_or(Path::new("/"));
+                format!("it is at {}: {}", path.display(), self.with_path(folder))
+            }
+            None if programs::is_path(command) => {
+                format!("name the program as it is on this machine under `command` in {table}")
+            }
+            None => format!(
+                "check that `{command}` is installed and on the PATH of this process{}",
+                installing(command)
+                    .map(|how| format!("; {how}"))
+                    .unwrap_or_default()
+            ),
+        }
+    }
+
+    pub(super) fn network(&self) -> String {
+        // A server does not inherit the proxy of our environment, unless it is configured.
+        let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY"]
+            .into_iter()
+            .find(|name| env::var_os(name).is_some());
+        match proxy.filter(|name| !self.launch.sets_variable(name)) {
+            Some(proxy) => format!(
+                "let it know the proxy: `env = {{ {proxy} = \"${{{proxy}}}\" }}` in {}; and check the connection",
+                self.table
+            ),
+            None => "check the connection of this machine to the network, or its proxy".to_owned(),
+        }
+    }
+
+    pub(super) fn address(&self, url: Option<&str>) -> String {
+        let url = url.unwrap_or("http://127.0.0.1:PORT").trim_end_matches('/');
+        format!(
+            "let it speak on stdin and stdout, often with \"--stdio\" or \"--transport\", \"stdio\" in `args` of {}; or \
+             start it by yourself and run `kitbag servers add {} --force {url}/mcp`",
+            self.table, self.spec.name
+        )
+    }
+
+    fn with_path(&self, folder: &Path) -> String {
+        format!(
+            "write `env = {{ PATH = \"{}:${{PATH}}\" }}` in {}",
+            folder.display(),
+            self.table
+        )
+    }
+
+    /// Returns the command that adds it anew, with these words first; none if that would lose a
+    /// setting, or show an argument that may be a secret.
+    fn added_anew(&self, first: &[&str]) -> Option<String> {
+        let words: Vec<&str> = self.launch.args.iter().map(Template::source).collect();
+        if !self.has_only_defaults() || !words.iter().all(|word| self.is_harmless(word)) {
+            return None;
+        }
+        let line = [&[self.command()], first, &words].concat().join(" ");
+        Some(format!(
+            "kitbag servers add {} --force -- {line}",
+            self.spec.name
+        ))
+    }
+
+    fn has_only_defaults(&self) -> bool {
+        self.launch.env.is_empty()
+            && self.launch.cwd.is_none()
+            && self.spec.era.is_none()
+            && self.spec.limits == ServerLimits::default()
+    }
+
+    /// True for an argument that cannot be a secret: the package, or a flag without a value.
+    fn is_harmless(&self, word: &str) -> bool {
+        Some(word) == self.spec.package()
+            || (word.starts_with('-') && !word.contains(['=', '$', '\'', ' ']))
+    }
+
+    /// Returns the command by which a person would start it, without arguments that may be secret.
+    pub(super) fn by_hand(&self) -> String {
+        match self.spec.package() {
+            Some(package) if self.runner() == "npx" => {
+                format!("{} -y {package}", self.command())
+            }
+            Some(package) => format!("{} {package}", self.command()),
+            None => self.command().to_owned(),
+        }
+    }
+
+    fn runner(&self) -> &str {
+        self.launch
+            .command
+            .source()
+            .rsplit('/')
+            .next()
+            .unwrap_or_default()
+    }
+
+    fn is_node(&self) -> bool {
+        matches!(
+            self.runner(),
+            "node" | "npx" | "npm" | "bun" | "bunx" | "pnpx" | "pnpm" | "yarn"
+        )
+    }
+
+    /// Returns the Python that runs it: its own, if it is installed in an environment.
+    fn python(&self) -> String {
+        let beside = Path::new(self.command()).with_file_name("python");
+        if beside.is_absolute() && programs::is_program(&beside) {
+            return beside.display().to_string();
+        }
+        if self.runner().starts_with("python") {
+            self.command().to_owned()
+        } else {
+            "python3".to_owned()
+        }
+    }
+}
+
+/// Returns a package without its version: `@acme/notes` for `@acme/notes@1.2`, `notes` for `notes==1.2`.
+pub(crate) fn unversioned(package: &str) -> String {
+    let end = package
+        .char_indices()
+        .skip(1)
+        .find(|(_, c)| matches!(c, '@' | '=' | '<' | '>' | '[' | '~'));
+    package[..end.map_or(package.len(), |(at, _)| at)].to_owned()
+}
+
+fn installing(command: &str) -> Option<String> {
+    Some(match command {
+        "node" | "npx" | "npm" => format!(
+            "get Node.js {} or later from https://nodejs.org",
+            programs::NODE
+        ),
+        "uv" | "uvx" => "get uv from https://docs.astral.sh/uv".to_owned(),
+        "docker" => "get Docker from https://docs.docker.com/get-docker".to_owned(),
+        "bun" | "bunx" => "get Bun from https://bun.sh".to_owned(),
+        _ => return None,
+    })
+}

@@ -1,0 +1,260 @@
+//! One attempt to launch or reach a server and to greet it.
+
+use std::sync::Arc;
+
+use ::http::HeaderMap;
+use kitbag_domain::{Launch, Reach, RemoteEndpoint, RemoteTransport, ServerName, Template};
+use kitbag_fetch::header_map;
+use kitbag_wire::Era;
+use tokio::io::DuplexStream;
+use tokio::sync::mpsc;
+use url::Url;
+
+use crate::cause::{Cause, Diagnosis};
+use crate::connection::{Connection, LaunchContext};
+use crate::dialog::Dialog;
+use crate::error::StartError;
+use crate::handshake::{HandshakeOutcome, greet};
+use crate::http::{self, HttpLink};
+use crate::inside::{self, BuiltInError};
+use crate::link::Link;
+use crate::log::ServerLog;
+use crate::mask;
+use crate::process;
+use crate::remote::RemoteServer;
+use crate::router::{Notice, Router};
+use crate::spec::{ServerKind, ServerSpec};
+use crate::sse;
+use crate::stdio::{self, ProcessHandle};
+
+struct ConnectionAttempt {
+    spec: Arc<ServerSpec>,
+    /// The era of the configuration, or the one that the server spoke last time.
+    era: Option<Era>,
+    router: Arc<Router>,
+    log: Arc<ServerLog>,
+    context: LaunchContext,
+}
+
+impl Connection {
+    /// Launches or reaches the server and greets it.
+    pub(crate) async fn open(
+        spec: Arc<ServerSpec>,
+        known_era: Option<Era>,
+        log: Arc<ServerLog>,
+        context: LaunchContext,
+        notices: mpsc::Sender<Notice>,
+    ) -> Result<Self, StartError> {
+        let wants_roots = context.wants_roots.clone();
+        let router = Router::new(spec.name.clone(), notices, log.clone(), wants_roots);
+        let attempt = ConnectionAttempt {
+            era: spec.era.or(known_era),
+            router: Arc::new(router),
+            spec,
+            log,
+            context,
+        };
+        let limit = attempt.spec.limits.start_timeout;
+        // A quarter more than the greeting has, so that the greeting's own, better error comes first.
+        let opened = tokio::time::timeout(limit + limit / 4, attempt.run()).await;
+        opened.unwrap_or_else(|_| Err(attempt.timed_out()))
+    }
+}
+
+impl ConnectionAttempt {
+    async fn run(&self) -> Result<Connection, StartError> {
+        match &self.spec.kind {
+            ServerKind::External(Reach::Command(launch)) => self.launch(launch).await,
+            ServerKind::External(Reach::Remote(endpoint)) => match endpoint.transport {
+                RemoteTransport::Http => self.http(endpoint).await,
+                RemoteTransport::Sse => self.sse(endpoint).await,
+            },
+            ServerKind::BuiltIn { .. } => self.built_in().await,
+        }
+    }
+
+    async fn launch(&self, launch: &Launch<Template>) -> Result<Connection, StartError> {
+        let launched = process::launch(&self.spec, launch, &self.context.lookup)?;
+        let (pipe, process) = stdio::connect(&self.spec, launched, &self.router, &self.log);
+        self.pipe(Link::Pipe(pipe), Some(process)).await
+    }
+
+    async fn http(&self, endpoint: &RemoteEndpoint<Template>) -> Result<Connection, StartError> {
+        let link = HttpLink::new(self.remote(endpoint)?, self.router.clone());
+        let dialog = self.dialog(Link::Http(link));
+        match greet(&dialog, self.era, self.spec.limits.start_timeout).await? {
+            HandshakeOutcome::Hello(hello) => {
+                Ok(Connection::new(self.spec.clone(), hello, dialog, None))
+            }
+            HandshakeOutcome::MaybeSse(error) => match self.sse(endpoint).await {
+                // The first answer says more about a server that speaks neither transport.
+                Err(StartError::Unreachable { .. }) => Err(error),
+                other => other,
+            },
+        }
+    }
+
+    async fn sse(&self, endpoint: &RemoteEndpoint<Template>) -> Result<Connection, StartError> {
+        let pipe = sse::connect(self.remote(endpoint)?, &self.router).await?;
+        self.pipe(Link::Pipe(pipe), None).await
+    }
+
+    async fn built_in(&self) -> Result<Connection, StartError> {
+        let stream = self.open_built_in()?;
+        let max_line = self.spec.limits.max_message_bytes;
+        let pipe = inside::connect(stream, max_line, &self.router, &self.log);
+        self.pipe(Link::Pipe(pipe), None).await
+    }
+
+    fn open_built_in(&self) -> Result<DuplexStream, StartError> {
+        let opened = match &self.context.built_in {
+            Some(opener) => opener.open(self.server()),
+            None => Err(BuiltInError {
+                reason: "this gateway has no built-in servers".to_owned(),
+                remedy: None,
+            }),
+        };
+        opened.map_err(|BuiltInError { reason, remedy }| StartError::BuiltIn {
+            server: self.server().clone(),
+            reason,
+            remedy,
+        })
+    }
+
+    fn remote(&self, endpoint: &RemoteEndpoint<Template>) -> Result<RemoteServer, StartError> {
+        Ok(RemoteServer {
+            server: self.server().clone(),
+            client: http::client(),
+            url: self.url(endpoint)?,
+            headers: self.headers(endpoint)?,
+            credentials: self.context.credentials.clone(),
+            max_bytes: self.spec.limits.max_message_bytes,
+        })
+    }
+
+    async fn pipe(
+        &self,
+        link: Link,
+        process: Option<ProcessHandle>,
+    ) -> Result<Connection, StartError> {
+        let dialog = self.dialog(link);
+        let error = match greet(&dialog, self.era, self.spec.limits.start_timeout).await {
+            Ok(HandshakeOutcome::Hello(hello)) => {
+                return Ok(Connection::new(self.spec.clone(), hello, dialog, process));
+            }
+            Ok(HandshakeOutcome::MaybeSse(error)) | Err(error) => error,
+        };
+        match process {
+            Some(process) => {
+                process.stop().await;
+                Err(self.with_last_words(error))
+            }
+            None => Err(error),
+        }
+    }
+
+    fn dialog(&self, link: Link) -> Dialog {
+        Dialog {
+            server: self.server().clone(),
+            router: self.router.clone(),
+            link,
+        }
+    }
+
+    fn server(&self) -> &ServerName {
+        &self.spec.name
+    }
+
+    fn filled_in(&self, template: &Template) -> Result<String, StartError> {
+        template
+            .resolve(|name| (self.context.lookup)(name))
+            .map_err(|source| StartError::Variable {
+                server: self.server().clone(),
+                source,
+            })
+    }
+
+    fn url(&self, endpoint: &RemoteEndpoint<Template>) -> Result<Url, StartError> {
+        // The parser's reason does not quote the values that were filled in.
+        Url::parse(&self.filled_in(&endpoint.url)?)
+            .map_err(|error| self.unreachable(error.to_string()))
+    }
+
+    fn headers(&self, endpoint: &RemoteEndpoint<Template>) -> Result<HeaderMap, StartError> {
+        let mut headers = Vec::new();
+        for (name, template) in &endpoint.headers {
+            let value = self.filled_in(template)?;
+            mask::hide(&value);
+            headers.push((name.clone(), value));
+        }
+        header_map(headers).map_err(|reason| self.unreachable(reason))
+    }
+
+    fn unreachable(&self, reason: String) -> StartError {
+        StartError::Unreachable {
+            server: self.server().clone(),
+            reason,
+        }
+    }
+
+    fn timed_out(&self) -> StartError {
+        StartError::TimedOut {
+            server: self.server().clone(),
+            after: self.spec.limits.start_timeout,
+            diagnosis: self.diagnose_silence(),
+            stderr: self.log.tail(),
+        }
+    }
+
+    /// Adds the last lines of stderr, which alone explain the end of a child.
+    fn with_last_words(&self, error: StartError) -> StartError {
+        match error {
+            StartError::Unreachable {
+                server,
+                reason: status,
+            }
+            | StartError::Exited { server, status, .. } => {
+                let stderr = self.log.tail();
+                StartError::Exited {
+                    server,
+                    diagnosis: self.diagnose_end(&status, &stderr),
+                    status,
+                    stderr,
+                }
+            }
+            StartError::TimedOut { after, .. } => match self.timed_out() {
+                StartError::TimedOut {
+                    server,
+                    diagnosis,
+                    stderr,
+                    ..
+                } => StartError::TimedOut {
+                    server,
+                    after,
+                    diagnosis,
+                    stderr,
+                },
+                other => other,
+            },
+            other => other,
+        }
+    }
+
+    fn diagnose_end(&self, status: &str, words: &str) -> Option<Box<Diagnosis>> {
+        // A server that meant to serve HTTP was kept from it by something else.
+        let recognised = Cause::recognise(words);
+        let cause = recognised.filter(|cause| !matches!(cause, Cause::ServesHttp { .. }));
+        let ended_well = status == process::EXIT_WELL;
+        let cause = cause.or(ended_well.then_some(Cause::Retired))?;
+        Some(Box::new(Diagnosis::of(cause, &self.spec)))
+    }
+
+    /// Returns the cause why a server is not ready in time, from its output or from its silence.
+    fn diagnose_silence(&self) -> Option<Box<Diagnosis>> {
+        let words = self.log.tail();
+        let talks = words.lines().any(|line| line.starts_with("[stdout]"));
+        let silence = if talks { Cause::NotMcp } else { Cause::Silent };
+        let cause = Cause::recognise(&words).unwrap_or(silence);
+        Some(Box::new(Diagnosis::of(cause, &self.spec)))
+    }
+}

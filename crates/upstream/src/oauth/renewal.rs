@@ -1,0 +1,95 @@
+//! Renewing a token before it ends, once however many calls wait for it.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::client::{ClientSource, OauthClient};
+use super::credentials::{Credentials, NoToken};
+use super::error::{LoginError, LoginReason, TokenError};
+use super::grant::{Grant, GrantStoreError};
+use super::token::TokenEndpoint;
+
+impl Credentials {
+    /// Renews the grant on a task of its own: a client that goes away in the middle would take the new
+    /// refresh token with it.
+    pub(super) async fn renew(self: &Arc<Self>, grant: Arc<Grant>) -> Result<Arc<Grant>, NoToken> {
+        let (me, asked) = (self.clone(), Instant::now());
+        let renewing = tokio::spawn(async move { me.renew_unless_done(&grant, asked).await });
+        renewing.await.unwrap_or_else(|_| {
+            Err(NoToken::Passing {
+                reason: "it was interrupted".to_owned(),
+            })
+        })
+    }
+
+    /// Shares the failure of a renewal that ended after the caller asked.
+    async fn renew_unless_done(
+        &self,
+        grant: &Grant,
+        asked: Instant,
+    ) -> Result<Arc<Grant>, NoToken> {
+        let mut last = self.renewing.lock().await;
+        if let Some((at, failure)) = last.as_ref()
+            && *at >= asked
+        {
+            return Err(failure.clone());
+        }
+        let renewed = self.renew_once(grant).await;
+        let failure = renewed.as_ref().err().cloned();
+        *last = failure.map(|failure| (Instant::now(), failure));
+        renewed
+    }
+
+    async fn renew_once(&self, grant: &Grant) -> Result<Arc<Grant>, NoToken> {
+        let _alone = self.logins.store.lock(&self.server).await?;
+        if let Some(newer) = self.newer_than(Some(grant)).await? {
+            return Ok(newer);
+        }
+        let client = self.client_of(grant).map_err(|error| NoToken::Passing {
+            reason: error.to_string(),
+        })?;
+        match self.refresh(grant, &client).await {
+            Ok(renewed) => Ok(self.adopt(renewed).await?),
+            Err(error) if error.may_pass() => Err(NoToken::Passing {
+                reason: error.to_string(),
+            }),
+            Err(error) => {
+                let reason = error.to_string();
+                self.adopt(grant.ended(reason.clone())).await?;
+                Err(self.person(LoginReason::Ended { reason }))
+            }
+        }
+    }
+
+    async fn refresh(&self, grant: &Grant, client: &OauthClient) -> Result<Grant, TokenError> {
+        let Some(token) = &grant.refresh else {
+            return Ok(grant.clone());
+        };
+        let endpoint = TokenEndpoint {
+            web: self.web().await,
+            url: &grant.token_endpoint,
+            client,
+            resource: &grant.resource,
+        };
+        let tokens = endpoint.refresh(token).await?;
+        Ok(grant.renewed(tokens))
+    }
+
+    /// Returns the client of a grant, with the secret of the configuration.
+    pub(super) fn client_of(&self, grant: &Grant) -> Result<OauthClient, LoginError> {
+        let mut client = grant.client.clone();
+        if client.known_by == ClientSource::Configuration {
+            client.secret = self.configured()?.secret;
+        }
+        Ok(client)
+    }
+}
+
+impl From<GrantStoreError> for NoToken {
+    fn from(error: GrantStoreError) -> Self {
+        Self::Passing {
+            reason: error.to_string(),
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The processes that servers have started. Those that lost their parent become children of the
+//! gateway, and end with the server they came from, even if nothing about them names it.
+//!
+//! A process that ends leaves its children to the nearest ancestor that asked for them, and the
+//! gateway asks. The server of such a child is known if the child was seen below it before, or carries
+//! its mark; of the others it is only known which servers ran when they were started. Such a process
+//! is ended when the last server it may have come from has ended.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::sync::{LazyLock, Mutex, MutexGuard};
+
+use rustix::process::{Pid, WaitOptions};
+use tokio::process::{Child, Command};
+
+use crate::child_mark::ChildMark;
+use kitbag_domain::sync::lock;
+
+/// A process as `/proc` shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ProcessEntry {
+    pid: u32,
+    parent: u32,
+    group: u32,
+    /// In ticks of the kernel. With it, a number that was given out again is not mistaken.
+    pub(crate) started: u64,
+    /// True if it has ended and is only kept until its parent reads its status.
+    pub(crate) has_ended: bool,
+}
+
+#[derive(Default)]
+struct ProcessTree {
+    /// The servers we have launched.
+    servers: BTreeMap<u32, (ChildMark, u64)>,
+    /// Processes below them or left to us, with the servers they may have come from.
+    others: HashMap<(u32, u64), BTreeSet<ChildMark>>,
+}
+
+/// Launches a server and asks for the processes that it will leave behind.
+pub(crate) fn launch(command: &mut Command, mark: &ChildMark) -> io::Result<Child> {
+    #[cfg(target_os = "linux")]
+    {
+        static ASKED: LazyLock<()> = LazyLock::new(|| {
+            let _refused = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+        });
+        LazyLock::force(&ASKED);
+    }
+    // A child must be entered before the next look, or it would be taken for one left to us.
+    let mut tree = tree();
+    let child = command.spawn()?;
+    if let Some(pid) = child.id() {
+        let started = ProcessEntry::read(pid).map_or(0, |process| process.started);
+        tree.servers.insert(pid, (mark.clone(), started));
+    }
+    Ok(child)
+}
+
+/// Takes note of the descent of all processes, and of those that have ended.
+pub(crate) fn look() {
+    let mut tree = tree();
+    if !tree.servers.is_empty() || !tree.others.is_empty() {
+        tree.look();
+    }
+}
+
+/// Returns the living processes that can only have come from this server.
+pub(crate) fn left_by(mark: &ChildMark) -> Vec<Pid> {
+    let mut tree = tree();
+    tree.look();
+    tree.living(|from| from.len() == 1 && from.contains(mark))
+}
+
+/// Returns the living processes that came from any server.
+pub(crate) fn left_by_all() -> Vec<Pid> {
+    let mut tree = tree();
+    tree.look();
+    tree.living(|_| true)
+}
+
+/// Forgets a server that has ended with all its processes.
+pub(crate) fn forget(mark: &ChildMark) {
+    let mut tree = tree();
+    tree.servers.retain(|_, (launched, _)| launched != mark);
+    tree.others.retain(|_, from| {
+        from.remove(mark);
+        !from.is_empty()
+    });
+}
+
+fn tree() -> MutexGuard<'static, ProcessTree> {
+    static TREE: LazyLock<Mutex<ProcessTree>> = LazyLock::new(Mutex::default);
+    lock(&TREE)
+}
+
+impl ProcessTree {
+    fn look(&mut self) {
+        let all = all_processes();
+        let Some(us) = all.get(&std::process::id()).copied() else {
+            return;
+        };
+        let children = by_parent(&all);
+        for (pid, (mark, _)) in self.servers.clone() {
+            self.enter_below(pid, &BTreeSet::from([mark]), &children);
+        }
+        for process in children.get(&us.pid).into_iter().flatten() {
+            // A process that the gateway starts for itself stays in its group; a server leads another.
+            if !self.servers.contains_key(&process.pid) && process.group != us.group {
+                self.adopt(*process, &children);
+            }
+        }
+        self.others.retain(|(pid, started), _| {
+            let process = all.get(pid).filter(|process| !process.has_ended);
+            process.is_some_and(|process| process.started == *started)
+        });
+    }
+
+    /// Enters a process that was left to us, with all below it.
+    fn adopt(&mut self, process: ProcessEntry, children: &HashMap<u32, Vec<ProcessEntry>>) {
+        let from = self.origins(process);
+        self.others.insert(process.key(), from.clone());
+        self.enter_below(process.pid, &from, children);
+        if process.has_ended {
+            process.reap();
+        }
+    }
+
+    fn enter_below(
+        &mut self,
+        pid: u32,
+        from: &BTreeSet<ChildMark>,
+        below: &HashMap<u32, Vec<ProcessEntry>>,
+    ) {
+        for process in below.get(&pid).into_iter().flatten() {
+            self.others.insert(process.key(), from.clone());
+            self.enter_below(process.pid, from, below);
+        }
+    }
+
+    /// Returns the servers that a process which was left to us may have come from.
+    fn origins(&self, process: ProcessEntry) -> BTreeSet<ChildMark> {
+        if let Some(known) = self.others.get(&process.key()) {
+            return known.clone();
+        }
+        if let Some(mark) = ChildMark::of(process.pid).filter(ChildMark::is_own) {
+            return BTreeSet::from([mark]);
+        }
+        let before = self
+            .servers
+            .values()
+            .filter(|(_, started)| *started <= process.started);
+        before.map(|(mark, _)| mark.clone()).collect()
+    }
+
+    fn living(&self, wanted: impl Fn(&BTreeSet<ChildMark>) -> bool) -> Vec<Pid> {
+        let wanted = self.others.iter().filter(|(_, from)| wanted(from));
+        wanted
+            .filter_map(|((pid, _), _)| Pid::from_raw(i32::try_from(*pid).ok()?))
+            .collect()
+    }
+}
+
+impl ProcessEntry {
+    pub(crate) fn read(pid: u32) -> Option<Self> {
+        Self::parse(
+            pid,
+            &std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?,
+        )
+    }
+
+    /// The name may contain anything, so the fields are counted from where it ends.
+    fn parse(pid: u32, stat: &str) -> Option<Self> {
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        Some(Self {
+            pid,
+            has_ended: matches!(*fields.first()?, "Z" | "X"),
+            parent: fields.get(1)?.parse().ok()?,
+            group: fields.get(2)?.parse().ok()?,
+            started: fields.get(19)?.parse().ok()?,
+        })
+    }
+
+    fn key(self) -> (u32, u64) {
+        (self.pid, self.started)
+    }
+
+    /// Lets the kernel forget a child that has ended.
+    fn reap(self) {
+        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+        if let Some(pid) = pid {
+            let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
+        }
+    }
+}
+
+fn all_processes() -> HashMap<u32, ProcessEntry> {
+    all_pids()
+        .filter_map(|pid| Some((pid, ProcessEntry::read(pid)?)))
+        .collect()
+}
+
+fn by_parent(all: &HashMap<u32, ProcessEntry>) -> HashMap<u32, Vec<ProcessEntry>> {
+    let mut children: HashMap<u32, Vec<ProcessEntry>> = HashMap::new();
+    for process in all.values() {
+        children.entry(process.parent).or_default().push(*process);
+    }
+    children
+}
+
+/// Returns the processes of this machine or container. There are none if `/proc` shows those of
+/// another namespace, whose numbers would mean other processes to us.
+pub(crate) fn all_pids() -> impl Iterator<Item = u32> {
+    let this = std::fs::read_link("/proc/self")
+        .ok()
+        .and_then(|link| link.to_str()?.parse().ok());
+    let entries = std::fs::read_dir("/proc")
+        .ok()
+        .filter(|_| this == Some(std::process::id()));
+    let entries = entries.into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_read_whatever_it_is_called() {
+        let stat = "688 (a) b) (c) S 612 610 18317 0 -1 4194304 102 0 0 0 0 0 0 0 20 0 1 0 168820 3133440 409";
+        let read = ProcessEntry::parse(688, stat).unwrap();
+        let expected = ProcessEntry {
+            pid: 688,
+            parent: 612,
+            group: 610,
+            started: 168_820,
+            has_ended: false,
+        };
+        assert_eq!(read, expected);
+        assert!(
+            ProcessEntry::parse(688, &stat.replace(") S", ") Z"))
+                .unwrap()
+                .has_ended
+        );
+        assert_eq!(ProcessEntry::parse(1, "1 (x) S 0"), None);
+    }
+
+    #[test]
+    fn a_process_ends_with_the_last_server_it_may_have_come_from() {
+        let (first, second) = (ChildMark::next(), ChildMark::next());
+        let mut tree = ProcessTree::default();
+        tree.servers.insert(1, (first.clone(), 10));
+        tree.servers.insert(2, (second.clone(), 20));
+        let process = |started| ProcessEntry {
+            pid: 0,
+            parent: 0,
+            group: 0,
+            started,
+            has_ended: false,
+        };
+        assert_eq!(
+            tree.origins(process(15)),
+            BTreeSet::from([first.clone()]),
+            "the second was not there yet"
+        );
+        assert_eq!(tree.origins(process(25)), BTreeSet::from([first, second]));
+        assert_eq!(tree.origins(process(5)), BTreeSet::new(), "none of ours");
+    }
+}

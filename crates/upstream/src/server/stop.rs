@@ -1,0 +1,89 @@
+//! Stopping a server when it is idle, when it is replaced and when the gateway ends.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use kitbag_domain::sync::lock;
+
+use super::{LiveConnection, Server};
+use crate::connection::Connection;
+use crate::error::StartError;
+
+impl Server {
+    /// True while it is being stopped for good.
+    pub fn is_closing(&self) -> bool {
+        self.closing.is_cancelled()
+    }
+
+    /// Lets the calls that are under way come to their end, then stops for good.
+    pub async fn retire(&self) {
+        self.slots.close(self.spec.limits.call_deadline).await;
+        self.shut().await;
+    }
+
+    /// Stops for good: nothing starts it again.
+    pub(crate) async fn shut(&self) {
+        self.closing.cancel();
+        // A start under way sees that and gives up; only then is there nothing that could go live.
+        let _no_start = self.attempts.pause().await;
+        self.stop().await;
+    }
+
+    /// Ends it and starts it again at once, as if it had never failed.
+    pub async fn restart(self: &Arc<Self>) -> Result<(), StartError> {
+        let mut failures = self.attempts.pause().await;
+        self.attempts.forget(&mut failures);
+        self.stop().await;
+        drop(failures);
+        self.started().await.map(drop)
+    }
+
+    pub async fn stop(&self) {
+        if let Some(live) = self.live.swap(None) {
+            live.connection.close().await;
+        }
+    }
+
+    pub(crate) async fn stop_if_idle(&self) {
+        if self.stop_if(|_| self.is_idle()).await {
+            tracing::info!(server = %self.name(), "stopped after a while without calls");
+        }
+    }
+
+    pub(super) async fn stop_if_only_listed(&self) {
+        if self.stop_if(|connection| !connection.was_used()).await {
+            tracing::debug!(server = %self.name(), "stopped after its lists were read");
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        lock(&self.last_used).elapsed() >= self.spec.limits.idle_timeout
+    }
+
+    /// Stops it if it is not in use and `wanted` is true. Returns true if it did.
+    async fn stop_if(&self, wanted: impl Fn(&Connection) -> bool) -> bool {
+        if !self
+            .live()
+            .is_some_and(|live| self.is_unused(&live, &wanted))
+        {
+            return false;
+        }
+        // Nothing is started meanwhile, so that two processes of one server never run at once.
+        let _no_start = self.attempts.pause().await;
+        let Some(live) = self.live.swap(None) else {
+            return false;
+        };
+        // A block is made before the connection is looked up. With none now, every caller that
+        // looked up this connection has finished; callers that come later find none, and wait.
+        if self.stop_blocks.load(Ordering::SeqCst) > 0 || !self.is_unused(&live, &wanted) {
+            self.live.store(Some(live));
+            return false;
+        }
+        live.connection.close().await;
+        true
+    }
+
+    fn is_unused(&self, live: &LiveConnection, wanted: impl Fn(&Connection) -> bool) -> bool {
+        live.connection.in_flight() == 0 && self.watched.is_empty() && wanted(&live.connection)
+    }
+}

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use kitbag_agents::{AgentAnswers, DataError, Embed, Library, EmbedSide, serve};
+use kitbag_agents::{AgentAnswers, DataError, Embed, EmbedSide, Library, serve};
 use kitbag_config::Config;
 use kitbag_domain::Remedy as _;
 use kitbag_upstream::{BuiltInError, BuiltInOpener};

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kitbag_clients::{ClientConfig, FoundServer, ServerOrigin, FileFault};
+use kitbag_clients::{ClientConfig, FileFault, FoundServer, ServerOrigin};
 use kitbag_config::create_private;
 use kitbag_domain::ServerName;
 use serde::{Deserialize, Serialize};
@@ -125,8 +125,12 @@ impl Look {
 
     /// Nothing, where the file could not be read: what it has is not known then.
     pub(super) fn at(found: &ClientConfig) -> Option<Self> {
-        let unread =
-            |wrong: &FileFault| matches!(wrong, FileFault::Unreadable { .. } | FileFault::Syntax { .. });
+        let unread = |wrong: &FileFault| {
+            matches!(
+                wrong,
+                FileFault::Unreadable { .. } | FileFault::Syntax { .. }
+            )
+        };
         if found.problems.iter().any(|problem| unread(&problem.fault)) {
             return None;
         }
@@ -167,14 +171,15 @@ fn path(data_dir: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use kitbag_clients::{Client, ClientDirectories, Platform, Scope, ClientFile, read};
+    use kitbag_clients::{Client, ClientDirectories, ClientFile, Platform, Scope, read};
 
     use super::*;
 
     fn found(text: &str) -> ClientConfig {
-        let places = ClientDirectories::new(Platform::Linux, "/home/ann".into(), "/shop".into(), |_| {
-            None
-        });
+        let places =
+            ClientDirectories::new(Platform::Linux, "/home/ann".into(), "/shop".into(), |_| {
+                None
+            });
         let spot = ClientFile {
             client: Client::ClaudeCode,
             path: "/home/ann/.claude.json".into(),

@@ -16,7 +16,7 @@ use std::env;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use kitbag_clients::{Client, ClientConfig, ClientDirectories, Platform, Scope, ClientFile, open};
+use kitbag_clients::{Client, ClientConfig, ClientDirectories, ClientFile, Platform, Scope, open};
 use kitbag_config::{ConfigError, Surroundings, Whereabouts};
 
 pub(crate) use plan::{Action, Plan, Row};

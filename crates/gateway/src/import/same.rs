@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use kitbag_clients::{FoundServer, HiddenText, ClientLaunch, SensitiveText};
+use kitbag_clients::{ClientLaunch, FoundServer, HiddenText, SensitiveText};
 use kitbag_domain::{Reach, ServerName, Template};
 use kitbag_upstream::{ServerKind, ServerSpec};
 
@@ -25,7 +25,10 @@ pub(super) fn same(
 }
 
 /// Each text of ours with the one in its place there; none if the two are built differently.
-fn pairs<'a>(ours: &ServerSpec, theirs: &'a FoundServer) -> Option<Vec<(String, &'a SensitiveText)>> {
+fn pairs<'a>(
+    ours: &ServerSpec,
+    theirs: &'a FoundServer,
+) -> Option<Vec<(String, &'a SensitiveText)>> {
     match (&ours.kind, &theirs.launch) {
         (
             ServerKind::External(Reach::Command(launch)),
@@ -59,7 +62,10 @@ fn pairs<'a>(ours: &ServerSpec, theirs: &'a FoundServer) -> Option<Vec<(String, 
                     .collect(),
             )
         }
-        (ServerKind::External(Reach::Remote(endpoint)), ClientLaunch::Http { url, headers, .. }) => {
+        (
+            ServerKind::External(Reach::Remote(endpoint)),
+            ClientLaunch::Http { url, headers, .. },
+        ) => {
             let headers = named(&endpoint.headers, headers, str::to_lowercase)?;
             Some(
                 [(endpoint.url.source().to_owned(), url)]
@@ -81,8 +87,9 @@ fn named<'a>(
         .iter()
         .map(|(key, value)| (name(key), value.source()))
         .collect();
-    let pair =
-        |(key, value): &'a (String, SensitiveText)| Some(((*ours.get(&name(key))?).to_owned(), value));
+    let pair = |(key, value): &'a (String, SensitiveText)| {
+        Some(((*ours.get(&name(key))?).to_owned(), value))
+    };
     (ours.len() == theirs.len()).then(|| theirs.iter().map(pair).collect())?
 }
 
@@ -127,7 +134,7 @@ const BLANK: &str = "\u{0}";
 
 #[cfg(test)]
 mod tests {
-    use kitbag_clients::{Client, ClientDirectories, Platform, Scope, ClientFile, read};
+    use kitbag_clients::{Client, ClientDirectories, ClientFile, Platform, Scope, read};
 
     use kitbag_config::{Overrides, Surroundings, parse};
 
@@ -140,9 +147,10 @@ mod tests {
             ..Surroundings::default()
         };
         let config = parse(ours, None, &Overrides::default(), &around).unwrap();
-        let places = ClientDirectories::new(Platform::Linux, "/home/ann".into(), "/shop".into(), |_| {
-            None
-        });
+        let places =
+            ClientDirectories::new(Platform::Linux, "/home/ann".into(), "/shop".into(), |_| {
+                None
+            });
         let spot = ClientFile {
             client: Client::ClaudeCode,
             path: "/home/ann/.claude.json".into(),

@@ -5,7 +5,7 @@ use std::net::ToSocketAddrs as _;
 use std::path::Path;
 use std::time::Duration;
 
-use kitbag_clients::{Client, ClientConfig, ClientLaunch, ClientDirectories, Scope, find};
+use kitbag_clients::{Client, ClientConfig, ClientDirectories, ClientLaunch, Scope, find};
 use kitbag_config::Config;
 use kitbag_upstream::{ServerSpec, programs};
 use tokio::net::TcpStream;

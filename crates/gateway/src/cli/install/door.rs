@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use kitbag_clients::{KitbagEntry, Scope, ClientFile};
+use kitbag_clients::{ClientFile, KitbagEntry, Scope};
 use kitbag_config::Config;
 use kitbag_upstream::programs;
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use kitbag_config::{Config, parse_registry};
-use kitbag_registry::{RegistryEntry, EntryName, RunKind, Registry, EntryStatus, kinds};
+use kitbag_registry::{EntryName, EntryStatus, Registry, RegistryEntry, RunKind, kinds};
 use serde::Serialize;
 use url::Url;
 

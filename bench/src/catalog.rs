@@ -75,7 +75,7 @@ impl Tool {
 /// The servers of a catalog, running.
 #[derive(Debug)]
 pub(crate) struct Upstreams {
-    /// Where each server is reached.
+    /// The address of each server.
     pub(crate) urls: BTreeMap<String, String>,
     _process: Server,
 }

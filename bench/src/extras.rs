@@ -1,4 +1,5 @@
-//! What the benches compare with, pinned, and installed only when a bench is told to.
+//! The programs and weights that the benchmarks compare with. They are pinned, and installed only with
+//! `--install`.
 
 use std::fmt;
 use std::fs;
@@ -31,7 +32,7 @@ impl fmt::Display for Extra {
 }
 
 impl Extra {
-    /// Where it lies, installed first if wanted; a missing one is told about, and is no error.
+    /// Its path, after installing it with `--install`. A missing one is reported, and is no error.
     pub(crate) fn find(
         self,
         repository: &Repository,

@@ -40,7 +40,7 @@ fn recall(ranked: &[&str], relevant: &HashSet<&str>, k: usize) -> f64 {
     found as f64 / relevant.len().max(1) as f64
 }
 
-/// What the right ones gain by their places, against the best order there could be.
+/// The gain of the right tools by their places, as a share of the best possible order's.
 fn ndcg(ranked: &[&str], relevant: &HashSet<&str>, k: usize) -> f64 {
     let gain = |place: usize| 1.0 / (place as f64 + 2.0).log2();
     let places = ranked

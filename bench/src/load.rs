@@ -23,7 +23,7 @@ pub(crate) struct Sample {
     pub(crate) p99_us: f64,
 }
 
-/// What many clients saw who search before each call.
+/// The figures of many clients that search before each call.
 #[derive(Debug, Clone)]
 pub(crate) struct Crowd {
     pub(crate) searches: Sample,

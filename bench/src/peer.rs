@@ -183,7 +183,7 @@ fn retrieve(connection: &mut Connection, intent: &str) -> anyhow::Result<Value> 
         .json()
 }
 
-/// What each name at the endpoint stands for; long ones are not to be taken apart again.
+/// The tool that each name at the endpoint stands for. Shortened names cannot be taken apart again.
 fn names(repository: &Repository, folder: &Path) -> anyhow::Result<HashMap<String, Found>> {
     let mut command = Command::new(repository.built(Profile::Release, "kitbag"));
     command

@@ -104,7 +104,7 @@ struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// With upstreams of its own, so that nobody finds them warmed up.
+    /// With upstreams of its own, so that no gateway finds them warmed up.
     fn measure(&self, peer: &Peer) -> anyhow::Result<Row> {
         let upstreams = Upstreams::start(self.repository, self.folder, self.tools)?;
         let mut running = peer.start(self.repository, self.folder, &upstreams, self.tools.len())?;

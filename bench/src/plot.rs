@@ -21,7 +21,7 @@ pub(crate) fn svg(points: &[Point]) -> String {
 
 struct Panel {
     title: &'static str,
-    /// What one unit of the axis is called, from small to large: each is a thousand of the one before.
+    /// The names of the axis's units, from small to large: each is a thousand of the one before.
     units: [&'static str; 4],
     lines: &'static [Line],
 }

@@ -1,4 +1,4 @@
-//! What the gateway costs: the same calls to the same upstream, directly and through it.
+//! The cost of the gateway: the same calls to the same upstream, directly and through it.
 //!
 //! The ways take turns within one run, round by round, so that a machine that is busy for
 //! a moment is busy for all of them; the median of the rounds is reported.

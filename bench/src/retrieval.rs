@@ -1,4 +1,4 @@
-//! How well tools are found: the same requests over the same tools, by one ranker after another.
+//! The quality of search: the same requests over the same tools, by one ranker after another.
 //!
 //! Everything is measured through `kitbag eval retrieval`, the published weights too: they go
 //! in as a model directory, so that only the ranking differs and nothing around it.
@@ -232,7 +232,7 @@ fn print(arms: &[Arm], rows: &[Row<'_>]) {
     table::print(&lines);
 }
 
-/// One product with hundreds of look-alike tools, asked for among those of everybody else.
+/// One product with hundreds of look-alike tools, asked for among the tools of all other products.
 const LARGE_PRODUCTS: [&str; 2] = ["azure_mcp", "pagerduty_mcp"];
 
 fn mean(label: &str, rows: &[&Row<'_>]) -> Option<Vec<String>> {

@@ -1,4 +1,4 @@
-//! How fast search is and what it needs, from a thousand tools to a million, and through the
+//! The speed and the memory of search, from a thousand tools to a million, and through the
 //! real binary at the sizes people have.
 
 use std::fs;
@@ -54,7 +54,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     Ok(())
 }
 
-/// What search takes at one size. Times are of one core.
+/// The time and memory of search at one size. Times are of one core.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Point {
     pub(crate) tools: u64,

@@ -15,7 +15,7 @@ use xtask::scene::{self, Era, Gateway};
 
 use crate::load::Endpoint;
 
-/// What is called; all of them have a tool `echo` that repeats its `message`.
+/// The server that is called. All of them have a tool `echo` that repeats its `message`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Upstream {
     /// Ours, which takes so little time that what the gateway takes shows best.
@@ -39,7 +39,7 @@ impl Upstream {
         }
     }
 
-    /// How many clients call at once. A server on Node closes connections that wait for more
+    /// The numbers of clients that call at once. A server on Node closes connections that wait for more
     /// than five seconds, as the first of 256 would until the last has its session.
     pub(crate) fn clients(self) -> &'static [usize] {
         match self {
@@ -119,7 +119,7 @@ impl Ways {
     }
 }
 
-/// What passes requests on unread, for how much of the cost cannot be avoided.
+/// A proxy that passes requests on unread. It shows the part of the cost that cannot be avoided.
 fn start_bare(
     repository: &Repository,
     folder: &Path,
@@ -134,7 +134,7 @@ fn start_bare(
     Ok((server, url))
 }
 
-/// Where `cargo install mcp-proxy` puts it; another program of that name would be something else.
+/// The path that `cargo install mcp-proxy` gives it; another program of that name would be something else.
 pub(crate) fn installed_mcp_proxy() -> Option<PathBuf> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let cargo = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")))?;
@@ -188,7 +188,7 @@ pub(super) fn wait_for(port: u16, limit: Duration) -> anyhow::Result<()> {
     let deadline = Instant::now() + limit;
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
         if Instant::now() > deadline {
-            bail!("nobody opened port {port} in time");
+            bail!("port {port} was not opened in time");
         }
         thread::sleep(Duration::from_millis(50));
     }

@@ -1,4 +1,4 @@
-//! Where the suite and the gateway differ on purpose, and why.
+//! The places where the suite and the gateway differ on purpose, each with the reason.
 //!
 //! A difference that no longer shows is an error, so that this list stays true.
 

@@ -10,7 +10,8 @@ use anyhow::{Context as _, bail};
 use xtask::repository::Repository;
 use xtask::{cargo, processes};
 
-/// What is read, and the tests that read it: a package, how its tests are built, and how their names begin.
+/// A reader of foreign text, with the tests that feed it: a package, the flags that build its tests,
+/// and the beginning of their names.
 struct Target {
     name: &'static str,
     package: &'static str,
@@ -73,7 +74,7 @@ const TARGETS: [Target; 8] = [
 const FIXED_SEED: u64 = 20_261_115;
 /// Enough that starting the program does not matter, and little enough that the time is kept.
 const CASES_AT_ONCE: &str = "500";
-/// How long each target has before a merge.
+/// The time that each target has before a merge.
 const BEFORE_A_MERGE: Duration = Duration::from_secs(60);
 
 /// Every target, all at the same time, from the fixed seed on.
@@ -88,17 +89,9 @@ pub(crate) fn run(repository: &Repository, words: &[&str]) -> anyhow::Result<()>
         (TARGETS.iter().collect::<Vec<_>>(), 10, from_the_clock());
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        let mut number = |what: &str| -> anyhow::Result<u64> {
-            let given = words
-                .next()
-                .with_context(|| format!("{what} needs a number"))?;
-            given
-                .parse()
-                .with_context(|| format!("`{given}` is not a number"))
-        };
         match *word {
-            "--minutes" => minutes = number("--minutes")?,
-            "--seed" => seed = number("--seed")?,
+            "--minutes" => minutes = number(word, words.next())?,
+            "--seed" => seed = number(word, words.next())?,
             name => targets = vec![named(name)?],
         }
     }
@@ -108,6 +101,13 @@ pub(crate) fn run(repository: &Repository, words: &[&str]) -> anyhow::Result<()>
         Duration::from_secs(60 * minutes),
         seed,
     )
+}
+
+fn number(flag: &str, given: Option<&&str>) -> anyhow::Result<u64> {
+    let given = given.with_context(|| format!("{flag} needs a number"))?;
+    given
+        .parse()
+        .with_context(|| format!("`{given}` is not a number"))
 }
 
 fn named(name: &str) -> anyhow::Result<&'static Target> {
@@ -153,7 +153,7 @@ fn run_all(
 }
 
 impl Target {
-    /// What went wrong, if something did.
+    /// The part of the output that describes the failure, if there was one.
     fn run(&self, repository: &Repository, time: Duration, seed: u64) -> Option<String> {
         let (begun, mut round) = (Instant::now(), 0);
         while begun.elapsed() < time {

@@ -25,29 +25,28 @@ use xtask::{cargo, setup, shape};
 const USAGE: &str = "\
 The chores of this repository:
 
-  cargo xtask setup                        install, pinned, what the end-to-end tests need into .tools
-  cargo xtask test [--only STEP]           everything that must hold before a change is merged
+  cargo xtask setup                        install into .tools, pinned, the tools of the end-to-end tests
+  cargo xtask test [--only STEP]           every check that a change must pass before it is merged
   cargo xtask fuzz [TARGET] [--minutes N] [--seed N]
-                                           anything before what reads the words of strangers; ten minutes
+                                           feed random input to each parser of foreign text; ten minutes
   cargo xtask conformance [--pair PAIR]…   the official suite, through the gateway, for each pair of eras
   cargo xtask bench proxy [--json] [--seconds N] [--rounds N] [--with-mcp-proxy PATH]
-                                           what the gateway costs, against the same upstream directly
+                                           the cost of the gateway, against the same upstream directly
   cargo xtask bench retrieval [--data DIR] [--install] [--json]
-                                           how well tools are found, by BM25, published weights and us
+                                           the quality of search, by BM25, published weights and Kitbag
   cargo xtask bench peers [--data DIR] [--install] [--json]
-                                           the same search by FastMCP, mcp-proxy and us, as gateways
+                                           the same search by FastMCP, mcp-proxy and Kitbag, as gateways
   cargo xtask bench speed [--data DIR] [--up-to TOOLS] [--json]
                                            search from a thousand tools to a million; draws docs/speed.svg
   cargo xtask bench tokens [--data DIR] [--json]
-                                           what tools cost a model, against listing all of them
+                                           the tokens that tools cost a model, against listing all of them
   cargo xtask bench clients [--data DIR] [--json]
                                            a thousand clients that search and call at the same time
-
   cargo xtask shape [--names] [--json] [--check] [--in DIR]
-                                           how large, dense and knotted the code is, beside its goals
+                                           size, density and knots of the code, beside their goals
 
   --data DIR (or KITBAG_BENCH_DATA) is a folder with larger sets than the repository may carry;
-  --install gets, pinned, into .tools what a bench compares with";
+  --install gets into .tools, pinned, the programs that a benchmark compares with";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -116,15 +116,17 @@ impl Server {
     pub fn memory(&self) -> anyhow::Result<Memory> {
         let path = format!("/proc/{}/status", self.child.id());
         let status = std::fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
-        let field = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-            line.split_whitespace().next()?.parse().ok()
-        };
         Ok(Memory {
-            now_kib: field("VmRSS:").context("the kernel reports VmRSS")?,
-            peak_kib: field("VmHWM:").context("the kernel reports VmHWM")?,
+            now_kib: kib(&status, "VmRSS:").context("the kernel reports VmRSS")?,
+            peak_kib: kib(&status, "VmHWM:").context("the kernel reports VmHWM")?,
         })
     }
+}
+
+/// A field of `/proc/PID/status`.
+fn kib(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,4 @@
-//! Where things lie: the checkout, what was built, and what was installed for the tests.
+//! The paths of the checkout, of the built programs, and of the tools that tests need.
 
 use std::path::{Path, PathBuf};
 

@@ -49,7 +49,6 @@ pub(crate) fn read(folder: &Path, prefix: &str, name: String) -> anyhow::Result<
 }
 
 fn judge(scenario: &mut Scenario, checks: &Value) {
-    let text = |check: &Value, key: &str| check[key].as_str().unwrap_or_default().to_owned();
     for check in checks.as_array().into_iter().flatten() {
         match check["status"].as_str() {
             Some("SUCCESS") => scenario.passed += 1,
@@ -71,6 +70,10 @@ fn judge(scenario: &mut Scenario, checks: &Value) {
     if scenario.passed == 0 && scenario.failures.is_empty() {
         scenario.fail("no-result", "not one check was made");
     }
+}
+
+fn text(check: &Value, key: &str) -> String {
+    check[key].as_str().unwrap_or_default().to_owned()
 }
 
 fn checks_file(folder: &Path, prefix: &str) -> Option<PathBuf> {

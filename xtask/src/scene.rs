@@ -40,7 +40,7 @@ pub enum Transport {
     Stdio,
 }
 
-/// What stands behind the gateway: the testbed, in one era, over one transport.
+/// The server behind the gateway: the testbed, in one era, over one transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Upstream {
     pub era: Era,
@@ -134,6 +134,6 @@ pub fn stdio_section(repository: &Repository, profile: Profile, era: Era) -> Str
     )
 }
 
-/// What the upstream is called in the configuration, and so in the names of its tools on `/mcp`.
+/// The upstream's name in the configuration, and so in the names of its tools on `/mcp`.
 pub const NAME: &str = "testbed";
 const TESTBED: &str = "kitbag-testbed";

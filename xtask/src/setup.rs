@@ -59,16 +59,19 @@ impl Pins {
         let names = ["package.json", "package-lock.json"]
             .into_iter()
             .chain(requirements.iter().map(String::as_str));
-        let read = |name: &str| {
-            let path = folder.join(name);
-            fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))
-        };
-        names.map(read).collect::<anyhow::Result<_>>().map(Self)
+        names
+            .map(|name| read_pin(&folder.join(name)))
+            .collect::<anyhow::Result<_>>()
+            .map(Self)
     }
 
     fn stamp(&self) -> String {
         self.0.concat()
     }
+}
+
+fn read_pin(path: &Path) -> anyhow::Result<String> {
+    fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))
 }
 
 fn requirements(environment: &str) -> String {
@@ -117,7 +120,7 @@ pub fn install_python_packages(repository: &Repository, environment: &str) -> an
     processes::run(pip.arg(repository.pins().join(requirements(environment))))
 }
 
-/// Lets `uvx mcp-server-time` work without a network, as it does for whoever has used it before.
+/// Lets `uvx mcp-server-time` work without a network, as it does for a person who has used it before.
 fn install_for_newcomers(repository: &Repository) -> anyhow::Result<()> {
     let folder = repository.tools().join("uv");
     println!("installing with uv into {}", folder.display());
@@ -153,17 +156,18 @@ fn install_system_packages(missing: &str, packages: &[&str]) -> anyhow::Result<(
         bail!(advice);
     }
     println!("installing {} with apt-get", packages.join(" and "));
-    let apt = || {
-        let mut command = Command::new("apt-get");
-        command.env("DEBIAN_FRONTEND", "noninteractive");
-        command
-    };
-    processes::run(apt().args(["update", "--quiet"])).context(advice.clone())?;
-    let mut install = apt();
+    processes::run(apt_get().args(["update", "--quiet"])).context(advice.clone())?;
+    let mut install = apt_get();
     install
         .args(["install", "--yes", "--quiet", "--no-install-recommends"])
         .args(packages);
     processes::run(&mut install).context(advice)
+}
+
+fn apt_get() -> Command {
+    let mut command = Command::new("apt-get");
+    command.env("DEBIAN_FRONTEND", "noninteractive");
+    command
 }
 
 fn is_root() -> bool {

@@ -74,7 +74,7 @@ impl Step {
         }
     }
 
-    /// What a step run alone relies on; the whole run has done it already.
+    /// The steps that this one relies on. A whole run has done them already.
     fn needs(self) -> &'static [Self] {
         match self {
             Self::Tests => &[Self::Build, Self::Setup],

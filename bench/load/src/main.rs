@@ -36,10 +36,10 @@ struct Arguments {
     /// Search before each call, by one of the lines of this file, and call with `call_api`.
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
-    /// How many clients call at the same time.
+    /// The number of clients that call at the same time
     #[arg(long, default_value_t = 1)]
     clients: usize,
-    /// How long to measure, after the warm-up.
+    /// The time to measure, after the warm-up
     #[arg(long, default_value_t = 3.0)]
     seconds: f64,
 }
@@ -50,7 +50,7 @@ pub(crate) enum Era {
     Modern,
 }
 
-/// What every client does again and again.
+/// The requests that every client repeats.
 #[derive(Debug)]
 struct Round {
     era: Era,
@@ -61,7 +61,7 @@ struct Round {
 #[derive(Debug)]
 struct Searches {
     queries: Vec<String>,
-    /// How many there were. No two are the same, so that none is answered from memory.
+    /// The number of searches so far. No two are the same, so that none is answered from memory.
     count: AtomicUsize,
 }
 

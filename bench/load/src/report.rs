@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// What happened to a client, or to all of them.
+/// The figures of a client, or of all of them.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) calls: Vec<Duration>,

@@ -1,4 +1,4 @@
-//! What tools cost a model: before the first word, for a search, for a definition and for a whole
+//! The tokens that tools cost a model: before the first word, for a search, for a definition and for a whole
 //! conversation, on real definitions and counted exactly.
 
 mod count;

@@ -39,7 +39,7 @@ pub(super) struct Heard {
     pub(super) shown: usize,
     /// The answers to searches.
     pub(super) searches: Vec<String>,
-    /// What tools that were found are described as, and their own definitions.
+    /// The text that describes the tools that were found, and their own definitions.
     pub(super) definitions: Vec<(String, String)>,
     /// Requests and answers of a conversation on the search surface, after its start.
     pub(super) conversation: Vec<String>,

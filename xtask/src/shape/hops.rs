@@ -57,8 +57,8 @@ fn hop(line: &str) -> anyhow::Result<Hop> {
     })
 }
 
-/// What is wrong with the list: a function that is not in its file, or one that does not mention
-/// the next.
+/// The mistakes in the list: a function that is not in its file, or one that does not mention the
+/// next.
 #[must_use]
 pub fn broken(root: &Path, hops: &[Hop]) -> Vec<String> {
     hops.iter()

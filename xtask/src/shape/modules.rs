@@ -1,4 +1,4 @@
-//! How the modules of the gateway hang together, and where a request loads the catalog.
+//! The knot of modules in the gateway, and the places where a request loads the catalog.
 
 use std::collections::{BTreeMap, BTreeSet};
 

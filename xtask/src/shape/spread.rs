@@ -1,6 +1,6 @@
 //! Median and percentiles of a list of sizes.
 
-/// Where the sizes of many things lie. All zero where there are none.
+/// The middle and the upper end of many sizes. All zero where there are none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spread {
     pub count: usize,

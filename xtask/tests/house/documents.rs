@@ -1,4 +1,4 @@
-//! What the documents point at exists.
+//! The paths, functions and headings that documents name exist.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -122,7 +122,7 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
         .filter(|target| !target.contains("://"))
 }
 
-/// What GitHub calls the headings of a document in links: lower case, blanks as dashes, no punctuation.
+/// The names that GitHub gives the headings of a document in links: lower case, blanks as dashes, no punctuation.
 fn anchors(text: &str) -> Vec<String> {
     text.lines()
         .filter(|line| line.starts_with('#'))

@@ -116,19 +116,23 @@ fn an_edge_between_two_rooms_is_found_and_named() {
 }
 
 fn wrong_edges(edges: &[(String, Vec<String>)]) -> Vec<String> {
-    let judge =
-        |(from, to): &(String, Vec<String>)| match MAY_KNOW.iter().find(|(name, _)| name == from) {
-            None => vec![format!(
-                "`{from}` is not in the table of {}; {RULE}",
-                file!()
-            )],
-            Some((_, may_know)) => to
-                .iter()
-                .filter(|to| !may_know.contains(&to.as_str()))
-                .map(|to| format!("`{from}` must not depend on `{to}`; {RULE}"))
-                .collect(),
-        };
-    edges.iter().flat_map(judge).collect()
+    edges
+        .iter()
+        .flat_map(|(from, to)| wrong_edges_of(from, to))
+        .collect()
+}
+
+fn wrong_edges_of(from: &str, to: &[String]) -> Vec<String> {
+    let Some((_, may_know)) = MAY_KNOW.iter().find(|(name, _)| *name == from) else {
+        return vec![format!(
+            "`{from}` is not in the table of {}; {RULE}",
+            file!()
+        )];
+    };
+    to.iter()
+        .filter(|to| !may_know.contains(&to.as_str()))
+        .map(|to| format!("`{from}` must not depend on `{to}`; {RULE}"))
+        .collect()
 }
 
 const RULE: &str = "who may know whom, and why, is written under \"The crates\" in ARCHITECTURE.md";
@@ -147,19 +151,24 @@ fn edges() -> Vec<(String, Vec<String>)> {
         String::from_utf8_lossy(&output.stderr)
     );
     let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let name = |it: &Value| it["name"].as_str().unwrap().to_owned();
-    let ours = |package: &Value| {
-        let dependencies = package["dependencies"].as_array().unwrap();
-        dependencies
-            .iter()
-            .filter(|it| it["path"].is_string())
-            .map(name)
-            .collect()
-    };
     metadata["packages"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|it| (name(it), ours(it)))
+        .map(|package| (name(package), dependencies_by_path(package)))
         .collect()
+}
+
+fn dependencies_by_path(package: &Value) -> Vec<String> {
+    package["dependencies"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|dependency| dependency["path"].is_string())
+        .map(name)
+        .collect()
+}
+
+fn name(package: &Value) -> String {
+    package["name"].as_str().unwrap().to_owned()
 }

@@ -1,4 +1,4 @@
-//! What must hold of the repository as a whole, however the code inside it changes.
+//! Rules for the repository as a whole, which hold however the code inside it changes.
 //!
 //! # Layout
 //! - [`edges`]: which crate may know which

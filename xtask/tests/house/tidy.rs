@@ -1,4 +1,4 @@
-//! How every file of the repository looks.
+//! Rules for the form of every file of the repository.
 //!
 //! Words that must not occur are put together from halves, so that this file is clean too.
 
@@ -66,8 +66,8 @@ const ELSEWHERE: [&str; 9] = [
     concat!("../sh", "ared"),
 ];
 
-/// How often sources and documents say that an actor exists and not which one. Lower it when there
-/// are fewer; it is never raised.
+/// The number of times that sources and documents say that an actor exists and not which one. Lower
+/// it when there are fewer; it is never raised.
 const MOST_UNNAMED_ACTORS: usize = 475;
 
 #[test]

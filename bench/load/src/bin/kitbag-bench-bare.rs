@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 #[tokio::main]
 #[expect(
     clippy::print_stdout,
-    reason = "whoever started it wants to know where it listens"
+    reason = "the benchmark reads from stdout where it listens"
 )]
 async fn main() -> anyhow::Result<()> {
     let upstream = std::env::args()

@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_is_below_the_base_or_it_is_not() {
+    fn a_url_below_the_base_has_a_relative_path_and_no_other_url_has_one() {
         let below = |url: &str| {
             let url: Url = url.parse().unwrap();
             relative(&"https://a.example/v1".parse().unwrap(), &url).map(str::to_owned)
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_servers_read_in_different_ways_is_refused() {
+    fn a_path_that_servers_read_in_different_ways_is_refused() {
         let backslash = "refused: it has a backslash, which some servers take for a slash";
         check("https://a.example", "/a\\b", &[], backslash);
         check("https://a.example", "/a%5c..%5cb", &[], backslash);

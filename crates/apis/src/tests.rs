@@ -196,7 +196,7 @@ async fn a_call_goes_below_the_base_with_the_secrets_and_the_body_as_written() {
 }
 
 #[tokio::test]
-async fn only_headers_that_help_come_back() {
+async fn only_headers_that_help_are_returned() {
     let home = api(HOME).await;
     let provider = provider(&format!("http://{home}/v1"), &[HOME]);
     let answer = provider
@@ -450,7 +450,7 @@ async fn half_an_answer_is_none() {
 }
 
 #[tokio::test]
-async fn what_is_missing_or_cannot_be_sent_is_named_and_never_shown() {
+async fn a_missing_variable_or_impossible_header_is_named_and_never_shown() {
     let mut provider = provider("http://127.0.0.1:1/v1", &[HOME]);
     let found = fails(&provider, "/x?token=s3cret-value").await;
     assert!(

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_found_that_was_sent_under_basic() {
+    fn a_password_that_was_sent_with_the_basic_scheme_is_found() {
         let secrets = Secrets::of([format!("Basic {}", STANDARD.encode("ann:pass-word-1"))]);
         assert_eq!(
             secrets.hidden_in("user ann:pass-word-1, pass-word-1"),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_value_its_lines_and_its_token_are_secrets_but_not_its_short_words() {
+    fn the_lines_and_the_token_of_a_value_are_secrets_but_not_its_short_words() {
         let found = |value| secrets_in(value).collect::<Vec<_>>();
         assert_eq!(found("true"), [""; 0]);
         assert_eq!(
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn without_secrets_a_text_is_not_even_looked_at() {
+    fn without_secrets_a_text_is_returned_as_it_is() {
         assert!(Secrets::of(["short", ""]).is_empty());
         assert!(matches!(
             Secrets::default().hidden_in("text"),

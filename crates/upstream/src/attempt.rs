@@ -222,19 +222,11 @@ impl ConnectionAttempt {
                     stderr,
                 }
             }
-            StartError::TimedOut { after, .. } => match self.timed_out() {
-                StartError::TimedOut {
-                    server,
-                    diagnosis,
-                    stderr,
-                    ..
-                } => StartError::TimedOut {
-                    server,
-                    after,
-                    diagnosis,
-                    stderr,
-                },
-                other => other,
+            StartError::TimedOut { server, after, .. } => StartError::TimedOut {
+                server,
+                after,
+                diagnosis: self.diagnose_silence(),
+                stderr: self.log.tail(),
             },
             other => other,
         }

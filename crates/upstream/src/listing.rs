@@ -73,7 +73,7 @@ const TEMPLATES: ListKind = ListKind {
 
 /// The other lists may follow the tools by this much; after that the tools are handed on alone. A
 /// server that answers at all answers all its lists within it.
-const SAME_BREATH: Duration = Duration::from_millis(500);
+const OTHER_LISTS_DELAY: Duration = Duration::from_millis(500);
 
 impl Listing {
     /// Reads a listing that was stored, within the bounds of today.
@@ -116,21 +116,13 @@ pub(crate) async fn list(
     connection: &Connection,
     early: impl FnOnce(Listing),
 ) -> Result<Listing, CallError> {
-    let capabilities = &connection.hello.capabilities;
-    let has_resources = capabilities.contains("resources");
-    let tools = pin!(pages_if(capabilities.contains("tools"), connection, TOOLS));
-    let rest = pin!(async {
-        tokio::try_join!(
-            pages_if(capabilities.contains("prompts"), connection, PROMPTS),
-            pages_if(has_resources, connection, RESOURCES),
-            pages_if(has_resources, connection, TEMPLATES),
-        )
-    });
+    let tools = pin!(pages_if("tools", connection, TOOLS));
+    let rest = pin!(other_lists(connection));
     let mut listing = Listing::introduction(&connection.hello);
     let (prompts, resources, templates) = match select(tools, rest).await {
         Either::Left((tools, mut rest)) => {
             tools?.move_into(&mut listing, |listing| &mut listing.tools);
-            match tokio::time::timeout(SAME_BREATH, &mut rest).await {
+            match tokio::time::timeout(OTHER_LISTS_DELAY, &mut rest).await {
                 Ok(rest) => rest?,
                 Err(_) => {
                     early(listing.clone());
@@ -151,15 +143,25 @@ pub(crate) async fn list(
     Ok(listing)
 }
 
+async fn other_lists(
+    connection: &Connection,
+) -> Result<(ListedItems, ListedItems, ListedItems), CallError> {
+    tokio::try_join!(
+        pages_if("prompts", connection, PROMPTS),
+        pages_if("resources", connection, RESOURCES),
+        pages_if("resources", connection, TEMPLATES),
+    )
+}
+
+/// Reads a list if the server has the capability for it.
 async fn pages_if(
-    wanted: bool,
+    capability: &str,
     connection: &Connection,
     kind: ListKind,
 ) -> Result<ListedItems, CallError> {
-    if wanted {
-        pages(connection, kind).await
-    } else {
-        Ok(ListedItems::new(kind))
+    match connection.hello.capabilities.contains(capability) {
+        true => pages(connection, kind).await,
+        false => Ok(ListedItems::new(kind)),
     }
 }
 

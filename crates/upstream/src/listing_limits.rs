@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_ends_at_its_bounds_and_says_what_is_missing() {
+    fn a_longer_list_is_cut_and_the_problem_says_how_much_is_missing() {
         let (items, asked, told) = taken(&[json!({ "tools": tools(0..MOST_ENTRIES + 7) })]);
         assert_eq!((items, asked), (MOST_ENTRIES, 1));
         assert!(
@@ -232,13 +232,13 @@ mod tests {
     }
 
     #[test]
-    fn a_list_at_its_bound_is_whole_and_says_nothing() {
+    fn a_list_of_the_largest_size_is_taken_whole_and_without_a_problem() {
         let (items, _, told) = taken(&[json!({ "tools": tools(0..MOST_ENTRIES) })]);
         assert_eq!((items, told), (MOST_ENTRIES, Vec::new()));
     }
 
     #[test]
-    fn rubbish_in_a_list_is_told_a_few_times_and_then_counted() {
+    fn the_first_broken_entries_of_a_list_are_reported_and_the_others_counted() {
         let rubbish: Value = (0..1000)
             .map(|_| json!({ "description": "nameless" }))
             .collect();
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_nested_without_end_is_left_out_alone() {
+    fn only_the_definition_that_is_nested_too_deep_is_left_out() {
         let deep = format!(
             r#"{{"name":"deep","x":{}{}}}"#,
             "[".repeat(100_000),

@@ -111,7 +111,7 @@ mod tests {
     use crate::mask::hide;
 
     #[test]
-    fn everything_is_kept_with_where_it_came_from_and_without_secrets() {
+    fn every_line_is_kept_with_its_origin_and_without_secrets() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("git.log");
         let log = ServerLog::new(Some(path.clone()));

@@ -54,8 +54,7 @@ fn without_announced(text: &str) -> String {
     for piece in text.split_inclusive(|c: char| !is_token_char(c)) {
         let end = piece.trim_end_matches(|c: char| !is_token_char(c)).len();
         let (word, after) = piece.split_at(end);
-        let own_key = word.find("kb_").filter(|at| word.len() - at >= OWN_KEY);
-        match own_key {
+        match own_key(word) {
             _ if after_scheme && is_token(word) => clean.push_str(MASK),
             Some(at) => clean.extend([&word[..at], MASK]),
             None => clean.push_str(word),
@@ -64,6 +63,12 @@ fn without_announced(text: &str) -> String {
         after_scheme = is_scheme(word) || (after_scheme && word.is_empty());
     }
     clean
+}
+
+/// Returns the position of a key of this gateway in a word.
+fn own_key(word: &str) -> Option<usize> {
+    let at = word.find("kb_")?;
+    (word.len() - at >= OWN_KEY).then_some(at)
 }
 
 /// The length of a key's id with a part of the secret behind it.
@@ -111,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_announces_itself_is_masked_without_being_known() {
+    fn a_token_after_its_scheme_is_masked_without_being_known() {
         check(
             &[],
             "Authorization: Bearer eyJh.bGci0.iJ9",

@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_crowd_of_one_callers_calls_leaves_places_for_others() {
+    async fn a_crowd_of_one_callers_calls_leaves_slots_for_other_callers() {
         for (most, for_one) in [(64, 56), (8, 7), (4, 3), (2, 1), (1, 1)] {
             let slots = slots(most, 100);
             let low = all(&slots, "low");
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_next_turn_is_that_of_the_caller_with_the_fewest_running() {
+    async fn the_next_slot_goes_to_the_caller_with_the_fewest_running_calls() {
         let slots = slots(1, 100);
         let mut running = all(&slots, "low");
         let (low, high) = (caller("low"), caller("high"));

@@ -138,21 +138,32 @@ async fn endpoint(
 async fn write(remote: RemoteServer, post_to: Url, mut queue: QueuedMessages, router: Arc<Router>) {
     loop {
         let line = queue.next().await;
-        let mut request = reqwest::Request::new(Method::POST, post_to.clone());
-        request.headers_mut().clone_from(&remote.headers);
-        request
-            .headers_mut()
-            .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        *request.body_mut() = Some(line.clone().into());
-        let problem = match remote.execute(request).await {
+        let error = match remote.execute(post(&remote, &post_to, &line)).await {
             Ok(response) if response.status().is_success() => continue,
             Ok(response) => remote.lost(format!("HTTP {}", response.status())),
             Err(error) => error,
         };
-        if let Ok(Message::Request(request)) = Message::parse(&line)
-            && let RequestId::Number(id) = request.id
-        {
-            router.fail(id, problem);
+        if let Some(id) = request_id(&line) {
+            router.fail(id, error);
         }
+    }
+}
+
+fn post(remote: &RemoteServer, to: &Url, line: &[u8]) -> reqwest::Request {
+    let mut request = reqwest::Request::new(Method::POST, to.clone());
+    let headers = request.headers_mut();
+    headers.clone_from(&remote.headers);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    *request.body_mut() = Some(line.to_vec().into());
+    request
+}
+
+fn request_id(line: &[u8]) -> Option<i64> {
+    match Message::parse(line).ok()? {
+        Message::Request(request) => match request.id {
+            RequestId::Number(id) => Some(id),
+            RequestId::Text(_) => None,
+        },
+        _ => None,
     }
 }

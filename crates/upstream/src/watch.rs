@@ -45,7 +45,13 @@ impl ResourceWatch {
                 let uris = changes.borrow().clone();
                 let first =
                     filter(&connection, &uris).map(|params| (uris, open(&connection, params)));
-                tokio::spawn(listen(connection.clone(), first, changes, hears))
+                let listener = ChangeListener {
+                    connection: connection.clone(),
+                    wanted: changes,
+                    heard: hears,
+                    former: None,
+                };
+                tokio::spawn(listener.run(first))
             }
             Era::Legacy => tokio::spawn(subscribe_all(connection.clone(), changes)),
         };
@@ -134,55 +140,72 @@ fn open(connection: &Connection, params: RawObject) -> InFlight {
     connection.open_ended(method::LISTEN, params, CallTimeouts::ENDLESS)
 }
 
-async fn listen(
+/// Keeps a subscription to a modern server open, with the resources that are wanted.
+struct ChangeListener {
     connection: Arc<Connection>,
-    mut first: Option<(BTreeSet<String>, InFlight)>,
-    mut wanted: watch::Receiver<BTreeSet<String>>,
+    wanted: watch::Receiver<BTreeSet<String>>,
     heard: watch::Sender<Option<BTreeSet<String>>>,
-) {
-    // The last stream that the server has acknowledged goes on until it acknowledges the next, so
-    // that nothing is missed in between.
-    let mut former: Option<InFlight> = None;
-    while connection.is_open() {
-        let uris = wanted.borrow_and_update().clone();
-        let Some(params) = filter(&connection, &uris) else {
-            drop(former.take());
-            heard.send_replace(Some(uris));
-            if wanted.changed().await.is_err() {
+    /// The last stream that the server has acknowledged. It goes on until the server acknowledges the
+    /// next, so that nothing is missed in between.
+    former: Option<InFlight>,
+}
+
+impl ChangeListener {
+    async fn run(mut self, mut first: Option<(BTreeSet<String>, InFlight)>) {
+        while self.connection.is_open() {
+            let uris = self.wanted.borrow_and_update().clone();
+            let opened = first.take().filter(|(asked_for, _)| *asked_for == uris);
+            let is_wanted = match (filter(&self.connection, &uris), opened) {
+                (None, _) => self.wait_for_change(uris).await,
+                (Some(_), Some((_, stream))) => self.follow(stream, &uris).await,
+                (Some(params), None) => {
+                    let stream = open(&self.connection, params);
+                    self.follow(stream, &uris).await
+                }
+            };
+            if !is_wanted {
                 return;
             }
-            continue;
-        };
-        let opened = first.take().filter(|(asked_for, _)| *asked_for == uris);
-        let mut stream = opened.map_or_else(|| open(&connection, params), |(_, stream)| stream);
-        let mut acknowledged = false;
+        }
+    }
+
+    /// Waits until there is something to listen for. Returns false if there never will be.
+    async fn wait_for_change(&mut self, uris: BTreeSet<String>) -> bool {
+        self.former = None;
+        self.heard.send_replace(Some(uris));
+        self.wanted.changed().await.is_ok()
+    }
+
+    /// Reads a stream until it ends or other resources are wanted. Returns false if none will be wanted
+    /// any more.
+    async fn follow(&mut self, mut stream: InFlight, uris: &BTreeSet<String>) -> bool {
+        let mut is_acknowledged = false;
         loop {
             tokio::select! {
                 event = stream.next() => match event {
                     CallEvent::Done(_) => {
                         tokio::time::sleep(RETRY_DELAY).await;
-                        break;
+                        return true;
                     }
                     CallEvent::Other { method, .. } if method == method::SUBSCRIPTION_ACKNOWLEDGED => {
-                        acknowledged = true;
-                        if let Some(former) = former.take() {
-                            let_go(&connection, former);
-                        }
-                        heard.send_replace(Some(uris.clone()));
+                        is_acknowledged = true;
+                        self.acknowledged(uris);
                     }
                     _ => {}
                 },
-                changed = wanted.changed() => match changed {
-                    Ok(()) => {
-                        if acknowledged {
-                            former = Some(stream);
-                        }
-                        break;
-                    }
-                    Err(_) => return,
-                },
+                changed = self.wanted.changed() => {
+                    self.former = if is_acknowledged { Some(stream) } else { self.former.take() };
+                    return changed.is_ok();
+                }
             }
         }
+    }
+
+    fn acknowledged(&mut self, uris: &BTreeSet<String>) {
+        if let Some(former) = self.former.take() {
+            let_go(&self.connection, former);
+        }
+        self.heard.send_replace(Some(uris.clone()));
     }
 }
 

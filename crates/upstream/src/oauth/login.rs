@@ -88,12 +88,7 @@ impl Credentials {
             redirect: &redirect,
         });
         let client = client.await?;
-        let endpoint = TokenEndpoint {
-            web,
-            url: &authority.metadata.token_endpoint,
-            client: &client,
-            resource: &authority.resource,
-        };
+        let endpoint = TokenEndpoint::of(web, &authority, &client);
         let tokens = match &authority.metadata.device_authorization_endpoint {
             Some(url) if person.is_elsewhere() => {
                 through_code(person, &endpoint, url, &scopes).await?
@@ -138,7 +133,7 @@ impl Credentials {
         if let Some(challenge) = self.last_challenge() {
             return Ok((true, Some(challenge)));
         }
-        match self.knock(None).await? {
+        match self.probe(None).await? {
             Some((_, challenge)) => Ok((true, challenge)),
             None => Ok((false, None)),
         }
@@ -190,22 +185,22 @@ impl Credentials {
 
     /// Tries the token out. One that the server does not accept is noticed here, and not during a call.
     async fn check(&self, grant: &Grant) -> Result<(), LoginError> {
-        match self.knock(grant.header()).await? {
+        match self.probe(grant.header()).await? {
             Some((StatusCode::UNAUTHORIZED, _)) => Err(LoginError::NotAccepted),
             _ => Ok(()),
         }
     }
 
     /// Sends a request only to learn whether the server refuses it, and with which challenge.
-    async fn knock(
+    async fn probe(
         &self,
         bearer: Option<HeaderValue>,
     ) -> Result<Option<(StatusCode, Option<Challenge>)>, LoginError> {
-        let answered = crate::http::client().execute(self.knock_request(bearer)?);
-        let response = match tokio::time::timeout(KNOCK_TIMEOUT, answered).await {
+        let answered = crate::http::client().execute(self.probe_request(bearer)?);
+        let response = match tokio::time::timeout(PROBE_TIMEOUT, answered).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(self.unreachable(kitbag_fetch::cause(error))),
-            Err(_) => return Err(self.unreachable(format!("no answer for {KNOCK_TIMEOUT:?}"))),
+            Err(_) => return Err(self.unreachable(format!("no answer for {PROBE_TIMEOUT:?}"))),
         };
         let status = response.status();
         let is_refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
@@ -213,7 +208,7 @@ impl Credentials {
     }
 
     /// Returns a request in the server's transport: a POST, or a GET for the stream of HTTP+SSE.
-    fn knock_request(&self, bearer: Option<HeaderValue>) -> Result<Request, LoginError> {
+    fn probe_request(&self, bearer: Option<HeaderValue>) -> Result<Request, LoginError> {
         let mut request = match self.speaks_sse() {
             true => Request::new(Method::GET, self.url()),
             false => Request::new(Method::POST, self.url()),
@@ -225,7 +220,7 @@ impl Credentials {
         }
         if !self.speaks_sse() {
             request.headers_mut().insert(CONTENT_TYPE, JSON);
-            *request.body_mut() = Some(KNOCK.into());
+            *request.body_mut() = Some(PROBE_BODY.into());
         }
         Ok(request)
     }
@@ -287,7 +282,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 /// The first request of a client, in a form that both eras understand well enough to refuse it.
-const KNOCK: &str = r#"{"jsonrpc":"2.0","id":"login","method":"tools/list","params":{}}"#;
+const PROBE_BODY: &str = r#"{"jsonrpc":"2.0","id":"login","method":"tools/list","params":{}}"#;
 
 /// A server that starts on demand may take this long for its first answer.
-const KNOCK_TIMEOUT: Duration = Duration::from_secs(30);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(30);

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn an_authority_with_a_path_has_three_places_and_one_without_has_two() {
+    fn an_authorization_server_with_a_path_has_three_addresses_and_one_without_has_two() {
         check(
             &authority_places(&url("https://a.example/tenant1")),
             &[
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_for_what_lies_at_or_below_its_resource() {
+    fn a_token_is_for_servers_at_or_below_its_resource() {
         for (resource, server, expected) in [
             ("https://a.example/mcp", "https://a.example/mcp", true),
             ("https://a.example", "https://a.example/mcp", true),

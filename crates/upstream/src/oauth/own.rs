@@ -46,13 +46,7 @@ impl Credentials {
         let scopes = self
             .scopes(&authority, Some(challenge), &Scopes::default())
             .with(&scopes);
-        let url = &authority.metadata.token_endpoint;
-        let endpoint = TokenEndpoint {
-            web,
-            url,
-            client: &client,
-            resource: &authority.resource,
-        };
+        let endpoint = TokenEndpoint::of(web, &authority, &client);
         let tokens = endpoint.own(&scopes).await?;
         // Asking again is as easy as refreshing.
         Ok(Grant {

@@ -6,6 +6,7 @@ use http::header::HeaderMap;
 use serde::{Deserialize, Deserializer};
 use url::Url;
 
+use super::authority::Authority;
 use super::client::OauthClient;
 use super::error::TokenError;
 use super::hidden::SecretText;
@@ -32,11 +33,33 @@ pub(crate) struct TokenSet {
     token_type: String,
 }
 
+impl TokenSet {
+    fn if_bearer(self) -> Result<Self, TokenError> {
+        match self.token_type.eq_ignore_ascii_case("bearer") {
+            true => Ok(self),
+            false => Err(TokenError::NotBearer {
+                found: self.token_type,
+            }),
+        }
+    }
+}
+
 /// The refusal of an authorization server.
 #[derive(Debug, Deserialize)]
 pub(crate) struct TokenRefusal {
     pub(crate) error: String,
     pub(crate) error_description: Option<String>,
+}
+
+impl<'a> TokenEndpoint<'a> {
+    pub(crate) fn of(web: &'a OauthWeb, authority: &'a Authority, client: &'a OauthClient) -> Self {
+        Self {
+            web,
+            url: &authority.metadata.token_endpoint,
+            client,
+            resource: &authority.resource,
+        }
+    }
 }
 
 impl TokenEndpoint<'_> {
@@ -85,13 +108,7 @@ impl TokenEndpoint<'_> {
             } = refusal;
             return Err(TokenError::Refused { error, description });
         }
-        let tokens: TokenSet = answer.json(self.url)?;
-        if !tokens.token_type.eq_ignore_ascii_case("bearer") {
-            return Err(TokenError::NotBearer {
-                found: tokens.token_type,
-            });
-        }
-        Ok(tokens)
+        answer.json::<TokenSet>(self.url)?.if_bearer()
     }
 }
 

@@ -66,7 +66,7 @@ fn a_node_that_is_too_old_is_recognised_with_its_version() {
 }
 
 #[test]
-fn what_is_not_installed_is_recognised() {
+fn a_missing_module_package_or_program_is_recognised() {
     check(
         "Error: Cannot find module 'zod'\nRequire stack:",
         r#"{"kind":"missing_module","module":"zod"}"#,
@@ -169,7 +169,7 @@ fn arguments_keys_and_logins_are_recognised() {
 }
 
 #[test]
-fn what_is_missing_around_a_server_is_recognised() {
+fn a_missing_network_service_port_or_file_is_recognised() {
     check(
         "Error: getaddrinfo ENOTFOUND api.example.com",
         r#"{"kind":"no_network","host":"api.example.com"}"#,

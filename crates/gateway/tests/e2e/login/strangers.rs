@@ -64,7 +64,7 @@ async fn an_answer_from_somebody_else_is_not_used() {
             answers_as: Some(""),
             ..Ways::default()
         },
-        "the answer should come from `BASE` and does not say whom it is from",
+        "the answer should come from `BASE` and does not name its sender",
     )
     .await;
 }

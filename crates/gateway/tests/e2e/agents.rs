@@ -9,7 +9,7 @@ use kitbag_budget::count;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
-use crate::harness::{Gateway, Home, Manner, Testbed};
+use crate::harness::{Era, Gateway, Home, Testbed};
 
 const ON: &str = "[agents]\nenabled = true\n";
 const LOOKUP: &str = "agents__lookup_capability";
@@ -40,8 +40,8 @@ async fn it_is_listed_called_and_refused_like_any_server() {
         "{ON}[policy]\ndeny_tools = [\"agents/get_sources\"]\n"
     ))
     .await;
-    for manner in Manner::BOTH {
-        let client = gateway.client(manner).await;
+    for era in Era::BOTH {
+        let client = gateway.client(era).await;
         client.knows(LOOKUP).await;
         assert_eq!(
             client.tool_names().await.len(),
@@ -60,10 +60,7 @@ async fn it_is_listed_called_and_refused_like_any_server() {
             .await
             .tool_error();
         assert!(refused.contains("may not use"), "{refused}");
-        let alone = gateway
-            .visitor("/servers/agents/mcp", manner)
-            .connect()
-            .await;
+        let alone = gateway.visitor("/servers/agents/mcp", era).connect().await;
         assert_eq!(alone.tool_names().await[0], "lookup_capability");
     }
 }
@@ -305,7 +302,7 @@ impl Files {
     }
 }
 
-/// `kitbag agents serve --stdio`, spoken to in the modern manner.
+/// `kitbag agents serve --stdio`, spoken to in the modern era.
 struct Alone {
     stdin: tokio::process::ChildStdin,
     lines: tokio::io::Lines<BufReader<tokio::process::ChildStdout>>,

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::harness::testbed::printed;
 use crate::harness::world::{Door, Way, World};
-use crate::harness::{Client, Manner};
+use crate::harness::{Client, Era};
 
 #[tokio::test]
 async fn a_result_of_unknown_fields_and_odd_numbers_arrives_byte_for_byte() {
@@ -81,7 +81,7 @@ async fn unknown_params_and_meta_reach_the_server_and_the_keys_of_one_hop_do_not
             "the server has seen the client of another hop: {seen}"
         );
         let speaks_modern = seen.contains("io.modelcontextprotocol/protocolVersion");
-        assert_eq!(speaks_modern, way.server.era == Manner::Modern, "{seen}");
+        assert_eq!(speaks_modern, way.server.era == Era::Modern, "{seen}");
     }
 }
 
@@ -136,10 +136,10 @@ async fn the_route_of_one_server_answers_as_the_server_itself() {
     ];
     for (server, remote) in &world.remotes {
         let direct = Client::to(&remote.url, server.era).connect().await;
-        for manner in Manner::BOTH {
+        for client_era in Era::BOTH {
             let client = world
                 .gateway
-                .visitor(&server.path(), manner)
+                .visitor(&server.path(), client_era)
                 .connect()
                 .await;
             let way = Way {
@@ -168,8 +168,8 @@ async fn the_route_of_one_server_answers_as_the_server_itself() {
 
 /// Modern clients insist on members that legacy servers do not know; those are put behind the rest.
 fn as_seen_by(way: &Way, sent: &str, added: &str) -> String {
-    match (way.client.manner, way.server.era) {
-        (Manner::Modern, Manner::Legacy) => {
+    match (way.client.era, way.server.era) {
+        (Era::Modern, Era::Legacy) => {
             format!("{},{added}}}", sent.strip_suffix('}').unwrap())
         }
         _ => sent.to_owned(),

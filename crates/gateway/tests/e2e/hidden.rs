@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Client, Gateway, Home, Manner, Testbed, until};
+use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
 
 const RULES: &str = r#"
 [tenants.acme]
@@ -30,7 +30,7 @@ async fn house() -> (Gateway, String, String) {
     };
     let (acme, narrow) = (key("acme").await, key("narrow").await);
     let gateway = home.serve().await;
-    let local = gateway.client(Manner::Modern).await;
+    let local = gateway.client(Era::Modern).await;
     local.knows("good__echo").await;
     local.knows("secret__echo").await;
     (gateway, acme, narrow)
@@ -63,9 +63,9 @@ async fn a_hidden_thing_is_refused_in_the_words_for_a_missing_one() {
     let (gateway, acme, _) = house().await;
     let name = |name: &str| json!({ "name": name, "arguments": {} });
     let uri = |uri: &str| json!({ "uri": uri });
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         for path in ["/mcp", "/mcp/all", "/mcp/adaptive"] {
-            let client = gateway.visitor(path, manner).key(&acme).connect().await;
+            let client = gateway.visitor(path, era).key(&acme).connect().await;
             // Names to which the same ones are near.
             same(&client, "tools/call", name, "secret__echo", "nobody__echo").await;
             same(
@@ -112,7 +112,7 @@ async fn a_hidden_thing_is_refused_in_the_words_for_a_missing_one() {
             }
         }
         let alone = gateway
-            .visitor("/servers/good/mcp", manner)
+            .visitor("/servers/good/mcp", era)
             .key(&acme)
             .connect()
             .await;
@@ -144,9 +144,9 @@ async fn a_hidden_thing_is_refused_in_the_words_for_a_missing_one() {
 #[tokio::test]
 async fn whoever_needs_no_key_still_reads_which_rule_it_was() {
     let (gateway, ..) = house().await;
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         let refused = gateway
-            .client(manner)
+            .client(era)
             .await
             .call("good__exotic", &json!({}))
             .await
@@ -163,14 +163,14 @@ async fn nothing_counts_or_names_what_a_tenant_may_not_see() {
     let (gateway, acme, narrow) = house().await;
     for (key, tools) in [(&acme, None), (&narrow, Some(1))] {
         let frugal = gateway
-            .visitor("/mcp", Manner::Legacy)
+            .visitor("/mcp", Era::Legacy)
             .key(key)
             .connect()
             .await;
         let said = frugal.greeting["instructions"].to_string();
         assert!(said.contains("The tools of 1 servers"), "{said}");
         let all = gateway
-            .visitor("/mcp/all", Manner::Legacy)
+            .visitor("/mcp/all", Era::Legacy)
             .key(key)
             .connect()
             .await;
@@ -196,7 +196,7 @@ async fn nothing_counts_or_names_what_a_tenant_may_not_see() {
         );
     }
     let hidden = gateway
-        .visitor("/servers/secret/mcp", Manner::Modern)
+        .visitor("/servers/secret/mcp", Era::Modern)
         .key(&narrow)
         .unannounced();
     assert_eq!(
@@ -237,18 +237,18 @@ async fn a_key_of_a_tenant_without_a_table_opens_nothing_and_is_told_what_to_wri
         warned().then_some(())
     })
     .await;
-    for manner in Manner::BOTH {
-        gateway.client(manner).await.knows("good__echo").await;
+    for era in Era::BOTH {
+        gateway.client(era).await.knows("good__echo").await;
         for key in [&named, &local] {
             let client = gateway
-                .visitor("/mcp/all", manner)
+                .visitor("/mcp/all", era)
                 .key(key.stdout.trim())
                 .connect()
                 .await;
             client.knows("good__echo").await;
         }
         let ghost = gateway
-            .visitor("/mcp/all", manner)
+            .visitor("/mcp/all", era)
             .key(told.stdout.trim())
             .connect()
             .await;
@@ -267,7 +267,7 @@ async fn a_key_of_a_tenant_without_a_table_opens_nothing_and_is_told_what_to_wri
             read.raw()
         );
         let frugal = gateway
-            .visitor("/mcp", manner)
+            .visitor("/mcp", era)
             .key(told.stdout.trim())
             .connect()
             .await;
@@ -290,7 +290,7 @@ async fn a_key_of_a_tenant_without_a_table_opens_nothing_and_is_told_what_to_wri
         Testbed::named("good").table()
     ));
     let client = gateway
-        .visitor("/mcp/all", Manner::Modern)
+        .visitor("/mcp/all", Era::Modern)
         .key(told.stdout.trim())
         .connect()
         .await;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Gateway, Home, Manner, Testbed, until};
+use crate::harness::{Era, Gateway, Home, Testbed, until};
 
 /// What `kitbag key create` answers.
 async fn created(home: &Home, words: &[&str]) -> Value {
@@ -39,7 +39,7 @@ async fn an_operators_key_reads_the_figures_of_every_tenant_and_calls_nothing() 
     for tenant in ["acme", "globex"] {
         let key = created(&home, &["--tenant", tenant]).await;
         let client = gateway
-            .visitor("/mcp/all", Manner::Modern)
+            .visitor("/mcp/all", Era::Modern)
             .key(token(&key))
             .connect()
             .await;
@@ -65,8 +65,8 @@ async fn an_operators_key_reads_the_figures_of_every_tenant_and_calls_nothing() 
         "/servers/bed/mcp",
         "/v1/retrieve",
     ] {
-        for manner in Manner::BOTH {
-            let client = gateway.visitor(path, manner).key(operator).unannounced();
+        for era in Era::BOTH {
+            let client = gateway.visitor(path, era).key(operator).unannounced();
             let refused = client
                 .request("tools/call", &json!({ "name": "bed__echo" }))
                 .await;
@@ -193,16 +193,16 @@ async fn what_was_opened_with_a_key_ends_when_the_key_does() {
     let living = created(&home, &["--tenant", "acme"]).await;
     let gateway = home.serve().await;
     let other = gateway
-        .visitor("/mcp/all", Manner::Legacy)
+        .visitor("/mcp/all", Era::Legacy)
         .key(token(&living))
         .connect()
         .await;
     other.knows("bed__echo").await;
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         for ending in [["revoke"].as_slice(), &["rotate", "--grace", "1s"]] {
             let key = created(&home, &["--tenant", "acme"]).await;
             let client = gateway
-                .visitor("/mcp/all", manner)
+                .visitor("/mcp/all", era)
                 .key(token(&key))
                 .connect()
                 .await;

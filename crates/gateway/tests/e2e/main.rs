@@ -1,7 +1,7 @@
 //! The real `kitbag` binary between a raw client and real little servers, over every transport.
 //!
 //! # Layout
-//! - [`harness`]: a gateway in a folder of its own, clients of both manners, testbed servers
+//! - [`harness`]: a gateway in a folder of its own, clients of both eras, testbed servers
 //! - [`agents`]: the server that is built in, and alone
 //! - [`upstreams`]: what servers do to the gateway, and what clients see of it
 //! - [`bridges`], [`fidelity`]: what passes between clients and servers of either era, and that it arrives as it was

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use crate::harness::{Client, Gateway, Manner, Testbed};
+use crate::harness::{Client, Era, Gateway, Testbed};
 
 const LONG: &str = "a_server_with_a_long_name";
 
@@ -14,7 +14,7 @@ async fn two_of_a_kind(serve: &str) -> Gateway {
         Testbed::named(LONG),
     );
     let gateway = Gateway::with(&format!("{serve}{}{}", one.table(), two.table())).await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     for server in ["one", LONG] {
         client.knows(&format!("{server}__echo")).await;
     }
@@ -25,13 +25,13 @@ async fn two_of_a_kind(serve: &str) -> Gateway {
 async fn names_begin_with_their_server_fit_every_client_and_are_all_different() {
     let gateway = two_of_a_kind("").await;
     let own = gateway
-        .visitor("/servers/one/mcp", Manner::Modern)
+        .visitor("/servers/one/mcp", Era::Modern)
         .connect()
         .await
         .tool_names()
         .await;
-    for manner in Manner::BOTH {
-        let client = gateway.visitor("/mcp/all", manner).connect().await;
+    for era in Era::BOTH {
+        let client = gateway.visitor("/mcp/all", era).connect().await;
         let names = client.tool_names().await;
         assert_eq!(names.len(), own.len() * 2);
         assert_eq!(
@@ -62,7 +62,7 @@ async fn names_begin_with_their_server_fit_every_client_and_are_all_different() 
 #[tokio::test]
 async fn a_shortened_name_still_calls_its_tool_and_is_the_same_every_time() {
     let gateway = two_of_a_kind("").await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     let tools = client.list("tools/list", "tools").await;
     let shortened: Vec<_> = tools
         .iter()
@@ -85,7 +85,7 @@ async fn a_shortened_name_still_calls_its_tool_and_is_the_same_every_time() {
     }
     let again = two_of_a_kind("")
         .await
-        .client(Manner::Legacy)
+        .client(Era::Legacy)
         .await
         .tool_names()
         .await;
@@ -98,8 +98,8 @@ async fn a_shortened_name_still_calls_its_tool_and_is_the_same_every_time() {
 #[tokio::test]
 async fn a_resource_two_servers_have_can_be_read_from_both() {
     let gateway = two_of_a_kind("").await;
-    for manner in Manner::BOTH {
-        let client = gateway.client(manner).await;
+    for era in Era::BOTH {
+        let client = gateway.client(era).await;
         let resources = client.list("resources/list", "resources").await;
         let uris: Vec<_> = resources
             .iter()
@@ -129,8 +129,8 @@ async fn no_server_is_asked_in_the_place_of_another_that_has_the_resource() {
         Testbed::named("good"),
     );
     let gateway = Gateway::with(&format!("{}{}", evil.table(), good.table())).await;
-    for manner in Manner::BOTH {
-        let client = gateway.client(manner).await;
+    for era in Era::BOTH {
+        let client = gateway.client(era).await;
         for server in ["aaa", "good"] {
             client.knows(&format!("{server}__echo")).await;
         }
@@ -203,8 +203,8 @@ async fn pages_hold_every_entry_once_whatever_their_size() {
             "[serve]\nbind = \"127.0.0.1:0\"\npage_size = {size}\n"
         ))
         .await;
-        for manner in Manner::BOTH {
-            let client = gateway.client(manner).await;
+        for era in Era::BOTH {
+            let client = gateway.client(era).await;
             for (method, key, id) in [
                 ("tools/list", "tools", "name"),
                 ("prompts/list", "prompts", "name"),
@@ -216,7 +216,7 @@ async fn pages_hold_every_entry_once_whatever_their_size() {
                 ),
             ] {
                 let own = gateway
-                    .visitor("/servers/one/mcp", manner)
+                    .visitor("/servers/one/mcp", era)
                     .connect()
                     .await
                     .list(method, key)
@@ -251,8 +251,8 @@ async fn pages_hold_every_entry_once_whatever_their_size() {
 #[tokio::test]
 async fn a_misspelt_name_is_answered_with_the_names_it_might_have_been() {
     let gateway = two_of_a_kind("").await;
-    for manner in Manner::BOTH {
-        let client = gateway.client(manner).await;
+    for era in Era::BOTH {
+        let client = gateway.client(era).await;
         for (misspelt, meant) in [
             ("one__ecko", "one__echo"),
             ("echo", "one__echo"),
@@ -282,11 +282,11 @@ async fn a_misspelt_name_is_answered_with_the_names_it_might_have_been() {
 #[tokio::test]
 async fn the_gateway_introduces_itself_and_the_route_of_one_server_introduces_the_server() {
     let gateway = two_of_a_kind("").await;
-    let house = gateway.client(Manner::Legacy).await.greeting;
+    let house = gateway.client(Era::Legacy).await.greeting;
     assert_eq!(house["serverInfo"]["name"], "kitbag");
     assert!(house["instructions"].as_str().unwrap().contains(LONG));
     let one = gateway
-        .visitor("/servers/one/mcp", Manner::Legacy)
+        .visitor("/servers/one/mcp", Era::Legacy)
         .connect()
         .await
         .greeting;
@@ -296,7 +296,7 @@ async fn the_gateway_introduces_itself_and_the_route_of_one_server_introduces_th
         "A server for tests: every tool does what its description says."
     );
     let modern = gateway
-        .client(Manner::Modern)
+        .client(Era::Modern)
         .await
         .request("server/discover", &json!({}))
         .await
@@ -324,7 +324,7 @@ async fn a_client_of_any_revision_is_answered_in_its_own() {
     let gateway = two_of_a_kind("").await;
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let client = gateway
-            .visitor("/mcp/all", Manner::Legacy)
+            .visitor("/mcp/all", Era::Legacy)
             .speaking(version)
             .connect()
             .await;

@@ -8,7 +8,7 @@ use axum::extract::{Path, State};
 use axum::routing::post;
 use serde_json::{Value, json};
 
-use crate::harness::{Gateway, Home, Manner, Testbed, until};
+use crate::harness::{Era, Gateway, Home, Testbed, until};
 
 /// Words that may be in no figure.
 const SECRET: &str = "only the tool may know this";
@@ -37,8 +37,8 @@ async fn what_was_shown_and_returned_is_told_to_the_tenant_it_concerns() {
     let home = Home::new(&Testbed::named("bed").table());
     let (acme, globex) = (key(&home, "acme").await, key(&home, "globex").await);
     let gateway = home.serve().await;
-    for manner in Manner::BOTH {
-        let client = gateway.visitor("/mcp", manner).key(&acme).connect().await;
+    for era in Era::BOTH {
+        let client = gateway.visitor("/mcp", era).key(&acme).connect().await;
         client.knows("search_available_tools").await;
         until("the tool is found", async || {
             let found = client
@@ -124,7 +124,7 @@ async fn a_collector_is_sent_a_span_for_each_call_and_the_figures() {
     home.export("OTEL_BSP_SCHEDULE_DELAY", "50");
     home.export("OTEL_METRIC_EXPORT_INTERVAL", "50");
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp/all", Manner::Modern).connect().await;
+    let client = gateway.visitor("/mcp/all", Era::Modern).connect().await;
     client.knows("bed__echo").await;
     client
         .call("bed__echo", &json!({ "message": SECRET }))
@@ -162,8 +162,8 @@ async fn a_span_belongs_under_the_span_of_the_client_and_has_the_conventional_na
     let ids = |round: u8| ([0xa0 + round; 16], [0xb0 + round; 8]);
     let parent = |round: u8| format!("00-{}-{}-01", hex(&ids(round).0), hex(&ids(round).1));
     let mut round = 0;
-    for manner in Manner::BOTH {
-        let client = gateway.client(manner).await;
+    for era in Era::BOTH {
+        let client = gateway.client(era).await;
         client.knows("bed__echo").await;
         let params = json!({ "name": "bed__echo", "arguments": {}, "_meta": { "traceparent": parent(round) } });
         client.request("tools/call", &params).await;
@@ -211,7 +211,7 @@ async fn a_collector_that_is_away_disturbs_nobody_and_is_mentioned_once() {
     let home = Home::new(&format!("{telemetry}{}", Testbed::named("bed").table()));
     home.export("OTEL_METRIC_EXPORT_INTERVAL", "20");
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp/all", Manner::Legacy).connect().await;
+    let client = gateway.visitor("/mcp/all", Era::Legacy).connect().await;
     client.knows("bed__echo").await;
     client
         .call("bed__echo", &json!({ "message": "still here" }))

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
-use crate::harness::{Gateway, Home, Manner, Testbed, until};
+use crate::harness::{Era, Gateway, Home, Testbed, until};
 
 const TENANTS: &str = "[tenants.acme]\nallow_tools = [\"bed/*\"]\n[tenants.globex]\n";
 
@@ -113,7 +113,7 @@ fn check_histograms(page: &str) {
 async fn the_page_is_open_metrics_to_the_letter_and_the_classic_format_for_whoever_wants_it() {
     let home = Home::new(&Testbed::named("bed").table());
     let gateway = home.serve().await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     client.knows("bed__echo").await;
     client
         .call("bed__echo", &json!({ "message": "hello" }))
@@ -175,7 +175,7 @@ async fn a_tenant_is_shown_no_other_tenant_no_hidden_server_and_nothing_of_the_g
     let gateway = home.serve().await;
     for key in [&acme, &globex] {
         let client = gateway
-            .visitor("/mcp/all", Manner::Modern)
+            .visitor("/mcp/all", Era::Modern)
             .key(key)
             .connect()
             .await;
@@ -231,7 +231,7 @@ async fn a_tenant_is_shown_no_other_tenant_no_hidden_server_and_nothing_of_the_g
 async fn every_tool_has_its_series_for_whoever_switches_that_on() {
     let telemetry = "[telemetry]\nmetrics_per_tool = true\n";
     let gateway = Gateway::with(&format!("{telemetry}{}", Testbed::named("bed").table())).await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     client.knows("bed__echo").await;
     client
         .call("bed__echo", &json!({ "message": "hello" }))
@@ -247,7 +247,7 @@ async fn every_tool_has_its_series_for_whoever_switches_that_on() {
 async fn what_goes_wrong_is_counted() {
     let home = Home::new(&Testbed::named("bed").table());
     let gateway = home.serve().await;
-    let client = gateway.client(Manner::Legacy).await;
+    let client = gateway.client(Era::Legacy).await;
     client.knows("bed__echo").await;
     let refused = reqwest::Client::new()
         .get(format!("{}/metrics", gateway.base))

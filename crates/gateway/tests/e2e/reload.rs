@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::harness::{Client, Gateway, Home, Manner, Testbed, process, until};
+use crate::harness::{Client, Era, Gateway, Home, Testbed, process, until};
 
 const UPDATED: &str = "notifications/resources/updated";
 const WATCHED: &str = "test://watched-resource";
@@ -18,11 +18,7 @@ const OTHER: &str = "test://static-text";
 /// A gateway that knows what `one` offers.
 async fn with_one(more: &str) -> Gateway {
     let gateway = Gateway::with(&format!("{}{more}", one())).await;
-    gateway
-        .client(Manner::Modern)
-        .await
-        .knows("one__echo")
-        .await;
+    gateway.client(Era::Modern).await.knows("one__echo").await;
     gateway
 }
 
@@ -44,9 +40,9 @@ async fn lacks(client: &Client, tool: &str) {
 
 #[tokio::test]
 async fn a_server_that_is_added_is_there_without_a_restart_and_clients_hear_of_it() {
-    for manner in Manner::BOTH {
+    for client_era in Era::BOTH {
         let gateway = with_one("").await;
-        let client = gateway.client(manner).await;
+        let client = gateway.client(client_era).await;
         let mut changes = client.listen().await;
         let process = process_of_one(&gateway, &client).await;
         gateway
@@ -70,7 +66,7 @@ async fn a_server_that_is_added_is_there_without_a_restart_and_clients_hear_of_i
 #[tokio::test]
 async fn a_server_that_is_added_is_there_over_stdio_too() {
     let home = Home::new(&one());
-    let client = Client::stdio(&home, Manner::Modern).connect().await;
+    let client = Client::stdio(&home, Era::Modern).connect().await;
     client.knows("one__echo").await;
     home.configure(&Testbed::named("two").table());
     client.knows("two__echo").await;
@@ -83,7 +79,7 @@ async fn a_removed_server_finishes_its_calls_and_then_ends() {
     let trace = home.path("trace");
     home.configure(&Testbed::named("slow").data_dir(&trace).table());
     let gateway = home.serve().await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     client.knows("slow__slow").await;
     let call = json!({
         "name": "slow__slow",
@@ -107,7 +103,7 @@ async fn a_removed_server_finishes_its_calls_and_then_ends() {
 #[tokio::test]
 async fn a_bad_edit_is_told_and_what_was_before_stays_in_force() {
     let gateway = with_one("").await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     for (edit, told) in [
         (
             "[servers.two]\ncommand = 'a'\nurl = 'b'",
@@ -141,7 +137,7 @@ async fn a_bad_edit_is_told_and_what_was_before_stays_in_force() {
 #[tokio::test]
 async fn a_rule_that_is_added_holds_from_then_on() {
     let gateway = with_one("").await;
-    let client = gateway.client(Manner::Legacy).await;
+    let client = gateway.client(Era::Legacy).await;
     gateway
         .home
         .configure(&format!("{}[policy]\ndeny_tools = [\"one/ech*\"]", one()));
@@ -158,14 +154,14 @@ async fn no_call_fails_however_often_servers_are_changed() {
             .table()
     };
     let gateway = with_one(&two(99)).await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     client.knows("two__echo").await;
     let process = process_of_one(&gateway, &client).await;
     let done = Arc::new(AtomicBool::new(false));
     let mut callers = JoinSet::new();
     for tool in ["one__echo", "two__echo"] {
-        for manner in [Manner::BOTH, Manner::BOTH].concat() {
-            let (client, done) = (gateway.client(manner).await, done.clone());
+        for client_era in [Era::BOTH, Era::BOTH].concat() {
+            let (client, done) = (gateway.client(client_era).await, done.clone());
             callers.spawn(async move {
                 let mut calls = 0;
                 while !done.load(Ordering::Relaxed) {
@@ -215,7 +211,7 @@ async fn whoever_watches_a_resource_hears_of_it_also_after_its_server_was_change
         let table = |more: &str| Testbed::named("one").era(era).with(more).table();
         let gateway = Gateway::with(&table("")).await;
         let client = gateway
-            .visitor("/servers/one/mcp", Manner::Modern)
+            .visitor("/servers/one/mcp", Era::Modern)
             .connect()
             .await;
         client.knows("touch_resource").await;
@@ -246,7 +242,7 @@ async fn whoever_watches_a_resource_hears_of_it_also_after_its_server_was_change
 async fn a_rule_that_is_added_holds_for_what_is_watched_already() {
     let gateway = with_one("").await;
     let client = gateway
-        .visitor("/servers/one/mcp", Manner::Modern)
+        .visitor("/servers/one/mcp", Era::Modern)
         .connect()
         .await;
     let mut watching = client
@@ -270,7 +266,7 @@ async fn a_rule_that_is_added_holds_for_what_is_watched_already() {
 async fn what_is_built_in_goes_and_comes_back_with_other_data() {
     const LOOKUP: &str = "agents__lookup_capability";
     let gateway = Gateway::with("[agents]\nenabled = true\n").await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     client.knows(LOOKUP).await;
     gateway.home.configure("[agents]\nenabled = false\n");
     lacks(&client, LOOKUP).await;
@@ -311,7 +307,7 @@ async fn what_needs_a_restart_is_named() {
     says(&gateway, "key=\"serve.bind\"").await;
     assert_eq!(
         gateway
-            .client(Manner::Modern)
+            .client(Era::Modern)
             .await
             .call("one__echo", &json!({}))
             .await
@@ -360,7 +356,7 @@ async fn what_a_followed_client_adds_is_imported_and_served() {
         .await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     let gateway = home.serve().await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     client.knows("one__echo").await;
 
     let line = Testbed::named("two").line();
@@ -412,7 +408,7 @@ async fn what_was_removed_or_changed_here_stays_so_when_a_followed_client_rewrit
     let changed = config().replace("NAME = \"changed\"", "NAME = \"mine\"");
     fs::write(home.path("kitbag.toml"), changed).unwrap();
     let gateway = home.serve().await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     client.knows("changed__echo").await;
     for (names, new) in [
         (&["gone", "changed", "one"][..], "one"),

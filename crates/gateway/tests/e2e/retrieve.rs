@@ -2,15 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Gateway, Home, Manner, Testbed, until};
+use crate::harness::{Era, Gateway, Home, Testbed, until};
 
 async fn ready(config: &str) -> Gateway {
     let gateway = Gateway::with(&format!("{}{config}", Testbed::named("bed").table())).await;
-    gateway
-        .client(Manner::Modern)
-        .await
-        .knows("bed__slow")
-        .await;
+    gateway.client(Era::Modern).await.knows("bed__slow").await;
     until("every tool has its vector", async || {
         let (_, answer) = ask(&gateway, &json!({ "intent": "anything" })).await;
         (answer["indexed"].as_u64() > Some(0) && answer["indexed"] == answer["embedded"])

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::callers::key;
-use crate::harness::{Client, Gateway, Home, Manner, Testbed};
+use crate::harness::{Client, Era, Gateway, Home, Testbed};
 
 const RULES: &str = r#"
 [tenants.acme]
@@ -17,14 +17,14 @@ struct Route {
     uri: &'static str,
 }
 
-async fn routes(gateway: &Gateway, key: &str, manner: Manner) -> Vec<Route> {
+async fn routes(gateway: &Gateway, key: &str, era: Era) -> Vec<Route> {
     let mut routes = Vec::new();
     for (path, prefix, uri) in [
         ("/servers/good/mcp", "", ""),
         ("/mcp/all", "good__", ""),
         ("/mcp", "good__", "kitbag://server/good/"),
     ] {
-        let client = gateway.visitor(path, manner).key(key).connect().await;
+        let client = gateway.visitor(path, era).key(key).connect().await;
         routes.push(Route {
             client,
             prefix,
@@ -38,11 +38,7 @@ async fn guarded() -> (Gateway, String) {
     let home = Home::new(&format!("{}{RULES}", Testbed::named("good").table()));
     let (_, acme) = key(&home, "acme").await;
     let gateway = home.serve().await;
-    gateway
-        .client(Manner::Modern)
-        .await
-        .knows("good__echo")
-        .await;
+    gateway.client(Era::Modern).await.knows("good__echo").await;
     (gateway, acme)
 }
 
@@ -64,12 +60,12 @@ fn check_refused(raw: &str, asked: &Value) {
 #[tokio::test]
 async fn a_completion_is_judged_by_what_the_server_will_complete() {
     let (gateway, acme) = guarded().await;
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         for Route {
             client,
             prefix,
             uri,
-        } in routes(&gateway, &acme, manner).await
+        } in routes(&gateway, &acme, era).await
         {
             let complete = async |reference: Value, more: Value| {
                 let mut params =
@@ -141,10 +137,10 @@ async fn a_completion_is_judged_by_what_the_server_will_complete() {
 #[tokio::test]
 async fn no_spelling_of_a_resource_gets_past_the_rule_about_it() {
     let (gateway, acme) = guarded().await;
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         for Route {
             client, uri: mark, ..
-        } in routes(&gateway, &acme, manner).await
+        } in routes(&gateway, &acme, era).await
         {
             for spelling in [
                 "test://static-text",
@@ -168,7 +164,7 @@ async fn no_spelling_of_a_resource_gets_past_the_rule_about_it() {
                     .request("resources/read", &json!({ "uri": uri }))
                     .await;
                 check_refused(reply.raw(), &json!(uri));
-                if manner == Manner::Legacy {
+                if era == Era::Legacy {
                     let reply = client
                         .request("resources/subscribe", &json!({ "uri": uri }))
                         .await;
@@ -187,8 +183,8 @@ async fn no_spelling_of_a_resource_gets_past_the_rule_about_it() {
 #[tokio::test]
 async fn a_member_that_only_some_servers_read_is_not_sent_beside_the_one_decided_about() {
     let (gateway, acme) = guarded().await;
-    for manner in Manner::BOTH {
-        for Route { client, prefix, .. } in routes(&gateway, &acme, manner).await {
+    for era in Era::BOTH {
+        for Route { client, prefix, .. } in routes(&gateway, &acme, era).await {
             let allowed = format!("{prefix}echo");
             for member in ["Name", "NAME", "Arguments", "argument\u{17f}", "URI"] {
                 let asked = json!({ "name": allowed, "arguments": {}, member: { "a": 1 } });

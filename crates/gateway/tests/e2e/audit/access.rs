@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::key;
-use crate::harness::{Gateway, Home, Manner, Testbed, until};
+use crate::harness::{Era, Gateway, Home, Testbed, until};
 
 async fn lines(gateway: &Gateway, at_least: usize) -> Vec<String> {
     until("the lines are written", async || {
@@ -29,7 +29,7 @@ async fn every_http_request_leaves_a_line_if_that_is_wanted() {
     let token = key(&home, "acme").await;
     let gateway = home.serve().await;
     let client = gateway
-        .visitor("/mcp/all", Manner::Modern)
+        .visitor("/mcp/all", Era::Modern)
         .key(&token)
         .unannounced();
     client
@@ -64,10 +64,6 @@ async fn every_http_request_leaves_a_line_if_that_is_wanted() {
 #[tokio::test]
 async fn without_the_setting_there_are_no_such_lines() {
     let gateway = Gateway::with(&Testbed::named("good").table()).await;
-    gateway
-        .client(Manner::Modern)
-        .await
-        .knows("good__echo")
-        .await;
+    gateway.client(Era::Modern).await.knows("good__echo").await;
     assert!(!gateway.log().contains("kitbag::access"));
 }

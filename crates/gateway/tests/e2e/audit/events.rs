@@ -5,7 +5,7 @@ use kitbag_store::{AuditRow, AuditRowContent};
 use serde_json::json;
 
 use super::{key, rows};
-use crate::harness::{Gateway, Home, Manner, Testbed, until};
+use crate::harness::{Era, Gateway, Home, Testbed, until};
 
 fn events(rows: &[AuditRow], wanted: Action) -> Vec<(String, String, &AuditRow)> {
     let found = rows.iter().filter_map(|row| match &row.content {
@@ -152,12 +152,8 @@ async fn the_calls_of_one_request_share_its_id_and_the_trace_of_the_client_is_ke
     const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
     let parent = format!("00-{TRACE}-00f067aa0ba902b7-01");
     let gateway = Gateway::with(&Testbed::named("good").table()).await;
-    let client = gateway.visitor("/mcp", Manner::Modern).connect().await;
-    gateway
-        .client(Manner::Modern)
-        .await
-        .knows("good__echo")
-        .await;
+    let client = gateway.visitor("/mcp", Era::Modern).connect().await;
+    gateway.client(Era::Modern).await.knows("good__echo").await;
     let calls = json!({ "calls": [{ "tool": "good__echo" }, { "tool": "good__echo" }] });
     let params =
         json!({ "name": "batch_execute", "arguments": calls, "_meta": { "traceparent": parent } });

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::small_disk::SmallDisk;
 use super::{figure, key, rows_in};
 use crate::harness::api::Api;
-use crate::harness::{Gateway, Home, Manner, Testbed, until};
+use crate::harness::{Era, Gateway, Home, Testbed, until};
 
 /// A gateway whose database lies on a disk of its own.
 struct Place {
@@ -45,7 +45,7 @@ async fn what_happened_while_the_disk_was_full_is_on_record_when_there_is_room_a
     let Some(place) = Place::with(&Testbed::named("good").table()).await else {
         return;
     };
-    let client = place.gateway.client(Manner::Modern).await;
+    let client = place.gateway.client(Era::Modern).await;
     client.knows("good__echo").await;
     // A second time, because the first failure must leave nothing behind that hinders the next.
     for round in 1..=2 {
@@ -89,13 +89,9 @@ async fn a_required_audit_that_cannot_be_written_stops_calls_before_a_server_is_
     let Some(place) = Place::with(&format!("[audit]\nrequired = true\n{tables}")).await else {
         return;
     };
-    let all = place.gateway.client(Manner::Legacy).await;
+    let all = place.gateway.client(Era::Legacy).await;
     all.knows("good__echo").await;
-    let search = place
-        .gateway
-        .visitor("/mcp", Manner::Modern)
-        .connect()
-        .await;
+    let search = place.gateway.visitor("/mcp", Era::Modern).connect().await;
     let ask = json!({ "provider": "api", "path": "/items" });
     assert!(
         !search
@@ -107,10 +103,10 @@ async fn a_required_audit_that_cannot_be_written_stops_calls_before_a_server_is_
     assert_eq!(api.seen().len(), 1);
 
     place.disk.fill();
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         let one = place
             .gateway
-            .visitor("/servers/good/mcp", manner)
+            .visitor("/servers/good/mcp", era)
             .connect()
             .await;
         for reply in [
@@ -184,7 +180,7 @@ async fn every_answer_under_a_required_audit_has_its_row_also_when_the_gateway_d
         Testbed::named("good").table()
     ));
     let gateway = home.serve().await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     client.knows("good__echo").await;
     for number in 0..20 {
         client.call("good__echo", &json!({ "text": number })).await;
@@ -214,7 +210,7 @@ async fn a_tenant_cannot_fill_the_disk_with_small_calls() {
     let gateway = home.serve().await;
     let (long, huge) = ("x".repeat(60_000), "x".repeat(3_000_000));
     let low = gateway
-        .visitor("/servers/good/mcp", Manner::Legacy)
+        .visitor("/servers/good/mcp", Era::Legacy)
         .key(&low)
         .called(&long)
         .connect()
@@ -232,7 +228,7 @@ async fn a_tenant_cannot_fill_the_disk_with_small_calls() {
         .await;
     }
     let high = gateway
-        .visitor("/servers/good/mcp", Manner::Legacy)
+        .visitor("/servers/good/mcp", Era::Legacy)
         .key(&high)
         .connect()
         .await;

@@ -4,16 +4,16 @@ use kitbag_domain::ShortText;
 use serde_json::json;
 
 use super::rows;
-use crate::harness::{Gateway, Manner, Testbed};
+use crate::harness::{Era, Gateway, Testbed};
 
 #[tokio::test]
 async fn no_name_of_a_client_or_a_tool_is_stored_longer_than_a_name_may_be() {
     let gateway = Gateway::with(&Testbed::named("good").table()).await;
     let long = format!("long\u{1b}[2J{}", "é".repeat(20_000));
     let mut calls = 0;
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         let one = gateway
-            .visitor("/servers/good/mcp", manner)
+            .visitor("/servers/good/mcp", era)
             .called(&long)
             .connect()
             .await;
@@ -22,7 +22,7 @@ async fn no_name_of_a_client_or_a_tool_is_stored_longer_than_a_name_may_be() {
         one.request("prompts/get", &json!({ "name": long })).await;
         one.request("resources/read", &json!({ "uri": long })).await;
         let all = gateway
-            .visitor("/mcp/all", manner)
+            .visitor("/mcp/all", era)
             .called(&long)
             .connect()
             .await;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::rows;
-use crate::harness::{Gateway, Home, Manner, Testbed, until};
+use crate::harness::{Era, Gateway, Home, Testbed, until};
 
 const RULES: &str =
     "[tenants.acme]\ndeny_tools = [\"*/exotic\"]\n[tenants.globex]\ndeny_tools = [\"*/exotic\"]\n";
@@ -34,7 +34,7 @@ impl Used {
         let gateway = home.serve().await;
         for key in [&acme, &globex] {
             let client = gateway
-                .visitor("/mcp/all", Manner::Modern)
+                .visitor("/mcp/all", Era::Modern)
                 .key(key)
                 .called("=cmd()")
                 .connect()
@@ -220,7 +220,7 @@ async fn new_rows_are_shown_while_the_record_is_followed() {
     assert!(first.0.unwrap().contains("good__missing"));
     let client = used
         .gateway
-        .visitor("/mcp/all", Manner::Modern)
+        .visitor("/mcp/all", Era::Modern)
         .key(&used.acme)
         .connect()
         .await;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::deep;
-use crate::harness::{Client, Home, Manner, Testbed};
+use crate::harness::{Client, Era, Home, Testbed};
 
 fn home() -> std::sync::Arc<Home> {
     Home::new(&Testbed::named("good").table())
@@ -12,7 +12,7 @@ fn home() -> std::sync::Arc<Home> {
 #[tokio::test]
 async fn a_line_that_is_no_message_is_answered_and_the_next_one_works() {
     let home = home();
-    let client = Client::stdio(&home, Manner::Legacy).connect().await;
+    let client = Client::stdio(&home, Era::Legacy).connect().await;
     client.knows("good__echo").await;
     let cases: [(&[u8], i64, Value); 12] = [
         (b"hello", -32700, Value::Null),
@@ -80,7 +80,7 @@ async fn a_line_that_is_no_message_is_answered_and_the_next_one_works() {
 #[tokio::test]
 async fn blank_lines_strange_line_ends_and_unknown_notifications_pass_in_silence() {
     let home = home();
-    let client = Client::stdio(&home, Manner::Legacy).connect().await;
+    let client = Client::stdio(&home, Era::Legacy).connect().await;
     for line in [
         &b""[..],
         b"   \t ",
@@ -108,7 +108,7 @@ async fn blank_lines_strange_line_ends_and_unknown_notifications_pass_in_silence
 #[tokio::test]
 async fn a_very_long_line_passes_or_is_refused_and_breaks_nothing() {
     let home = home();
-    let client = Client::stdio(&home, Manner::Legacy).connect().await;
+    let client = Client::stdio(&home, Era::Legacy).connect().await;
     client.knows("good__echo").await;
     let long = "x".repeat(3_000_000);
     assert_eq!(
@@ -127,7 +127,7 @@ async fn a_very_long_line_passes_or_is_refused_and_breaks_nothing() {
 #[tokio::test]
 async fn a_request_before_the_handshake_is_told_what_is_missing() {
     let home = home();
-    let client = Client::stdio(&home, Manner::Legacy).unannounced();
+    let client = Client::stdio(&home, Era::Legacy).unannounced();
     let reply = client.request("tools/list", &json!({})).await;
     assert_eq!(reply.code(), -32600);
     assert!(
@@ -150,10 +150,10 @@ async fn a_request_before_the_handshake_is_told_what_is_missing() {
 #[tokio::test]
 async fn both_manners_work_on_one_pipe() {
     let home = Home::new(&Testbed::named("good").era("legacy").table());
-    let legacy = Client::stdio(&home, Manner::Legacy).connect().await;
+    let legacy = Client::stdio(&home, Era::Legacy).connect().await;
     legacy.knows("good__echo").await;
     let mut modern = legacy.clone();
-    modern.manner = Manner::Modern;
+    modern.era = Era::Modern;
     assert_eq!(
         modern.call("good__echo", &json!({})).await.result()["resultType"],
         "complete"
@@ -189,7 +189,7 @@ async fn an_end_in_the_middle_of_everything_ends_the_gateway_in_peace() {
         br#"{"jsonrpc":"2.0","id":99,"method":"ping"}"#,
     ] {
         let home = home();
-        let client = Client::stdio(&home, Manner::Legacy).connect().await;
+        let client = Client::stdio(&home, Era::Legacy).connect().await;
         client.knows("good__echo").await;
         let slow = json!({ "name": "good__slow", "arguments": { "ms": 20_000 } });
         let _under_way = client.start("tools/call", &slow).await;

@@ -1,9 +1,9 @@
-//! Hearing that something changed: watched resources and lists, for clients of both manners.
+//! Hearing that something changed: watched resources and lists, for clients of both eras.
 
 use serde_json::{Value, json};
 
 use crate::harness::world::{Door, SERVERS, Way, World};
-use crate::harness::{Exchange, Manner};
+use crate::harness::{Era, Exchange};
 
 const UPDATED: &str = "notifications/resources/updated";
 const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
@@ -14,10 +14,10 @@ const OTHER: &str = "test://static-text";
 #[tokio::test]
 async fn an_update_reaches_those_who_watch_and_nobody_else() {
     let world = World::new().await;
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         for door in [Door::All, Door::One] {
-            let watchers = world.ways_through(door, manner, |it| it).await;
-            let bystanders = world.ways_through(door, manner, |it| it).await;
+            let watchers = world.ways_through(door, era, |it| it).await;
+            let bystanders = world.ways_through(door, era, |it| it).await;
             for (way, bystander) in watchers.iter().zip(&bystanders) {
                 let (mut watching, tag) = watch(way, WATCHED).await;
                 let (mut elsewhere, _) = watch(bystander, OTHER).await;
@@ -46,7 +46,7 @@ async fn an_update_reaches_those_who_watch_and_nobody_else() {
 #[tokio::test]
 async fn two_listeners_hear_the_same_update_each_under_its_own_number() {
     let world = World::new().await;
-    for way in world.ways_through(Door::All, Manner::Modern, |it| it).await {
+    for way in world.ways_through(Door::All, Era::Modern, |it| it).await {
         let (mut one, first) = watch(&way, WATCHED).await;
         let (mut two, second) = watch(&way, WATCHED).await;
         assert_ne!(first, second);
@@ -71,7 +71,7 @@ async fn two_listeners_hear_the_same_update_each_under_its_own_number() {
 #[tokio::test]
 async fn no_update_is_lost_while_others_begin_and_end_to_watch() {
     let world = World::new().await;
-    for way in world.ways_through(Door::One, Manner::Modern, |it| it).await {
+    for way in world.ways_through(Door::One, Era::Modern, |it| it).await {
         let (mut watching, _) = watch(&way, WATCHED).await;
         for number in 0..20 {
             let uri = format!("test://template/{number}/data");
@@ -88,11 +88,11 @@ async fn no_update_is_lost_while_others_begin_and_end_to_watch() {
 #[tokio::test]
 async fn all_who_begin_to_watch_at_once_hear_of_their_updates() {
     let world = World::new().await;
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         for server in &SERVERS {
             let mut watchers = tokio::task::JoinSet::new();
             for number in 0..10 {
-                let visitor = world.gateway.visitor(&server.path(), manner);
+                let visitor = world.gateway.visitor(&server.path(), era);
                 watchers.spawn(async move {
                     let way = Way {
                         client: visitor.connect().await,
@@ -107,7 +107,7 @@ async fn all_who_begin_to_watch_at_once_hear_of_their_updates() {
                             .await
                             .text();
                         stream.wait_for(UPDATED).await;
-                    } else if manner == Manner::Legacy {
+                    } else if era == Era::Legacy {
                         way.client
                             .request("resources/unsubscribe", &json!({ "uri": uri }))
                             .await
@@ -126,7 +126,7 @@ async fn all_who_begin_to_watch_at_once_hear_of_their_updates() {
 async fn a_legacy_client_that_no_longer_watches_hears_nothing_more() {
     let world = World::new().await;
     for door in [Door::All, Door::One] {
-        for way in world.ways_through(door, Manner::Legacy, |it| it).await {
+        for way in world.ways_through(door, Era::Legacy, |it| it).await {
             let (mut stream, _) = watch(&way, WATCHED).await;
             way.client
                 .request("resources/subscribe", &json!({ "uri": way.uri(OTHER) }))
@@ -153,7 +153,7 @@ async fn a_legacy_client_that_no_longer_watches_hears_nothing_more() {
 #[tokio::test]
 async fn a_legacy_client_that_listens_again_is_not_told_the_same_twice_unless_it_asks() {
     let world = World::new().await;
-    for way in world.ways_through(Door::One, Manner::Legacy, |it| it).await {
+    for way in world.ways_through(Door::One, Era::Legacy, |it| it).await {
         let (mut stream, _) = watch(&way, WATCHED).await;
         for _ in 0..3 {
             way.call("touch_resource", &json!({ "uri": WATCHED }))
@@ -198,10 +198,10 @@ fn number_of(stream: &Exchange) -> u64 {
     stream.last_id().unwrap().parse().unwrap()
 }
 
-async fn ways_on_stdio(world: &World, manner: Manner) -> Vec<Way> {
+async fn ways_on_stdio(world: &World, era: Era) -> Vec<Way> {
     let mut ways = Vec::new();
     for door in Door::ON_STDIO {
-        ways.extend(world.ways_through(door, manner, |it| it).await);
+        ways.extend(world.ways_through(door, era, |it| it).await);
     }
     ways
 }
@@ -209,7 +209,7 @@ async fn ways_on_stdio(world: &World, manner: Manner) -> Vec<Way> {
 #[tokio::test]
 async fn over_stdio_updates_come_between_the_answers() {
     let world = World::new().await;
-    for way in ways_on_stdio(&world, Manner::Legacy).await {
+    for way in ways_on_stdio(&world, Era::Legacy).await {
         way.client
             .request("resources/subscribe", &json!({ "uri": way.uri(WATCHED) }))
             .await
@@ -225,7 +225,7 @@ async fn over_stdio_updates_come_between_the_answers() {
         })
         .await;
     }
-    for way in ways_on_stdio(&world, Manner::Modern).await {
+    for way in ways_on_stdio(&world, Era::Modern).await {
         let (_stream, tag) = watch(&way, WATCHED).await;
         way.client.pipe().send(
             way.client
@@ -249,9 +249,9 @@ async fn over_stdio_updates_come_between_the_answers() {
 #[tokio::test]
 async fn whoever_is_told_of_a_new_tool_finds_it_in_the_list() {
     let world = World::new().await;
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         for door in [Door::All, Door::One] {
-            for way in world.ways_through(door, manner, |it| it).await {
+            for way in world.ways_through(door, era, |it| it).await {
                 let mut stream = way.client.listen().await;
                 let added = way.call("change_tools", &json!({})).await.text();
                 let added = way.name(&added);
@@ -278,7 +278,7 @@ async fn whoever_is_told_of_a_new_tool_finds_it_in_the_list() {
 async fn a_modern_listener_hears_only_of_what_it_asked_for() {
     let world = World::new().await;
     for door in [Door::All, Door::One] {
-        for way in world.ways_through(door, Manner::Modern, |it| it).await {
+        for way in world.ways_through(door, Era::Modern, |it| it).await {
             let mut stream = way
                 .client
                 .subscribe(&json!({ "promptsListChanged": true }))
@@ -296,7 +296,7 @@ async fn a_modern_listener_hears_only_of_what_it_asked_for() {
 #[tokio::test]
 async fn a_change_behind_one_server_is_not_told_at_the_route_of_another() {
     let world = World::new().await;
-    let ways = world.ways_through(Door::One, Manner::Modern, |it| it).await;
+    let ways = world.ways_through(Door::One, Era::Modern, |it| it).await;
     for (here, there) in [(0, 1), (1, 0), (2, 3), (3, 2)] {
         let (here, there) = (&ways[here], &ways[there]);
         here.call("echo", &json!({})).await.text();
@@ -313,9 +313,9 @@ async fn a_change_behind_one_server_is_not_told_at_the_route_of_another() {
     }
 }
 
-/// Watches a resource in the manner of the client; with the number its messages must carry.
+/// Watches a resource in the era of the client; with the number its messages must carry.
 async fn watch(way: &Way, uri: &str) -> (Exchange, Value) {
-    if way.client.manner == Manner::Legacy {
+    if way.client.era == Era::Legacy {
         let stream = way.client.listen().await;
         let agreed = way
             .client

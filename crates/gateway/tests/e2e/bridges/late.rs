@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::harness::{Client, Gateway, Home, Manner, Remote, Reply, Testbed, until};
+use crate::harness::{Client, Era, Gateway, Home, Remote, Reply, Testbed, until};
 
 /// What the job of one caller mentions and asks about.
 const SECRET: &str = "HIGH-TENANT-DATA";
@@ -58,7 +58,7 @@ impl Office {
         };
         home.configure(&table);
         let gateway = home.serve().await;
-        gateway.client(Manner::Modern).await.knows("hr__job").await;
+        gateway.client(Era::Modern).await.knows("hr__job").await;
         Self {
             home,
             gateway,
@@ -67,8 +67,8 @@ impl Office {
     }
 
     /// A client that can be asked; it shows a key of the tenant, unless that is `local`.
-    async fn client(&self, tenant: &str, manner: Manner) -> Client {
-        let visitor = self.gateway.visitor("/mcp/all", manner).called(tenant);
+    async fn client(&self, tenant: &str, client_era: Era) -> Client {
+        let visitor = self.gateway.visitor("/mcp/all", client_era).called(tenant);
         let visitor = match tenant {
             "local" => visitor,
             _ => visitor.key(&self.key(tenant).await),
@@ -138,7 +138,7 @@ async fn starts_job(client: &Client) {
 }
 
 /// The call of the second client hears nothing of the job of the first, nor is asked anything.
-async fn stays_apart(reached: Reached, first: (&str, Manner), second: (&str, Manner)) {
+async fn stays_apart(reached: Reached, first: (&str, Era), second: (&str, Era)) {
     let office = Office::open(reached).await;
     let high = office.client(first.0, first.1).await;
     starts_job(&high).await;
@@ -170,40 +170,25 @@ async fn stays_apart(reached: Reached, first: (&str, Manner), second: (&str, Man
 #[tokio::test]
 async fn what_a_job_of_one_tenant_says_late_never_reaches_another() {
     for reached in Reached::EVERY {
-        stays_apart(reached, ("high", Manner::Legacy), ("low", Manner::Legacy)).await;
+        stays_apart(reached, ("high", Era::Legacy), ("low", Era::Legacy)).await;
     }
-    stays_apart(
-        Reached::Stdio,
-        ("high", Manner::Modern),
-        ("low", Manner::Modern),
-    )
-    .await;
+    stays_apart(Reached::Stdio, ("high", Era::Modern), ("low", Era::Modern)).await;
 }
 
 #[tokio::test]
 async fn what_a_job_says_late_reaches_no_other_key_and_no_other_client_of_the_same_key() {
-    stays_apart(
-        Reached::Stdio,
-        ("acme", Manner::Legacy),
-        ("acme", Manner::Legacy),
-    )
-    .await;
-    stays_apart(
-        Reached::Stdio,
-        ("local", Manner::Legacy),
-        ("low", Manner::Legacy),
-    )
-    .await;
+    stays_apart(Reached::Stdio, ("acme", Era::Legacy), ("acme", Era::Legacy)).await;
+    stays_apart(Reached::Stdio, ("local", Era::Legacy), ("low", Era::Legacy)).await;
     let office = Office::open(Reached::Stdio).await;
     let key = office.key("acme").await;
     let one = office
         .gateway
-        .visitor("/mcp/all", Manner::Legacy)
+        .visitor("/mcp/all", Era::Legacy)
         .key(&key)
         .connect()
         .await;
     starts_job(&one).await;
-    let other = office.gateway.visitor("/mcp/all", Manner::Legacy).key(&key);
+    let other = office.gateway.visitor("/mcp/all", Era::Legacy).key(&key);
     let other = other.answering(|_, _| panic!("asked")).connect().await;
     let waiting = office.waits(&other).await;
     office.job_ends().await;
@@ -215,7 +200,7 @@ async fn what_a_job_says_late_reaches_no_other_key_and_no_other_client_of_the_sa
 async fn what_a_job_says_late_reaches_the_only_client_there_is() {
     for reached in Reached::EVERY {
         let office = Office::open(reached).await;
-        let client = office.client("acme", Manner::Legacy).await;
+        let client = office.client("acme", Era::Legacy).await;
         starts_job(&client).await;
         let waiting = office.waits(&client).await;
         let events = office.job_ends().await;
@@ -239,14 +224,14 @@ async fn what_a_job_says_late_reaches_the_only_client_there_is() {
 #[tokio::test]
 async fn a_question_on_the_stream_of_its_own_call_is_put_whoever_else_has_calls_parked() {
     let office = Office::open(Reached::Http).await;
-    let low = office.client("low", Manner::Modern).await;
+    let low = office.client("low", Era::Modern).await;
     let asks = json!({ "name": "hr__test_elicitation", "arguments": { "message": "?" } });
     for _ in 0..3 {
         let parked = low.start("tools/call", &asks).await.finish().await;
         assert_eq!(parked.result()["resultType"], "input_required");
     }
-    for manner in Manner::BOTH {
-        let high = office.client("high", manner).await;
+    for client_era in Era::BOTH {
+        let high = office.client("high", client_era).await;
         let told = high
             .call("hr__test_elicitation", &json!({ "message": "Who?" }))
             .await
@@ -258,14 +243,14 @@ async fn a_question_on_the_stream_of_its_own_call_is_put_whoever_else_has_calls_
 #[tokio::test]
 async fn the_last_words_of_a_server_are_for_operators_only() {
     let office = Office::open(Reached::Stdio).await;
-    let high = office.client("high", Manner::Legacy).await;
-    for manner in Manner::BOTH {
-        let low = office.client("low", manner).await;
+    let high = office.client("high", Era::Legacy).await;
+    for client_era in Era::BOTH {
+        let low = office.client("low", client_era).await;
         for path in ["/mcp/all", "/mcp/search", "/servers/hr/mcp"] {
             starts_job(&high).await;
             let visitor = office
                 .gateway
-                .visitor(path, manner)
+                .visitor(path, client_era)
                 .key(&office.key("low").await);
             let client = visitor.connect().await;
             let crash = match path {
@@ -290,7 +275,7 @@ async fn the_last_words_of_a_server_are_for_operators_only() {
         }
     }
     starts_job(&high).await;
-    let local = office.client("local", Manner::Legacy).await;
+    let local = office.client("local", Era::Legacy).await;
     let told = local.call("hr__crash", &json!({})).await.tool_error();
     assert!(
         told.contains("Its last words:") && told.contains(SECRET),

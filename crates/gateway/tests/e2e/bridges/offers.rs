@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::Manner;
+use crate::harness::Era;
 use crate::harness::world::World;
 
 #[tokio::test]
@@ -121,10 +121,10 @@ async fn a_resource_nobody_has_is_refused_in_the_words_of_the_era() {
                 .client
                 .request("resources/read", &json!({ "uri": uri }))
                 .await;
-            match (way.client.manner, way.server.era) {
-                (Manner::Modern, _) => assert_eq!(reply.code(), -32602, "{uri}"),
-                (Manner::Legacy, Manner::Legacy) => assert_eq!(reply.code(), -32002, "{uri}"),
-                (Manner::Legacy, Manner::Modern) => {
+            match (way.client.era, way.server.era) {
+                (Era::Modern, _) => assert_eq!(reply.code(), -32602, "{uri}"),
+                (Era::Legacy, Era::Legacy) => assert_eq!(reply.code(), -32002, "{uri}"),
+                (Era::Legacy, Era::Modern) => {
                     assert!([-32002, -32602].contains(&reply.code()), "{uri}");
                 }
             }

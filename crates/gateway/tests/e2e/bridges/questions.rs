@@ -1,10 +1,10 @@
-//! Servers that ask: each client is asked in the manner it knows, and the server gets its answer.
+//! Servers that ask: each client is asked in the era it speaks, and the server gets its answer.
 
 use serde_json::{Value, json};
 
 use crate::harness::client::Visitor;
 use crate::harness::world::{Door, World};
-use crate::harness::{Manner, Reply};
+use crate::harness::{Era, Reply};
 
 /// Answers everything, and accepts every form with the same content.
 fn obliging(visitor: Visitor) -> Visitor {
@@ -111,7 +111,7 @@ async fn a_question_says_which_server_asks_and_is_otherwise_as_the_server_put_it
             json!(["username", "email"])
         );
         // Modern servers ask modern clients in a result, of which nothing else is touched.
-        if (way.client.manner, way.server.era) != (Manner::Modern, Manner::Modern) {
+        if (way.client.era, way.server.era) != (Era::Modern, Era::Modern) {
             assert_eq!(question["_meta"]["io.kitbag/server"], way.server.name);
         }
     }
@@ -129,7 +129,7 @@ async fn a_client_that_cannot_answer_is_not_asked_and_the_call_says_why() {
             let reply = way
                 .call(tool, &json!({ "prompt": "x", "message": "x" }))
                 .await;
-            check_incapable(way.client.manner, way.door, &reply, capability);
+            check_incapable(way.client.era, way.door, &reply, capability);
         }
         assert_eq!(
             way.call("test_input_required_result_capabilities", &json!({}))
@@ -154,7 +154,7 @@ async fn a_client_is_asked_only_for_what_it_declared() {
         let reply = way
             .call("test_elicitation", &json!({ "message": "x" }))
             .await;
-        check_incapable(way.client.manner, way.door, &reply, "elicitation");
+        check_incapable(way.client.era, way.door, &reply, "elicitation");
         let given = way
             .call("test_input_required_result_capabilities", &json!({}))
             .await;
@@ -166,9 +166,9 @@ async fn a_client_is_asked_only_for_what_it_declared() {
 async fn a_page_to_visit_is_shown_in_the_manner_of_the_client() {
     let world = World::new().await;
     for way in world.ways(obliging).await {
-        match (way.client.manner, way.server.era) {
+        match (way.client.era, way.server.era) {
             // An older server and an older client: the error is theirs, and passes as it is.
-            (Manner::Legacy, Manner::Legacy) => {
+            (Era::Legacy, Era::Legacy) => {
                 let refused = way.call("url_elicitation", &json!({})).await;
                 assert_eq!(refused.code(), -32042);
                 let page = &refused.error()["data"]["elicitations"][0];
@@ -181,7 +181,7 @@ async fn a_page_to_visit_is_shown_in_the_manner_of_the_client() {
                     "Visited: the second call"
                 );
             }
-            (Manner::Modern, Manner::Legacy) => {
+            (Era::Modern, Era::Legacy) => {
                 let params = json!({ "name": way.name("url_elicitation") });
                 let question = asked(
                     &way.client
@@ -203,7 +203,7 @@ async fn a_page_to_visit_is_shown_in_the_manner_of_the_client() {
                     "Visited: the second call"
                 );
             }
-            (manner, Manner::Modern) => {
+            (client_era, Era::Modern) => {
                 let params = json!({ "name": way.name("url_elicitation") });
                 let mut exchange = way.client.start("tools/call", &params).await;
                 let message = exchange.next().await.unwrap();
@@ -213,7 +213,7 @@ async fn a_page_to_visit_is_shown_in_the_manner_of_the_client() {
                 assert_eq!(question["mode"], "url");
                 assert_eq!(
                     question["elicitationId"].is_string(),
-                    manner == Manner::Legacy
+                    client_era == Era::Legacy
                 );
                 let reply = way.call("url_elicitation", &json!({})).await;
                 assert_eq!(reply.text(), "Visited: action=accept, content=null");
@@ -227,11 +227,8 @@ async fn a_modern_client_that_cannot_show_pages_is_told_what_it_lacks() {
     let world = World::new().await;
     let forms_only =
         |it: Visitor| obliging(it).capabilities(json!({ "elicitation": { "form": {} } }));
-    for way in world
-        .ways_through(Door::All, Manner::Modern, forms_only)
-        .await
-    {
-        if way.server.era == Manner::Legacy {
+    for way in world.ways_through(Door::All, Era::Modern, forms_only).await {
+        if way.server.era == Era::Legacy {
             let reply = way.call("url_elicitation", &json!({})).await;
             assert_eq!(
                 (reply.status, reply.code()),
@@ -247,7 +244,7 @@ async fn a_modern_client_that_cannot_show_pages_is_told_what_it_lacks() {
     }
 }
 
-/// The params of the first question in a message, whichever manner it is asked in.
+/// The params of the first question in a message, in whichever era it is asked.
 #[track_caller]
 fn asked(message: &str) -> Value {
     let message: Value = serde_json::from_str(message).unwrap();
@@ -261,7 +258,7 @@ fn asked(message: &str) -> Value {
 }
 
 #[track_caller]
-fn check_incapable(manner: Manner, door: Door, reply: &Reply, capability: &str) {
+fn check_incapable(client_era: Era, door: Door, reply: &Reply, capability: &str) {
     assert!(
         reply.error()["message"]
             .as_str()
@@ -270,7 +267,7 @@ fn check_incapable(manner: Manner, door: Door, reply: &Reply, capability: &str) 
         "{}",
         reply.raw()
     );
-    if manner == Manner::Modern {
+    if client_era == Era::Modern {
         assert_eq!(reply.code(), -32021);
         assert_eq!(
             reply.error()["data"]["requiredCapabilities"],

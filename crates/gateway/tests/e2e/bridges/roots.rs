@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 
 use crate::harness::client::Visitor;
-use crate::harness::{Client, Gateway, Home, Manner, Remote, Testbed, until};
+use crate::harness::{Client, Era, Gateway, Home, Remote, Testbed, until};
 
 const MANNERS: [&str; 4] = ["--era", "legacy", "--manner", "remember-roots"];
 
@@ -29,7 +29,7 @@ async fn check(client: &Client, uri: &str) {
             known,
             json!({ "roots": [{ "uri": uri }] }).to_string(),
             "{:?}",
-            client.manner
+            client.era
         );
     }
 }
@@ -44,7 +44,7 @@ fn table() -> String {
 #[tokio::test]
 async fn a_server_that_asks_for_roots_after_the_greeting_has_those_of_its_only_client_before_the_first_call()
  {
-    for manner in Manner::BOTH {
+    for client_era in Era::BOTH {
         let remotes = [
             None,
             Some(Remote::http(&MANNERS).await),
@@ -55,14 +55,17 @@ async fn a_server_that_asks_for_roots_after_the_greeting_has_those_of_its_only_c
                 .as_ref()
                 .map_or_else(table, |remote| remote.table("files", ""));
             let gateway = Gateway::with(&table).await;
-            let client = rooted(gateway.visitor("/mcp/all", manner), &root("file:///ann"))
-                .connect()
-                .await;
+            let client = rooted(
+                gateway.visitor("/mcp/all", client_era),
+                &root("file:///ann"),
+            )
+            .connect()
+            .await;
             client.knows("files__known_roots").await;
             check(&client, "file:///ann").await;
         }
         let home = Home::new(&table());
-        let client = rooted(Client::stdio(&home, manner), &root("file:///ann"))
+        let client = rooted(Client::stdio(&home, client_era), &root("file:///ann"))
             .connect()
             .await;
         client.knows("files__known_roots").await;
@@ -74,7 +77,7 @@ async fn a_server_that_asks_for_roots_after_the_greeting_has_those_of_its_only_c
 async fn a_server_hears_of_changed_roots_with_the_next_call() {
     let gateway = Gateway::with(&table()).await;
     let roots = root("file:///before");
-    let client = rooted(gateway.visitor("/mcp/all", Manner::Legacy), &roots)
+    let client = rooted(gateway.visitor("/mcp/all", Era::Legacy), &roots)
         .connect()
         .await;
     client.knows("files__known_roots").await;
@@ -89,7 +92,7 @@ async fn a_server_hears_of_changed_roots_with_the_next_call() {
 #[tokio::test]
 async fn no_client_is_asked_for_roots_when_several_use_the_server() {
     let gateway = Gateway::with(&table()).await;
-    let plain = gateway.client(Manner::Legacy).await;
+    let plain = gateway.client(Era::Legacy).await;
     plain.knows("files__known_roots").await;
     let known = until("the server has asked", async || {
         let known = plain.call("files__known_roots", &json!({})).await.text();
@@ -97,7 +100,7 @@ async fn no_client_is_asked_for_roots_when_several_use_the_server() {
     })
     .await;
     let other = gateway
-        .visitor("/mcp/all", Manner::Legacy)
+        .visitor("/mcp/all", Era::Legacy)
         .answering(|_, _| panic!("asked"))
         .connect()
         .await;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::world::{Door, Way, World};
-use crate::harness::{Manner, until};
+use crate::harness::{Era, until};
 
 const PROGRESS: &str = "notifications/progress";
 const LOG: &str = "notifications/message";
@@ -42,9 +42,9 @@ async fn a_client_that_gives_no_token_hears_of_no_progress() {
 #[tokio::test]
 async fn two_calls_under_the_same_token_keep_their_progress_apart() {
     let world = World::new().await;
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         for door in [Door::All, Door::One] {
-            for way in world.ways_through(door, manner, |it| it).await {
+            for way in world.ways_through(door, era, |it| it).await {
                 let token = json!("same");
                 let (two, three) = tokio::join!(
                     slow(&way, 40, 2, Some(&token)),
@@ -74,8 +74,8 @@ async fn a_cancelled_call_is_cancelled_at_the_server() {
         });
         let (id, mut exchange) = way.client.start_with_id("tools/call", &params).await;
         exchange.wait_for(PROGRESS).await;
-        match (way.client.manner, way.door) {
-            (Manner::Modern, Door::All | Door::One) => drop(exchange),
+        match (way.client.era, way.door) {
+            (Era::Modern, Door::All | Door::One) => drop(exchange),
             _ => {
                 way.client
                     .notify("notifications/cancelled", &json!({ "requestId": id }))
@@ -95,18 +95,14 @@ async fn a_cancelled_call_is_cancelled_at_the_server() {
 #[tokio::test]
 async fn a_modern_client_that_hangs_up_cancels_and_a_legacy_one_does_not() {
     let world = World::new().await;
-    for (manner, ending) in [
-        (Manner::Modern, "cancelled slow"),
-        (Manner::Legacy, "finished slow"),
+    for (era, ending) in [
+        (Era::Modern, "cancelled slow"),
+        (Era::Legacy, "finished slow"),
     ] {
-        for way in world.ways_through(Door::All, manner, |it| it).await {
+        for way in world.ways_through(Door::All, era, |it| it).await {
             let count = |event| world.events(way.server, event);
             let (started, ended) = (count("started slow"), count(ending));
-            let ms = if manner == Manner::Modern {
-                60_000
-            } else {
-                300
-            };
+            let ms = if era == Era::Modern { 60_000 } else { 300 };
             let (client, tool) = (way.client.clone(), way.name("slow"));
             let calling =
                 tokio::spawn(async move { client.call(&tool, &json!({ "ms": ms })).await });
@@ -124,7 +120,7 @@ async fn a_modern_client_that_hangs_up_cancels_and_a_legacy_one_does_not() {
 async fn a_legacy_client_hears_the_log_lines_of_its_level() {
     let world = World::new().await;
     for door in [Door::All, Door::Stdio, Door::Joined] {
-        for way in world.ways_through(door, Manner::Legacy, |it| it).await {
+        for way in world.ways_through(door, Era::Legacy, |it| it).await {
             for (level, info, emergency) in [("error", 0, 1), ("info", 3, 1)] {
                 let set = way
                     .client
@@ -161,7 +157,7 @@ async fn a_modern_client_hears_the_log_lines_it_asks_for_and_no_others() {
                 Some(level) => it.log_level(level),
                 None => it,
             };
-            for way in world.ways_through(door, Manner::Modern, prepare).await {
+            for way in world.ways_through(door, Era::Modern, prepare).await {
                 assert_eq!(
                     log_lines(&way, "test_tool_with_logging").await,
                     info,
@@ -180,8 +176,8 @@ async fn a_modern_client_hears_the_log_lines_it_asks_for_and_no_others() {
 #[tokio::test]
 async fn a_client_that_wants_few_log_lines_takes_none_from_another() {
     let world = World::new().await;
-    let talkative = world.ways_through(Door::All, Manner::Legacy, |it| it).await;
-    let quiet = world.ways_through(Door::All, Manner::Legacy, |it| it).await;
+    let talkative = world.ways_through(Door::All, Era::Legacy, |it| it).await;
+    let quiet = world.ways_through(Door::All, Era::Legacy, |it| it).await;
     for (talkative, quiet) in talkative.into_iter().zip(quiet) {
         let before = log_lines(&talkative, "test_tool_with_logging").await;
         quiet
@@ -199,7 +195,7 @@ async fn a_client_that_wants_few_log_lines_takes_none_from_another() {
 #[tokio::test]
 async fn a_legacy_client_picks_up_a_broken_stream_where_it_ended() {
     let world = World::new().await;
-    for way in world.ways_through(Door::All, Manner::Legacy, |it| it).await {
+    for way in world.ways_through(Door::All, Era::Legacy, |it| it).await {
         let params = json!({
             "name": way.name("slow"),
             "arguments": { "ms": 200, "steps": 4 },

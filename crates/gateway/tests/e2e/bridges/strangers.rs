@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::harness::client::Visitor;
 use crate::harness::world::{Door, SERVERS, Transport, World};
-use crate::harness::{Client, Gateway, Manner, Testbed, until};
+use crate::harness::{Client, Era, Gateway, Testbed, until};
 
 /// Everybody answers with a name of their own.
 fn named(name: &'static str) -> impl Fn(Visitor) -> Visitor {
@@ -19,9 +19,9 @@ fn named(name: &'static str) -> impl Fn(Visitor) -> Visitor {
 async fn a_question_of_one_client_is_never_shown_to_another() {
     let world = World::new().await;
     for (asking, waiting) in [
-        (Manner::Legacy, Manner::Legacy),
-        (Manner::Legacy, Manner::Modern),
-        (Manner::Modern, Manner::Legacy),
+        (Era::Legacy, Era::Legacy),
+        (Era::Legacy, Era::Modern),
+        (Era::Modern, Era::Legacy),
     ] {
         let askers = world.ways_through(Door::All, asking, named("asker")).await;
         // It could answer, but must not be asked: its calls need nothing.
@@ -48,7 +48,7 @@ async fn a_question_of_one_client_is_never_shown_to_another() {
             let answered = message["result"]["content"][0]["text"] == "asker likes asker";
             // An older server on a pipe does not say on whose behalf it asks.
             let in_doubt =
-                asker.server.era == Manner::Legacy && asker.server.transport == Transport::Stdio;
+                asker.server.era == Era::Legacy && asker.server.transport == Transport::Stdio;
             assert!(
                 answered || in_doubt,
                 "{}: {}",
@@ -68,11 +68,11 @@ async fn a_question_of_one_client_is_never_shown_to_another() {
 async fn two_modern_programs_without_keys_are_two_clients() {
     let world = World::new().await;
     let asker = world
-        .ways_through(Door::All, Manner::Modern, named("asker"))
+        .ways_through(Door::All, Era::Modern, named("asker"))
         .await;
     let waiter = world
         .gateway
-        .visitor("/mcp/all", Manner::Modern)
+        .visitor("/mcp/all", Era::Modern)
         .answering(|_, _| panic!("asked"));
     let waiter = waiter.called("another program").connect().await;
     for way in asker {
@@ -87,7 +87,7 @@ async fn two_modern_programs_without_keys_are_two_clients() {
         let reply = way
             .call("test_input_required_result_multi_round", &json!({}))
             .await;
-        let in_doubt = way.server.era == Manner::Legacy && way.server.transport == Transport::Stdio;
+        let in_doubt = way.server.era == Era::Legacy && way.server.transport == Transport::Stdio;
         assert!(
             in_doubt || reply.text() == "asker likes asker",
             "{}",
@@ -104,9 +104,9 @@ async fn many_clients_that_ask_at_once_get_their_own_answers_or_none() {
     for server in &SERVERS {
         let mut calls = tokio::task::JoinSet::new();
         for name in ["ann", "bob", "cat", "dan", "eve", "fay"] {
-            for manner in Manner::BOTH {
+            for client_era in Era::BOTH {
                 let visitor =
-                    named(name)(world.gateway.visitor(&server.path(), manner)).called(name);
+                    named(name)(world.gateway.visitor(&server.path(), client_era)).called(name);
                 calls.spawn(async move {
                     let client: Client = visitor.connect().await;
                     (
@@ -122,7 +122,7 @@ async fn many_clients_that_ask_at_once_get_their_own_answers_or_none() {
             let (name, reply) = done.unwrap();
             let message: Value = serde_json::from_str(reply.raw()).unwrap();
             let text = &message["result"]["content"][0]["text"];
-            let in_doubt = server.era == Manner::Legacy && server.transport == Transport::Stdio;
+            let in_doubt = server.era == Era::Legacy && server.transport == Transport::Stdio;
             assert!(
                 *text == format!("{name} likes {name}")
                     || (in_doubt && message.get("error").is_some()),
@@ -136,7 +136,7 @@ async fn many_clients_that_ask_at_once_get_their_own_answers_or_none() {
 #[tokio::test]
 async fn a_question_put_during_a_call_that_ends_first_is_still_answered() {
     let gateway = Gateway::with(&Testbed::named("one").era("legacy").table()).await;
-    let client = named("asker")(gateway.visitor("/mcp/all", Manner::Legacy))
+    let client = named("asker")(gateway.visitor("/mcp/all", Era::Legacy))
         .connect()
         .await;
     client.knows("one__slow").await;

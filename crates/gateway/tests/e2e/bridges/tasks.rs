@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::harness::client::Visitor;
 use crate::harness::world::{Door, Way, World};
-use crate::harness::{Manner, until};
+use crate::harness::{Era, until};
 
 fn patient(visitor: Visitor) -> Visitor {
     visitor.capabilities(
@@ -16,11 +16,11 @@ fn patient(visitor: Visitor) -> Visitor {
 async fn ways(world: &World) -> Vec<Way> {
     let mut ways = Vec::new();
     for door in Door::ALL {
-        let through = world.ways_through(door, Manner::Modern, patient).await;
+        let through = world.ways_through(door, Era::Modern, patient).await;
         ways.extend(
             through
                 .into_iter()
-                .filter(|way| way.server.era == Manner::Modern),
+                .filter(|way| way.server.era == Era::Modern),
         );
     }
     ways
@@ -101,7 +101,7 @@ async fn a_client_that_does_not_know_tasks_gets_results() {
 async fn tasks_of_two_servers_that_have_the_same_number_are_not_mixed_up() {
     let world = World::new().await;
     for door in [Door::One, Door::All] {
-        let ways = world.ways_through(door, Manner::Modern, patient).await;
+        let ways = world.ways_through(door, Era::Modern, patient).await;
         let [_, _, pipe, web] = ways.as_slice() else {
             panic!("four servers")
         };
@@ -144,15 +144,15 @@ async fn the_task_of_another_tenant_does_not_exist() {
     let (ours, theirs) = (key("acme").await, key("globex").await);
     for door in [Door::All, Door::One] {
         let owners = world
-            .ways_through(door, Manner::Modern, |it| patient(it).key(&ours))
+            .ways_through(door, Era::Modern, |it| patient(it).key(&ours))
             .await;
         let others = world
-            .ways_through(door, Manner::Modern, |it| patient(it).key(&theirs))
+            .ways_through(door, Era::Modern, |it| patient(it).key(&theirs))
             .await;
         for (owner, other) in owners
             .iter()
             .zip(&others)
-            .filter(|(way, _)| way.server.era == Manner::Modern)
+            .filter(|(way, _)| way.server.era == Era::Modern)
         {
             let id = begin(owner, "slow_compute", &json!({ "seconds": 60 })).await;
             for method in ["tasks/get", "tasks/cancel", "tasks/update"] {

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::world::{Door, World};
-use crate::harness::{Client, Gateway, Home, Manner, Reply, Testbed};
+use crate::harness::{Client, Era, Gateway, Home, Reply, Testbed};
 
 const TOOL: &str = "good__test_elicitation";
 
@@ -44,7 +44,7 @@ async fn come_back(client: &Client, message: &str, asked: &Value) -> Reply {
 
 async fn visitor(gateway: &Gateway, key: Option<&str>) -> Client {
     let visitor = gateway
-        .visitor("/mcp/all", Manner::Modern)
+        .visitor("/mcp/all", Era::Modern)
         .capabilities(json!({ "elicitation": {} }));
     let client = match key {
         Some(key) => visitor.key(key).connect().await,
@@ -162,8 +162,8 @@ async fn a_ticket_for_a_modern_server_is_its_own_and_passes_untouched() {
     let prepare =
         |it: crate::harness::client::Visitor| it.capabilities(json!({ "elicitation": {} }));
     for door in Door::ALL {
-        for way in world.ways_through(door, Manner::Modern, prepare).await {
-            if way.server.era == Manner::Legacy {
+        for way in world.ways_through(door, Era::Modern, prepare).await {
+            if way.server.era == Era::Legacy {
                 continue;
             }
             let tool = "test_input_required_result_tampered_state";

@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 use super::{key, servers};
-use crate::harness::{Gateway, Home, Manner, until};
+use crate::harness::{Era, Gateway, Home, until};
 
 #[tokio::test]
 async fn a_key_that_is_unknown_or_no_key_at_all_is_turned_away() {
     let home = Home::new(&servers());
     let (_, good) = key(&home, "acme").await;
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp/all", Manner::Modern).unannounced();
+    let client = gateway.visitor("/mcp/all", Era::Modern).unannounced();
     let body = client.body(1, "tools/list", "{}");
     let mut almost = good.clone();
     almost.pop();
@@ -49,14 +49,8 @@ async fn a_revoked_key_is_no_longer_accepted() {
     let (_, other) = key(&home, "acme").await;
     let gateway = home.serve().await;
     let mut clients = Vec::new();
-    for manner in Manner::BOTH {
-        clients.push(
-            gateway
-                .visitor("/mcp/all", manner)
-                .key(&token)
-                .connect()
-                .await,
-        );
+    for era in Era::BOTH {
+        clients.push(gateway.visitor("/mcp/all", era).key(&token).connect().await);
     }
     assert_eq!(home.kitbag(&["key", "revoke", &id]).await.code, Some(0));
     let revoked = std::time::Instant::now();
@@ -72,7 +66,7 @@ async fn a_revoked_key_is_no_longer_accepted() {
         revoked.elapsed()
     );
     let still = gateway
-        .visitor("/mcp/all", Manner::Modern)
+        .visitor("/mcp/all", Era::Modern)
         .key(&other)
         .connect()
         .await;
@@ -85,7 +79,7 @@ async fn a_session_belongs_to_the_key_that_opened_it() {
     let ((_, one), (_, two)) = (key(&home, "acme").await, key(&home, "acme").await);
     let gateway = home.serve().await;
     let client = gateway
-        .visitor("/mcp/all", Manner::Legacy)
+        .visitor("/mcp/all", Era::Legacy)
         .key(&one)
         .connect()
         .await;
@@ -120,16 +114,12 @@ async fn a_gateway_that_requires_keys_requires_them_from_this_machine_too() {
 
     let (_, token) = key(&home, "local").await;
     let gateway = home.serve().await;
-    for manner in Manner::BOTH {
-        let stranger = gateway.visitor("/mcp/all", manner).unannounced();
+    for era in Era::BOTH {
+        let stranger = gateway.visitor("/mcp/all", era).unannounced();
         let reply = stranger.request("tools/list", &json!({})).await;
         assert_eq!(reply.status, 401);
         assert!(reply.raw().contains("kitbag key create"), "{}", reply.raw());
-        let client = gateway
-            .visitor("/mcp/all", manner)
-            .key(&token)
-            .connect()
-            .await;
+        let client = gateway.visitor("/mcp/all", era).key(&token).connect().await;
         client.knows("good__exotic").await;
     }
 }
@@ -166,7 +156,7 @@ async fn a_gateway_without_keys_does_not_listen_beyond_this_machine() {
 async fn pages_from_elsewhere_and_names_that_are_not_ours_are_turned_away() {
     let serve = "[serve]\nbind = \"127.0.0.1:0\"\nallowed_origins = [\"https://app.example\"]\n";
     let gateway = Gateway::with(&format!("{serve}{}", servers())).await;
-    let client = gateway.visitor("/mcp/all", Manner::Modern).unannounced();
+    let client = gateway.visitor("/mcp/all", Era::Modern).unannounced();
     let port = gateway.base.rsplit(':').next().unwrap();
     let knock = async |extra: &[(&str, &str)]| {
         let mut headers = client.headers("tools/list", &Value::Null);

@@ -5,7 +5,7 @@ use kitbag_store::{AuditQuery, AuditRowContent, AuditRowKind, Store};
 use serde_json::json;
 
 use super::{key, servers, settled};
-use crate::harness::{Home, Manner, Testbed, until};
+use crate::harness::{Era, Home, Testbed, until};
 
 #[tokio::test]
 async fn every_call_leaves_a_row_that_says_who_what_and_how_it_ended() {
@@ -23,7 +23,7 @@ async fn every_call_leaves_a_row_that_says_who_what_and_how_it_ended() {
     settled(&gateway).await;
     let prepare = |path: &str| {
         gateway
-            .visitor(path, Manner::Modern)
+            .visitor(path, Era::Modern)
             .capabilities(json!({ "elicitation": {} }))
             .called("auditor")
     };

@@ -11,7 +11,7 @@ mod tenants;
 
 use serde_json::Value;
 
-use crate::harness::{Gateway, Home, Manner, Testbed};
+use crate::harness::{Era, Gateway, Home, Testbed};
 
 const RULES: &str = r#"
 [tenants.acme]
@@ -40,7 +40,7 @@ pub(crate) async fn key(home: &Home, tenant: &str) -> (String, String) {
 }
 
 async fn settled(gateway: &Gateway) {
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     client.knows("good__exotic").await;
     client.knows("secret__exotic").await;
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{key, servers, settled};
-use crate::harness::{Client, Home, Manner};
+use crate::harness::{Client, Era, Home};
 
 #[tokio::test]
 async fn what_a_tenant_may_not_use_is_neither_shown_to_it_nor_done_for_it() {
@@ -11,12 +11,8 @@ async fn what_a_tenant_may_not_use_is_neither_shown_to_it_nor_done_for_it() {
     let (_, acme) = key(&home, "acme").await;
     let gateway = home.serve().await;
     settled(&gateway).await;
-    for manner in Manner::BOTH {
-        let client = gateway
-            .visitor("/mcp/all", manner)
-            .key(&acme)
-            .connect()
-            .await;
+    for era in Era::BOTH {
+        let client = gateway.visitor("/mcp/all", era).key(&acme).connect().await;
         let tools = client.tool_names().await;
         assert!(tools.contains(&"good__echo".to_owned()));
         assert!(
@@ -74,7 +70,7 @@ async fn what_a_tenant_may_not_use_is_neither_shown_to_it_nor_done_for_it() {
                 reply.raw()
             );
         }
-        if manner == Manner::Legacy {
+        if era == Era::Legacy {
             for uri in [
                 "test://static-text",
                 "kitbag://server/secret/test://watched-resource",
@@ -100,9 +96,9 @@ async fn the_route_of_one_server_follows_the_same_rules() {
     let home = Home::new(&servers());
     let (_, acme) = key(&home, "acme").await;
     let gateway = home.serve().await;
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         let client = gateway
-            .visitor("/servers/good/mcp", manner)
+            .visitor("/servers/good/mcp", era)
             .key(&acme)
             .connect()
             .await;
@@ -129,11 +125,11 @@ async fn the_route_of_one_server_follows_the_same_rules() {
         );
 
         let hidden = gateway
-            .visitor("/servers/secret/mcp", manner)
+            .visitor("/servers/secret/mcp", era)
             .key(&acme)
             .unannounced();
         let none = gateway
-            .visitor("/servers/nobody/mcp", manner)
+            .visitor("/servers/nobody/mcp", era)
             .key(&acme)
             .unannounced();
         for method in ["initialize", "server/discover", "tools/list"] {
@@ -163,7 +159,7 @@ async fn a_name_written_twice_slips_past_no_rule() {
         ("/mcp/all", "good__echo", "good__exotic"),
     ] {
         let client = gateway
-            .visitor(path, Manner::Legacy)
+            .visitor(path, Era::Legacy)
             .key(&acme)
             .connect()
             .await;
@@ -222,18 +218,14 @@ async fn only_the_key_says_who_the_tenant_is() {
             )
             .await
     };
-    for manner in Manner::BOTH {
-        let client = gateway
-            .visitor("/mcp/all", manner)
-            .key(&acme)
-            .connect()
-            .await;
+    for era in Era::BOTH {
+        let client = gateway.visitor("/mcp/all", era).key(&acme).connect().await;
         assert!(
             send(&client).await.error()["message"]
                 .to_string()
                 .contains("there is no tool")
         );
-        let local = gateway.client(manner).await;
+        let local = gateway.client(era).await;
         assert!(
             send(&local).await.raw().contains("hologram"),
             "the tenant `local` has no such rule"

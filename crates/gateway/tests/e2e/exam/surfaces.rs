@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{KEY, call, home, obey, report, share, sit};
-use crate::harness::client::Manner;
+use crate::harness::client::Era;
 use crate::harness::gateway::Told;
 use crate::harness::model::{Asked, Model, Say};
 use crate::harness::{Testbed, until};
@@ -159,10 +159,7 @@ async fn a_model_is_shown_the_tools_and_told_the_findings_of_a_real_gateway() {
     let home = home(&["p"]);
     sit(&home, &format!("anthropic:{}#m", model.url), &SEARCH).await;
     let gateway = home.serve().await;
-    let client = gateway
-        .visitor("/mcp/search", Manner::Modern)
-        .connect()
-        .await;
+    let client = gateway.visitor("/mcp/search", Era::Modern).connect().await;
     let listed = client.list("tools/list", "tools").await;
     let shown = model.asked()[0].body["tools"].as_array().unwrap().clone();
     assert_eq!(listed.len(), shown.len());

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::client::{Client, Manner, Visitor};
+use super::client::{Client, Era, Visitor};
 use super::{exchange, process};
 
 /// Outlives the gateways started in it, so that a test can start one after another.
@@ -185,13 +185,13 @@ impl Gateway {
     }
 
     /// At `/mcp`, connected and without capabilities.
-    pub(crate) async fn client(&self, manner: Manner) -> Client {
-        self.visitor("/mcp/all", manner).connect().await
+    pub(crate) async fn client(&self, era: Era) -> Client {
+        self.visitor("/mcp/all", era).connect().await
     }
 
     /// At any path, still to be given a key, capabilities, answers.
-    pub(crate) fn visitor(&self, path: &str, manner: Manner) -> Visitor {
-        Client::to(format!("{}{path}", self.base), manner)
+    pub(crate) fn visitor(&self, path: &str, era: Era) -> Visitor {
+        Client::to(format!("{}{path}", self.base), era)
     }
 
     /// Exactly these headers and bytes.

@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! - [`gateway`]: a person's folder with a configuration, and the gateways started in it
-//! - [`client`]: a raw MCP client in both manners; [`exchange`]: what comes back to it
+//! - [`client`]: a raw MCP client in both eras; [`exchange`]: what comes back to it
 //! - [`pipe`]: the stdio door
 //! - [`testbed`]: the servers behind the gateway; [`guarded`]: one that wants a token
 //! - [`embeddings`]: a service that gives vectors; [`api`]: an HTTP API; [`model`]: one that chooses tools
@@ -24,7 +24,7 @@ pub(crate) mod world;
 use std::time::{Duration, Instant};
 
 pub(crate) use {
-    client::{Client, Manner},
+    client::{Client, Era},
     exchange::{Exchange, Reply},
     gateway::{Gateway, Home},
     testbed::{Remote, Testbed},

@@ -31,8 +31,8 @@ impl Testbed {
         self.args(&["--era", era])
     }
 
-    pub(crate) fn manner(self, manner: &str) -> Self {
-        self.args(&["--manner", manner])
+    pub(crate) fn manner(self, misbehaviour: &str) -> Self {
+        self.args(&["--manner", misbehaviour])
     }
 
     /// Where it leaves `events.log` and `detached.pid`.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
-use super::client::{Client, Manner, Visitor};
+use super::client::{Client, Era, Visitor};
 use super::exchange::Reply;
 use super::gateway::{Gateway, Home};
 use super::testbed::{Remote, Testbed};
@@ -22,7 +22,7 @@ pub(crate) struct World {
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) name: &'static str,
-    pub(crate) era: Manner,
+    pub(crate) era: Era,
     pub(crate) transport: Transport,
 }
 
@@ -35,22 +35,22 @@ pub(crate) enum Transport {
 pub(crate) const SERVERS: [Server; 4] = [
     Server {
         name: "oldio",
-        era: Manner::Legacy,
+        era: Era::Legacy,
         transport: Transport::Stdio,
     },
     Server {
         name: "oldweb",
-        era: Manner::Legacy,
+        era: Era::Legacy,
         transport: Transport::Http,
     },
     Server {
         name: "newio",
-        era: Manner::Modern,
+        era: Era::Modern,
         transport: Transport::Stdio,
     },
     Server {
         name: "newweb",
-        era: Manner::Modern,
+        era: Era::Modern,
         transport: Transport::Http,
     },
 ];
@@ -139,37 +139,41 @@ impl World {
     /// Every pair of eras over every pair of transports, through every door.
     pub(crate) async fn ways(&self, prepare: impl Fn(Visitor) -> Visitor) -> Vec<Way> {
         let mut ways = Vec::new();
-        for manner in Manner::BOTH {
+        for client_era in Era::BOTH {
             for door in Door::ALL {
-                ways.extend(self.ways_through(door, manner, &prepare).await);
+                ways.extend(self.ways_through(door, client_era, &prepare).await);
             }
         }
         ways
     }
 
-    /// The four ways of a client of this manner through this door.
+    /// The four ways of a client of this era through this door.
     pub(crate) async fn ways_through(
         &self,
         door: Door,
-        manner: Manner,
+        client_era: Era,
         prepare: impl Fn(Visitor) -> Visitor,
     ) -> Vec<Way> {
         let shared = match door {
             Door::One => None,
             Door::All => Some(
-                prepare(self.gateway.visitor("/mcp/all", manner))
+                prepare(self.gateway.visitor("/mcp/all", client_era))
                     .connect()
                     .await,
             ),
             Door::Stdio => {
                 let flags = ["--surface", "all", "--own"];
                 Some(
-                    prepare(Client::stdio_with(self.home(), manner, &flags))
+                    prepare(Client::stdio_with(self.home(), client_era, &flags))
                         .connect()
                         .await,
                 )
             }
-            Door::Joined => Some(prepare(Client::stdio(self.home(), manner)).connect().await),
+            Door::Joined => Some(
+                prepare(Client::stdio(self.home(), client_era))
+                    .connect()
+                    .await,
+            ),
         };
         let mut ways = Vec::new();
         for server in &SERVERS {
@@ -179,7 +183,7 @@ impl World {
                     client.clone()
                 }
                 None => {
-                    prepare(self.gateway.visitor(&server.path(), manner))
+                    prepare(self.gateway.visitor(&server.path(), client_era))
                         .connect()
                         .await
                 }
@@ -209,8 +213,8 @@ impl Server {
     /// As the testbed's flag has it.
     pub(crate) fn era(&self) -> &'static str {
         match self.era {
-            Manner::Legacy => "legacy",
-            Manner::Modern => "modern",
+            Era::Legacy => "legacy",
+            Era::Modern => "modern",
         }
     }
 }
@@ -256,7 +260,7 @@ impl Drop for Way {
             } = self;
             eprintln!(
                 "failed for a {:?} client at the door {door:?} and the server {}",
-                client.manner, server.name
+                client.era, server.name
             );
         }
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use serde_json::json;
 
-use crate::harness::{Client, Gateway, Home, Manner, Testbed, until};
+use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
 
 /// A gateway with two tenants, and a client of each.
 async fn two_tenants(config: &str) -> (Gateway, Client, Client) {
@@ -14,7 +14,7 @@ async fn two_tenants(config: &str) -> (Gateway, Client, Client) {
     let gateway = home.serve().await;
     let client = async |key: &str| {
         gateway
-            .visitor("/mcp/all", Manner::Legacy)
+            .visitor("/mcp/all", Era::Legacy)
             .key(key)
             .connect()
             .await

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::assert_memory;
-use crate::harness::{Client, Gateway, Home, Manner, Testbed};
+use crate::harness::{Client, Era, Gateway, Home, Testbed};
 
 /// What many systems let a process have if it does not ask for more.
 const USUAL_FILES: usize = 1024;
@@ -34,7 +34,7 @@ async fn keyed() -> (Gateway, Client) {
     let key = home.key("acme").await;
     let gateway = home.serve().await;
     let client = gateway
-        .visitor("/mcp/all", Manner::Modern)
+        .visitor("/mcp/all", Era::Modern)
         .key(&key)
         .connect()
         .await;
@@ -52,7 +52,7 @@ async fn a_thousand_requests_that_never_end_lock_nobody_out() {
     let key = gateway.home.key("acme").await;
     let asked = Instant::now();
     let client = gateway
-        .visitor("/mcp/all", Manner::Modern)
+        .visitor("/mcp/all", Era::Modern)
         .key(&key)
         .connect()
         .await;

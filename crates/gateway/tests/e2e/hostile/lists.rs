@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{assert_memory, beside_a_good_one, watch};
-use crate::harness::{Gateway, Home, Manner, Testbed, until};
+use crate::harness::{Era, Gateway, Home, Testbed, until};
 
 const MOST_ENTRIES: usize = 10_000;
 const TOO_LONG: &str = "the list is too long";
@@ -41,7 +41,7 @@ async fn a_hundred_thousand_templates_cost_neither_now_nor_at_the_next_start() {
     let evil = Testbed::named("evil").manner("many-templates");
     home.configure(&(evil.table() + &Testbed::named("good").table()));
     let gateway = home.serve().await;
-    let client = gateway.client(Manner::Legacy).await;
+    let client = gateway.client(Era::Legacy).await;
     client.knows_of("good__echo").await;
     watch(&gateway, &client).await;
     until("the templates are there", async || {
@@ -63,11 +63,11 @@ async fn a_hundred_thousand_templates_cost_neither_now_nor_at_the_next_start() {
         MOST_ENTRIES + 1,
         "all that were kept, and the one of the neighbour"
     );
-    watch(&again, &again.client(Manner::Legacy).await).await;
+    watch(&again, &again.client(Era::Legacy).await).await;
 }
 
 async fn templates(gateway: &Gateway) -> usize {
-    let client = gateway.client(Manner::Legacy).await;
+    let client = gateway.client(Era::Legacy).await;
     client
         .list("resources/templates/list", "resourceTemplates")
         .await

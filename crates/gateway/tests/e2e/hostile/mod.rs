@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::harness::{Client, Gateway, Manner, Testbed};
+use crate::harness::{Client, Era, Gateway, Testbed};
 
 /// What the gateway may take while it is attacked, in MB. An unoptimised build with its model loaded
 /// takes about a quarter of that; what is unbounded passes it within seconds.
@@ -33,7 +33,7 @@ const WATCHED_FOR: Duration = Duration::from_secs(4);
 /// A gateway in front of a server that means harm, called `evil`, and of a good one.
 async fn beside_a_good_one(evil: &Testbed) -> (Gateway, Client) {
     let gateway = Gateway::with(&(evil.table() + &Testbed::named("good").table())).await;
-    let client = gateway.client(Manner::Legacy).await;
+    let client = gateway.client(Era::Legacy).await;
     client.knows_of("good__echo").await;
     (gateway, client)
 }

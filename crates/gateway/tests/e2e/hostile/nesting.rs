@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{beside_a_good_one, watch};
-use crate::harness::{Client, Gateway, Home, Manner, Testbed, until};
+use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
 
 /// What a reader that recurses does not survive.
 fn nested(levels: usize) -> String {
@@ -79,9 +79,9 @@ async fn what_a_client_nests_without_end_reaches_no_server() {
     let home = Home::new("");
     home.configure(&Testbed::named("good").data_dir(&home.path("trace")).table());
     let gateway = home.serve().await;
-    for manner in Manner::BOTH {
-        refuses(&gateway.visitor("/mcp/all", manner).connect().await).await;
-        refuses(&Client::stdio(&home, manner).connect().await).await;
+    for era in Era::BOTH {
+        refuses(&gateway.visitor("/mcp/all", era).connect().await).await;
+        refuses(&Client::stdio(&home, era).connect().await).await;
     }
 }
 
@@ -89,8 +89,8 @@ async fn what_a_client_nests_without_end_reaches_no_server() {
 async fn an_answer_nested_without_end_becomes_an_error_that_says_so() {
     let evil = Testbed::named("evil").manner("deep");
     let (gateway, neighbour) = beside_a_good_one(&evil).await;
-    for manner in Manner::BOTH {
-        let client = gateway.client(manner).await;
+    for era in Era::BOTH {
+        let client = gateway.client(era).await;
         client.knows_of("evil__deep").await;
         for levels in [129, 100_000] {
             let told = client
@@ -112,10 +112,10 @@ async fn an_answer_nested_without_end_becomes_an_error_that_says_so() {
 async fn a_definition_nested_without_end_is_left_out_of_every_list() {
     let evil = Testbed::named("evil").manner("deep");
     let gateway = Gateway::with(&evil.table()).await;
-    let client = gateway.client(Manner::Legacy).await;
+    let client = gateway.client(Era::Legacy).await;
     client.knows_of("evil__deep").await;
     let own = gateway
-        .visitor("/servers/evil/mcp", Manner::Legacy)
+        .visitor("/servers/evil/mcp", Era::Legacy)
         .connect()
         .await;
     for names in [client.tool_names().await, own.tool_names().await] {

@@ -6,16 +6,16 @@ use super::{beside_a_good_one, watch};
 use crate::harness::Testbed;
 
 /// The server misbehaves while it is called, and its neighbour does not feel it.
-async fn check(manner: &str) {
-    check_in("dual", manner).await;
+async fn check(client_era: &str) {
+    check_in("dual", client_era).await;
 }
 
-/// The same for a manner that shows in one era alone.
-async fn check_in(era: &str, manner: &str) {
+/// The same for a misbehaviour that shows in one era alone.
+async fn check_in(era: &str, client_era: &str) {
     // So that each attempt to use it ends while the neighbour is watched.
     let settings = "start_timeout = \"2s\"\ncall_timeout = \"1s\"";
     let home = crate::harness::Home::new("");
-    let evil = Testbed::named("evil").era(era).manner(manner);
+    let evil = Testbed::named("evil").era(era).manner(client_era);
     let evil = evil.data_dir(&home.path("trace")).with(settings);
     let (gateway, client) = beside_a_good_one(&evil).await;
     let nuisance = async {

@@ -73,7 +73,7 @@ async fn check(mood: Mood, settings: &str, expected: &str) {
     assert!(!told.stderr.contains(SECRET), "{}", told.stderr);
 
     let gateway = listed.home.serve().await;
-    gateway.client(crate::harness::Manner::Modern).await;
+    gateway.client(crate::harness::Era::Modern).await;
     crate::harness::until("the words are indexed", async || {
         let (_, answer) = retrieve(&gateway, &json!({ "intent": "send mail" })).await;
         (answer["indexed"] == 3).then_some(())

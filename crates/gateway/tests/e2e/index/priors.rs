@@ -7,7 +7,7 @@ use kitbag_store::{AuditQuery, AuditRecord, Store};
 use serde_json::{Value, json};
 
 use super::{Listed, embedded, found, names, retrieve, tool};
-use crate::harness::{Gateway, Home, Manner, Testbed, until};
+use crate::harness::{Era, Gateway, Home, Testbed, until};
 
 const DECLARED: &str = "
 [tools.\"shop__cheap\"]
@@ -115,7 +115,7 @@ async fn a_declared_tool_that_no_server_has_is_a_warning() {
 #[tokio::test]
 async fn calls_show_how_fast_and_how_reliable_a_tool_is() {
     let gateway = Gateway::with(&Testbed::named("bed").table()).await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     client.knows("bed__slow").await;
     for _ in 0..20 {
         client

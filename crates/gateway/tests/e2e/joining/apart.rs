@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use serde_json::{Value, json};
 
 use super::Desk;
-use crate::harness::{Client, Manner, until};
+use crate::harness::{Client, Era, until};
 
 #[tokio::test]
 async fn whoever_wants_to_keep_apart_or_has_another_configuration_starts_servers_of_its_own() {
@@ -37,7 +37,7 @@ async fn whoever_wants_to_keep_apart_or_has_another_configuration_starts_servers
     .enumerate()
     {
         let flags = [&["--surface", "all"], flags].concat();
-        let client = Client::stdio_with(&desk.home, Manner::Legacy, &flags)
+        let client = Client::stdio_with(&desk.home, Era::Legacy, &flags)
             .connect()
             .await;
         client.call("shared__echo", &json!({})).await.text();
@@ -142,7 +142,7 @@ async fn nobody_joins_or_serves_through_a_folder_that_others_can_reach() {
     .await;
     assert_eq!(desk.socket(), None);
     gateway
-        .client(Manner::Modern)
+        .client(Era::Modern)
         .await
         .call("shared__echo", &json!({}))
         .await

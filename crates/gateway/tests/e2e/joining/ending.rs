@@ -3,14 +3,14 @@
 use serde_json::json;
 
 use super::Desk;
-use crate::harness::{Client, Manner, until};
+use crate::harness::{Client, Era, until};
 
 #[tokio::test]
 async fn when_the_gateway_ends_its_clients_are_told_and_the_next_one_is_joined() {
     for killed in [false, true] {
         let desk = Desk::new();
         let gateway = desk.home.serve().await;
-        let client = Client::stdio(&desk.home, Manner::Legacy).connect().await;
+        let client = Client::stdio(&desk.home, Era::Legacy).connect().await;
         client.call("shared__echo", &json!({})).await.text();
         match killed {
             true => gateway.kill().await,
@@ -31,7 +31,7 @@ async fn when_the_gateway_ends_its_clients_are_told_and_the_next_one_is_joined()
 
         let gateway = desk.home.serve().await;
         let before = desk.starts();
-        let client = Client::stdio(&desk.home, Manner::Modern).connect().await;
+        let client = Client::stdio(&desk.home, Era::Modern).connect().await;
         client.call("shared__echo", &json!({})).await.text();
         desk.ok(&["call", "shared__echo"]).await;
         assert_eq!(
@@ -48,7 +48,7 @@ async fn a_client_that_had_said_nothing_yet_goes_on_without_the_gateway() {
     let desk = Desk::new();
     desk.home.export("KITBAG_LOG", "kitbag_gateway=debug");
     let gateway = desk.home.serve().await;
-    let visitor = Client::stdio(&desk.home, Manner::Legacy).unannounced();
+    let visitor = Client::stdio(&desk.home, Era::Legacy).unannounced();
     let joined = async || {
         visitor
             .pipe()
@@ -79,7 +79,7 @@ async fn a_client_that_had_said_nothing_yet_goes_on_without_the_gateway() {
 async fn a_call_under_way_is_finished_before_the_gateway_leaves() {
     let desk = Desk::new();
     let gateway = desk.home.serve().await;
-    let client = Client::stdio(&desk.home, Manner::Legacy).connect().await;
+    let client = Client::stdio(&desk.home, Era::Legacy).connect().await;
     let params = json!({ "name": "shared__slow", "arguments": { "ms": 1000 } });
     let exchange = client.start("tools/call", &params).await;
     until("the call runs", async || {
@@ -95,7 +95,7 @@ async fn a_call_under_way_is_finished_before_the_gateway_leaves() {
 async fn a_client_that_closes_its_side_ends_its_calls_and_leaves_the_gateway_alone() {
     let desk = Desk::new();
     let gateway = desk.home.serve().await;
-    let client = Client::stdio(&desk.home, Manner::Legacy).connect().await;
+    let client = Client::stdio(&desk.home, Era::Legacy).connect().await;
     let _exchange = client
         .start(
             "tools/call",
@@ -113,7 +113,7 @@ async fn a_client_that_closes_its_side_ends_its_calls_and_leaves_the_gateway_alo
     .await;
     assert_eq!(
         gateway
-            .client(Manner::Modern)
+            .client(Era::Modern)
             .await
             .call("shared__echo", &json!({}))
             .await

@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 
 use super::Desk;
 use crate::harness::process::{self, terminate};
-use crate::harness::{Client, Manner, until};
+use crate::harness::{Client, Era, until};
 
 #[tokio::test]
 async fn two_clients_on_stdio_and_every_command_share_one_child_of_a_server() {
     let desk = Desk::new();
     let gateway = desk.home.serve().await;
     let mut clients = Vec::new();
-    for manner in Manner::BOTH {
-        let client = Client::stdio(&desk.home, manner).connect().await;
+    for era in Era::BOTH {
+        let client = Client::stdio(&desk.home, era).connect().await;
         client.knows("shared__echo").await;
         assert_eq!(
             client.call("shared__echo", &json!({ "x": 1 })).await.text(),

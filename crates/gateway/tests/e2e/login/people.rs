@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Running, browse, home, logged_in, login};
 use crate::harness::guarded::{Guarded, Ways};
-use crate::harness::{Home, Manner};
+use crate::harness::{Era, Home};
 
 #[tokio::test]
 async fn a_server_that_asks_for_a_login_works_after_one_command() {
@@ -189,7 +189,7 @@ async fn where_nobody_sits_the_gateway_logs_in_by_itself() {
     let settings = "[servers.docs.oauth]\nflow = 'client_credentials'\nclient_id = 'robot'\nclient_secret = 's3cret'";
     let home = home(&guarded.table("docs", settings));
     let gateway = home.serve().await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     client.knows("docs__echo").await;
     guarded.expire();
     let hello = json!({ "message": "hello" });

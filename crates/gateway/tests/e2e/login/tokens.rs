@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{home, logged_in};
 use crate::harness::guarded::{Guarded, Ways};
-use crate::harness::{Client, Gateway, Manner};
+use crate::harness::{Client, Era, Gateway};
 
 const HELLO: &str = "hello";
 
@@ -14,7 +14,7 @@ async fn gateway(guarded: &Guarded) -> (Gateway, Client) {
     let home = home(&guarded.table("docs", ""));
     logged_in(&home, &[]).await;
     let gateway = home.serve().await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     client.knows("docs__echo").await;
     (gateway, client)
 }
@@ -32,7 +32,7 @@ async fn a_running_gateway_uses_a_new_login_at_once() {
     let guarded = Guarded::start(Ways::default()).await;
     let home = home(&guarded.table("docs", ""));
     let gateway = home.serve().await;
-    let client = gateway.client(Manner::Legacy).await;
+    let client = gateway.client(Era::Legacy).await;
     assert_eq!(client.tool_names().await, [""; 0]);
     logged_in(&home, &[]).await;
     client.knows("docs__echo").await;

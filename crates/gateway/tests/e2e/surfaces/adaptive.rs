@@ -8,7 +8,7 @@ use super::{
     BATCH, CALL, DISCOVER, ENABLE, House, PROMPTS_CHANGED, SEARCH, TOOLS_CHANGED, call_api, found,
     goods, key, search, shop, shop_table,
 };
-use crate::harness::{Client, Home, Manner, until};
+use crate::harness::{Client, Era, Home, until};
 
 const CONSTANT: [&str; 5] = [SEARCH, DISCOVER, CALL, BATCH, ENABLE];
 const MOST: usize = 20;
@@ -44,8 +44,8 @@ async fn a_house_with_no_more_than_twenty_tools_shows_them_all() {
     let remote = shop(&home, &goods()).await;
     home.configure(&shop_table(&remote));
     let gateway = home.serve().await;
-    for manner in Manner::BOTH {
-        let client = gateway.visitor("/mcp/adaptive", manner).connect().await;
+    for era in Era::BOTH {
+        let client = gateway.visitor("/mcp/adaptive", era).connect().await;
         client.knows("shop__refund").await;
         assert_eq!(shown(&client).await.len(), goods().len());
     }
@@ -54,8 +54,8 @@ async fn a_house_with_no_more_than_twenty_tools_shows_them_all() {
 #[tokio::test]
 async fn an_enabled_group_is_listed_and_the_legacy_session_is_told() {
     let house = House::with("[groups]\norders = [\"shop/*_order\"]\n").await;
-    let client = house.client("/mcp/adaptive", Manner::Legacy).await;
-    let other = house.client("/mcp/adaptive", Manner::Legacy).await;
+    let client = house.client("/mcp/adaptive", Era::Legacy).await;
+    let other = house.client("/mcp/adaptive", Era::Legacy).await;
     let (mut told, mut untold) = (client.listen().await, other.listen().await);
     assert_eq!(shown(&client).await, Vec::<String>::new());
     for (group, are) in [
@@ -85,7 +85,7 @@ async fn an_enabled_group_is_listed_and_the_legacy_session_is_told() {
     // Sessions are apart, also those of one credential.
     assert_eq!(shown(&other).await, Vec::<String>::new());
     call_api(
-        &house.client("/mcp", Manner::Modern).await,
+        &house.client("/mcp", Era::Modern).await,
         "good__test_trigger_prompt_change",
         &json!({}),
     )
@@ -106,7 +106,7 @@ async fn modern_clients_of_one_credential_share_a_list_and_others_do_not() {
     let visit = |token: &str| {
         house
             .gateway
-            .visitor("/mcp/adaptive", Manner::Modern)
+            .visitor("/mcp/adaptive", Era::Modern)
             .key(token)
             .connect()
     };
@@ -131,11 +131,11 @@ async fn what_a_legacy_session_finds_and_calls_comes_into_its_list() {
     let house = House::new().await;
     for (client, called) in [
         (
-            house.client("/mcp/adaptive", Manner::Legacy).await,
+            house.client("/mcp/adaptive", Era::Legacy).await,
             "good__echo",
         ),
         (
-            Client::stdio_on(house.home(), Manner::Legacy, "adaptive")
+            Client::stdio_on(house.home(), Era::Legacy, "adaptive")
                 .connect()
                 .await,
             "good__environment",
@@ -151,7 +151,7 @@ async fn what_a_legacy_session_finds_and_calls_comes_into_its_list() {
         call_api(&client, called, &json!({})).await.text();
         assert_eq!(shown(&client).await[0], called, "the latest comes first");
     }
-    let client = house.client("/mcp/adaptive", Manner::Legacy).await;
+    let client = house.client("/mcp/adaptive", Era::Legacy).await;
     let mut told = client.listen().await;
     search(&client, "place an order").await;
     told.wait_for(TOOLS_CHANGED).await;
@@ -162,7 +162,7 @@ async fn what_a_legacy_session_finds_and_calls_comes_into_its_list() {
 #[tokio::test]
 async fn what_a_modern_client_finds_does_not_move_its_list() {
     let house = House::with("[surfaces]\npinned = [\"good/echo\"]\n").await;
-    let client = house.client("/mcp/adaptive", Manner::Modern).await;
+    let client = house.client("/mcp/adaptive", Era::Modern).await;
     let mut stream = client.listen().await;
     assert_eq!(shown(&client).await, ["good__echo"]);
     search(&client, "place an order").await;
@@ -188,7 +188,7 @@ async fn what_a_credential_used_most_is_listed_for_it_and_for_nobody_else() {
     let visit = |path: &str, token: &str| {
         house
             .gateway
-            .visitor(path, Manner::Modern)
+            .visitor(path, Era::Modern)
             .key(token)
             .connect()
     };
@@ -209,10 +209,10 @@ async fn what_a_credential_used_most_is_listed_for_it_and_for_nobody_else() {
         (store.audit(&query).await.unwrap().len() == 3).then_some(())
     })
     .await;
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         let client = house
             .gateway
-            .visitor("/mcp/adaptive", manner)
+            .visitor("/mcp/adaptive", era)
             .key(&one)
             .connect()
             .await;
@@ -248,8 +248,8 @@ async fn a_listed_tool_is_called_by_its_name_and_promises_no_more_than_a_cut_res
 #[tokio::test]
 async fn a_group_nobody_knows_is_answered_with_those_like_it() {
     let house = House::with("[groups]\norders = [\"shop/*_order\"]\n").await;
-    for manner in Manner::BOTH {
-        let client = house.client("/mcp/adaptive", manner).await;
+    for era in Era::BOTH {
+        let client = house.client("/mcp/adaptive", era).await;
         let told = client
             .call(ENABLE, &json!({ "group": "order" }))
             .await
@@ -264,7 +264,7 @@ async fn a_group_nobody_knows_is_answered_with_those_like_it() {
             .tool_error();
         assert!(told.contains("did you mean shop"), "{told}");
         assert_eq!(shown(&client).await, Vec::<String>::new());
-        let elsewhere = house.client("/mcp/search", manner).await;
+        let elsewhere = house.client("/mcp/search", era).await;
         let told = elsewhere
             .call(ENABLE, &json!({ "group": "orders" }))
             .await

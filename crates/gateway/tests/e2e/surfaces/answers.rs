@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{House, discover, goods, key, search, settled, shop, shop_table};
-use crate::harness::{Client, Gateway, Home, Manner, Testbed, until};
+use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
 
 const APIS: &str = "[providers.weather]\nurl = \"https://weather.example/v1\"\n\
                     description = \"Forecasts of rain, wind and sunshine for any town.\"\n\
@@ -66,20 +66,20 @@ async fn an_api_is_found_by_a_tenant_that_may_use_some_of_it_and_not_by_one_that
         String::new()
     })
     .await;
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         let denied = house
             .gateway
-            .visitor("/mcp", manner)
+            .visitor("/mcp", era)
             .key(&token)
             .connect()
             .await;
-        let allowed = house.client("/mcp", manner).await;
+        let allowed = house.client("/mcp", era).await;
         let query = "will it rain in the town tomorrow";
         assert!(search(&allowed, query).await.contains("\"weather\""));
         assert!(!search(&denied, query).await.contains("weather"));
         let partial = house
             .gateway
-            .visitor("/mcp", manner)
+            .visitor("/mcp", era)
             .key(&partial_token)
             .connect()
             .await;
@@ -96,7 +96,7 @@ async fn an_api_is_found_by_a_tenant_that_may_use_some_of_it_and_not_by_one_that
 async fn an_api_that_comes_and_goes_with_the_configuration_is_found_as_it_is_now() {
     let home = Home::new(&Testbed::named("good").table());
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp", Manner::Modern).connect().await;
+    let client = gateway.visitor("/mcp", Era::Modern).connect().await;
     let finds = async |wanted: bool| {
         let text = search(&client, "will it rain in the town tomorrow").await;
         (text.contains("provider: \"weather\"") == wanted).then_some(())
@@ -115,7 +115,7 @@ async fn copies_of_one_tool_share_a_line() {
     let again = shop_table(&remote).replace("[servers.shop]", "[servers.mall]");
     home.configure(&format!("{}{again}", shop_table(&remote)));
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp", Manner::Modern).connect().await;
+    let client = gateway.visitor("/mcp", Era::Modern).connect().await;
     let text = until("both are listed and can be compared", async || {
         let answer = retrieved(&gateway, "anything").await;
         let text = search(&client, "place an order for a customer").await;
@@ -142,7 +142,7 @@ async fn copies_of_one_tool_share_a_line() {
 #[tokio::test]
 async fn where_nothing_fits_a_search_says_so() {
     let house = House::new().await;
-    let client = house.client("/mcp", Manner::Modern).await;
+    let client = house.client("/mcp", Era::Modern).await;
     until("every tool has its vector", async || {
         let answer = retrieved(&house.gateway, "anything").await;
         (answer["indexed"] == answer["embedded"]).then_some(())
@@ -194,7 +194,7 @@ async fn what_is_built_in_is_found_and_listed_by_those_who_ask_about_coding_agen
     let gateway = home.serve().await;
     settled(&gateway).await;
     let client = gateway
-        .visitor("/mcp/adaptive", Manner::Legacy)
+        .visitor("/mcp/adaptive", Era::Legacy)
         .connect()
         .await;
     until("the built-in tools are known", async || {
@@ -205,7 +205,7 @@ async fn what_is_built_in_is_found_and_listed_by_those_who_ask_about_coding_agen
     })
     .await;
     let other = gateway
-        .visitor("/mcp/adaptive", Manner::Legacy)
+        .visitor("/mcp/adaptive", Era::Legacy)
         .connect()
         .await;
     for query in [
@@ -251,7 +251,7 @@ async fn what_is_built_in_is_found_and_listed_by_those_who_ask_about_coding_agen
 #[tokio::test]
 async fn what_a_server_says_about_itself_is_shown_as_the_words_of_its_author() {
     let house = House::new().await;
-    let alone = house.client("/servers/good/mcp", Manner::Legacy).await;
+    let alone = house.client("/servers/good/mcp", Era::Legacy).await;
     let said = alone.greeting["instructions"].as_str().unwrap().to_owned();
     for client in house.clients("search").await {
         let one = discover(&client, &json!({ "provider": "good" }))

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{call_api, discover, found, search, shop, shop_table};
-use crate::harness::{Gateway, Home, Manner, Remote, Testbed, until};
+use crate::harness::{Era, Gateway, Home, Remote, Testbed, until};
 use crate::meter::get;
 
 /// Letters from the plane of tags, which only models read.
@@ -42,10 +42,7 @@ async fn hostile_shop() -> (Gateway, Remote) {
         shop_table(&shop)
     ));
     let gateway = home.serve().await;
-    let client = gateway
-        .visitor("/mcp/search", Manner::Modern)
-        .connect()
-        .await;
+    let client = gateway.visitor("/mcp/search", Era::Modern).connect().await;
     found(&client, "send a letter", "shop__send_letter").await;
     (gateway, shop)
 }
@@ -53,9 +50,9 @@ async fn hostile_shop() -> (Gateway, Remote) {
 #[tokio::test]
 async fn what_nobody_sees_reaches_no_model_on_the_frugal_surfaces_and_is_untouched_elsewhere() {
     let (gateway, _shop) = hostile_shop().await;
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         for path in ["/mcp", "/mcp/search", "/mcp/adaptive", "/mcp/code"] {
-            let client = gateway.visitor(path, manner).connect().await;
+            let client = gateway.visitor(path, era).connect().await;
             let lines = search(&client, "send a letter").await;
             assert!(is_clean(&lines), "{path}: {lines}");
             assert_eq!(
@@ -103,7 +100,7 @@ async fn what_nobody_sees_reaches_no_model_on_the_frugal_surfaces_and_is_untouch
             ("/mcp/all", "shop__send_letter"),
             ("/servers/shop/mcp", "send_letter"),
         ] {
-            let client = gateway.visitor(path, manner).connect().await;
+            let client = gateway.visitor(path, era).connect().await;
             let tools = client.list("tools/list", "tools").await;
             assert_eq!(tools[0]["description"], hostile(), "{path}");
             let answer = client
@@ -122,14 +119,10 @@ async fn a_secret_its_server_shows_reaches_no_model_on_the_frugal_surfaces() {
         "env = {{ API_TOKEN = \"{secret}\", MODE = \"production\" }}"
     ));
     let gateway = Gateway::with(&good.table()).await;
-    gateway
-        .client(Manner::Modern)
-        .await
-        .knows("good__echo")
-        .await;
-    for manner in Manner::BOTH {
+    gateway.client(Era::Modern).await.knows("good__echo").await;
+    for era in Era::BOTH {
         let said = json!({ "login": format!("Bearer {secret}"), "mode": "production" });
-        let client = gateway.visitor("/mcp", manner).connect().await;
+        let client = gateway.visitor("/mcp", era).connect().await;
         let shown = call_api(&client, "good__echo", &said).await.result();
         assert_eq!(
             shown["structuredContent"],
@@ -137,7 +130,7 @@ async fn a_secret_its_server_shows_reaches_no_model_on_the_frugal_surfaces() {
             "{shown}"
         );
         assert!(!shown.to_string().contains(secret), "{shown}");
-        let client = gateway.visitor("/mcp/all", manner).connect().await;
+        let client = gateway.visitor("/mcp/all", era).connect().await;
         assert_eq!(
             client.call("good__echo", &said).await.result()["structuredContent"],
             said
@@ -148,7 +141,7 @@ async fn a_secret_its_server_shows_reaches_no_model_on_the_frugal_surfaces() {
 #[tokio::test]
 async fn a_definition_that_changes_after_it_was_seen_is_logged_and_counted() {
     let gateway = Gateway::with(&Testbed::named("good").manner("redefine").table()).await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     client.knows("good__turncoat").await;
     let counted = async || {
         let (_, metrics) = get(&gateway, "/metrics", None).await;

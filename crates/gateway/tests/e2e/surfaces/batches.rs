@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{BATCH, House, an_order};
-use crate::harness::{Client, Manner, Testbed};
+use crate::harness::{Client, Era, Testbed};
 
 async fn batch(client: &Client, calls: &[Value]) -> crate::harness::Reply {
     client.call(BATCH, &json!({ "calls": calls })).await
@@ -70,8 +70,8 @@ async fn ten_calls_are_answered_in_order_and_one_hung_server_costs_only_its_own(
 #[tokio::test]
 async fn the_calls_of_a_batch_run_at_the_same_time() {
     let house = House::new().await;
-    for manner in Manner::BOTH {
-        let client = house.client("/mcp", manner).await;
+    for era in Era::BOTH {
+        let client = house.client("/mcp", era).await;
         let calls = vec![json!({ "tool": "good__slow", "arguments": { "ms": 1000 } }); 10];
         let begun = Instant::now();
         let text = batch(&client, &calls).await.text();
@@ -143,8 +143,8 @@ async fn a_mistake_in_one_call_is_told_there_and_the_others_run() {
 #[tokio::test]
 async fn each_answer_gets_its_share_of_the_room() {
     let house = House::with("[surfaces]\nresult_tokens = 2000\n").await;
-    for manner in Manner::BOTH {
-        let client = house.client("/mcp", manner).await;
+    for era in Era::BOTH {
+        let client = house.client("/mcp", era).await;
         let long = json!({ "tool": "good__big", "arguments": { "bytes": 100_000, "shape": "paragraphs" } });
         let text = batch(
             &client,

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{CALL, House, an_order, call_api};
-use crate::harness::Manner;
+use crate::harness::Era;
 
 #[tokio::test]
 async fn a_call_reaches_the_tool_as_it_was_written_and_its_answer_comes_back_as_it_is() {
@@ -18,7 +18,7 @@ async fn a_call_reaches_the_tool_as_it_was_written_and_its_answer_comes_back_as_
             .await
             .result();
         assert_eq!(direct, placed, "a tool answers to its own name as well");
-        if client.manner == Manner::Modern {
+        if client.era == Era::Modern {
             assert_eq!(placed["resultType"], "complete");
         }
 
@@ -39,7 +39,7 @@ async fn an_answer_nobody_has_types_for_passes_untouched() {
     let house = House::new().await;
     for client in house.clients("search").await {
         let direct = house
-            .client("/servers/good/mcp", client.manner)
+            .client("/servers/good/mcp", client.era)
             .await
             .call("exotic", &json!({}))
             .await;

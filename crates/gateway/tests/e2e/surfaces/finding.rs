@@ -5,7 +5,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use super::{House, discover, found, goods, key, search, settled, shop, shop_table};
-use crate::harness::{Client, Home, Manner, Testbed, until};
+use crate::harness::{Client, Era, Home, Testbed, until};
 
 #[tokio::test]
 async fn a_search_gives_the_best_first_one_line_each_and_says_how_to_go_on() {
@@ -41,8 +41,8 @@ async fn a_search_gives_the_best_first_one_line_each_and_says_how_to_go_on() {
 #[tokio::test]
 async fn a_line_says_what_is_required_and_what_to_beware_of() {
     let house = House::new().await;
-    for manner in Manner::BOTH {
-        let client = house.client("/mcp", manner).await;
+    for client_era in Era::BOTH {
+        let client = house.client("/mcp", client_era).await;
         for (query, tool, expected) in [
             (
                 "look an order up",
@@ -85,8 +85,8 @@ async fn a_line_says_what_is_required_and_what_to_beware_of() {
 async fn a_search_that_finds_nothing_says_what_else_to_try() {
     let home = Home::new("");
     let gateway = home.serve().await;
-    for manner in Manner::BOTH {
-        let client = gateway.visitor("/mcp", manner).connect().await;
+    for client_era in Era::BOTH {
+        let client = gateway.visitor("/mcp", client_era).connect().await;
         let text = search(&client, "anything").await;
         assert!(
             text.contains("No tool fits") && text.contains("discover_apis"),
@@ -220,8 +220,8 @@ async fn a_broken_server_is_shown_as_such_and_says_what_would_help() {
         .manner("crash-at-start")
         .table();
     let house = House::with(&broken).await;
-    for manner in Manner::BOTH {
-        let client = house.client("/mcp", manner).await;
+    for client_era in Era::BOTH {
+        let client = house.client("/mcp", client_era).await;
         let all = discover(&client, &json!({})).await.text();
         let line = all.lines().find(|line| line.starts_with("broken")).unwrap();
         assert!(line.starts_with("broken · locked: "), "{line}");
@@ -247,8 +247,8 @@ async fn a_tool_that_cannot_be_used_is_found_with_what_would_unlock_it() {
     assert!(listed.status.success(), "{listed:?}");
 
     let gateway = home.serve().await;
-    for manner in Manner::BOTH {
-        let client = gateway.visitor("/mcp", manner).connect().await;
+    for client_era in Era::BOTH {
+        let client = gateway.visitor("/mcp", client_era).connect().await;
         let line = found(
             &client,
             "return everything that came with the call",
@@ -282,7 +282,7 @@ async fn a_tool_that_cannot_be_used_is_found_with_what_would_unlock_it() {
     gateway.stop().await;
     home.export("VAULT_TOKEN", "s3cret");
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp", Manner::Modern).connect().await;
+    let client = gateway.visitor("/mcp", Era::Modern).connect().await;
     let line = found(
         &client,
         "return everything that came with the call",
@@ -307,7 +307,7 @@ async fn tested_with(home: &Home, name: &str, value: &str) -> Output {
 #[tokio::test]
 async fn the_tools_of_a_server_that_changed_are_found_as_they_are_now() {
     let house = House::new().await;
-    let client = house.client("/mcp", Manner::Modern).await;
+    let client = house.client("/mcp", Era::Modern).await;
     super::call_api(&client, "good__change_tools", &json!({}))
         .await
         .text();
@@ -335,7 +335,7 @@ async fn a_find_describe_call_session_needs_nothing_but_what_it_was_told() {
     clients.push(
         house
             .gateway
-            .visitor("/mcp", Manner::Modern)
+            .visitor("/mcp", Era::Modern)
             .key(&token)
             .connect()
             .await,
@@ -366,16 +366,18 @@ async fn a_search_in_the_first_moment_waits_for_what_is_known_and_names_whom_it_
     let hung = Testbed::named("hung").era("legacy").manner("hang").table();
     let home = Home::new(&hung);
     let gateway = home.serve().await;
-    for manner in Manner::BOTH {
-        let client = gateway.visitor("/mcp", manner).connect().await;
+    for client_era in Era::BOTH {
+        let client = gateway.visitor("/mcp", client_era).connect().await;
         let text = search(&client, "anything").await;
         assert!(text.contains("hung did not say yet"), "{text}");
     }
     gateway.stop().await;
     home.configure(&Testbed::named("good").table());
     assert_eq!(home.kitbag(&["servers", "test"]).await.code, Some(0));
-    for manner in Manner::BOTH {
-        let client = Client::stdio_on(&home, manner, "search").connect().await;
+    for client_era in Era::BOTH {
+        let client = Client::stdio_on(&home, client_era, "search")
+            .connect()
+            .await;
         let text = search(&client, "return everything that came with the call").await;
         assert!(text.contains("good__echo_params("), "{text}");
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{
     BATCH, CALL, DISCOVER, ENABLE, House, PROMPTS_CHANGED, SEARCH, TOOLS_CHANGED, call_api, key,
 };
-use crate::harness::{Client, Gateway, Manner, Testbed};
+use crate::harness::{Client, Era, Gateway, Testbed};
 
 const CONSTANT: [&str; 4] = [SEARCH, DISCOVER, CALL, BATCH];
 
@@ -15,12 +15,12 @@ async fn the_list_on_search_is_the_same_for_everybody_and_stays_so() {
     let (_, token) = key(house.home(), "acme").await;
     let mut lists = Vec::new();
     let mut clients = house.clients("search").await;
-    clients.push(house.client("/mcp", Manner::Legacy).await);
-    clients.push(house.client("/mcp", Manner::Modern).await);
+    clients.push(house.client("/mcp", Era::Legacy).await);
+    clients.push(house.client("/mcp", Era::Modern).await);
     clients.push(
         house
             .gateway
-            .visitor("/mcp/search", Manner::Modern)
+            .visitor("/mcp/search", Era::Modern)
             .key(&token)
             .connect()
             .await,
@@ -29,7 +29,7 @@ async fn the_list_on_search_is_the_same_for_everybody_and_stays_so() {
         assert_eq!(client.tool_names().await, CONSTANT);
         lists.push(client.list("tools/list", "tools").await);
     }
-    let everything = house.client("/mcp/all", Manner::Modern).await;
+    let everything = house.client("/mcp/all", Era::Modern).await;
     everything
         .call("good__change_tools", &json!({}))
         .await
@@ -48,9 +48,9 @@ async fn the_list_on_search_is_the_same_for_everybody_and_stays_so() {
 async fn a_list_that_never_changes_is_never_said_to_have_changed() {
     let house = House::new().await;
     for surface in ["search", "code"] {
-        for manner in Manner::BOTH {
-            let client = house.client(&format!("/mcp/{surface}"), manner).await;
-            let witness = house.client("/mcp/all", manner).await;
+        for era in Era::BOTH {
+            let client = house.client(&format!("/mcp/{surface}"), era).await;
+            let witness = house.client("/mcp/all", era).await;
             let (mut quiet, mut told) = (client.listen().await, witness.listen().await);
             call_api(&client, "good__change_tools", &json!({}))
                 .await
@@ -72,9 +72,9 @@ async fn a_list_that_never_changes_is_never_said_to_have_changed() {
 #[tokio::test]
 async fn the_list_of_one_server_is_its_own() {
     let house = House::new().await;
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         let names = house
-            .client("/servers/shop/mcp", manner)
+            .client("/servers/shop/mcp", era)
             .await
             .tool_names()
             .await;
@@ -89,7 +89,7 @@ async fn the_list_of_one_server_is_its_own() {
                 "refund"
             ]
         );
-        let all = house.client("/mcp/all", manner).await.tool_names().await;
+        let all = house.client("/mcp/all", era).await.tool_names().await;
         assert!(
             names
                 .iter()
@@ -124,7 +124,7 @@ async fn the_route_the_key_and_the_name_of_the_client_choose_the_surface() {
         format!("[surfaces.keys]\n{id} = \"adaptive\"\n[surfaces.clients]\n\"claude*\" = \"all\"\n")
     })
     .await;
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         for (path, token, name, expected) in [
             ("/mcp", None, "zed", "search"),
             ("/mcp", None, "claude-code", "all"),
@@ -136,7 +136,7 @@ async fn the_route_the_key_and_the_name_of_the_client_choose_the_surface() {
             ("/mcp/all", Some(&chosen), "zed", "all"),
             ("/mcp/code", Some(&chosen), "claude-code", "search"),
         ] {
-            let visitor = house.gateway.visitor(path, manner).called(name);
+            let visitor = house.gateway.visitor(path, era).called(name);
             let visitor = token.into_iter().fold(visitor, |it, token| it.key(token));
             assert_eq!(
                 surface(&visitor.connect().await).await,
@@ -144,7 +144,7 @@ async fn the_route_the_key_and_the_name_of_the_client_choose_the_surface() {
                 "{path} {token:?} {name}"
             );
         }
-        let nowhere = house.gateway.visitor("/mcp/serch", manner).unannounced();
+        let nowhere = house.gateway.visitor("/mcp/serch", era).unannounced();
         let reply = nowhere.request("tools/list", &json!({})).await;
         assert_eq!(reply.status, 404);
         assert!(
@@ -162,14 +162,10 @@ async fn the_flag_chooses_over_stdio_and_the_configuration_where_there_is_none()
         Testbed::named("good").table()
     ))
     .await;
-    gateway
-        .client(Manner::Modern)
-        .await
-        .knows("good__echo")
-        .await;
-    for manner in Manner::BOTH {
+    gateway.client(Era::Modern).await.knows("good__echo").await;
+    for era in Era::BOTH {
         assert_eq!(
-            surface(&gateway.visitor("/mcp", manner).connect().await).await,
+            surface(&gateway.visitor("/mcp", era).connect().await).await,
             "adaptive"
         );
         for (flag, expected) in [
@@ -177,9 +173,7 @@ async fn the_flag_chooses_over_stdio_and_the_configuration_where_there_is_none()
             ("adaptive", "adaptive"),
             ("all", "all"),
         ] {
-            let client = Client::stdio_on(&gateway.home, manner, flag)
-                .connect()
-                .await;
+            let client = Client::stdio_on(&gateway.home, era, flag).connect().await;
             assert_eq!(surface(&client).await, expected, "{flag}");
         }
     }
@@ -189,7 +183,7 @@ async fn the_flag_chooses_over_stdio_and_the_configuration_where_there_is_none()
 async fn modern_lists_say_how_long_they_hold() {
     let house = House::new().await;
     for path in ["/mcp/search", "/mcp/adaptive", "/mcp/code", "/mcp/all"] {
-        let client = house.client(path, Manner::Modern).await;
+        let client = house.client(path, Era::Modern).await;
         let list: Value = client.request("tools/list", &json!({})).await.result();
         assert_eq!(
             (&list["resultType"], &list["cacheScope"]),

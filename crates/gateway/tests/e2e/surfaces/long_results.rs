@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{BATCH, CALL, House, call_api, key};
 use crate::harness::api::Api;
-use crate::harness::{Client, Gateway, Manner};
+use crate::harness::{Client, Era, Gateway};
 
 const MEGABYTES: usize = 5_000_000;
 
@@ -39,7 +39,7 @@ async fn rest(client: &Client, id: &str, mut offset: usize) -> String {
 /// What the tool gives when nothing is cut.
 async fn whole(gateway: &Gateway, tool: &str, arguments: &Value) -> String {
     gateway
-        .client(Manner::Modern)
+        .client(Era::Modern)
         .await
         .call(tool, arguments)
         .await
@@ -97,8 +97,8 @@ async fn an_answer_is_within_its_budget_whatever_it_is_made_of() {
     let api = Api::start().await;
     let provider = api.table("api", "allow_private = true");
     let house = House::with(&format!("[surfaces]\nresult_tokens = 1000\n{provider}")).await;
-    for manner in Manner::BOTH {
-        let client = house.client("/mcp", manner).await;
+    for era in Era::BOTH {
+        let client = house.client("/mcp", era).await;
         for asked in [
             json!({ "tool": "good__big", "arguments": { "bytes": 50_000 } }),
             json!({ "tool": "good__big", "arguments": { "bytes": 50_000, "shape": "array" } }),
@@ -146,9 +146,8 @@ async fn a_kept_result_is_for_the_key_that_got_it_alone() {
     })
     .await;
     let [mine, strangers @ ..] = &tokens;
-    for manner in Manner::BOTH {
-        let visit =
-            |path: &str, token: &str| house.gateway.visitor(path, manner).key(token).connect();
+    for era in Era::BOTH {
+        let visit = |path: &str, token: &str| house.gateway.visitor(path, era).key(token).connect();
         let client = visit("/mcp", mine).await;
         let arguments = json!({ "bytes": 20_000, "shape": "paragraphs" });
         let text = call_api(&client, "good__big", &arguments).await.text();
@@ -163,7 +162,7 @@ async fn a_kept_result_is_for_the_key_that_got_it_alone() {
                 .await
                 .result();
         }
-        let mut others = vec![house.client("/mcp", manner).await];
+        let mut others = vec![house.client("/mcp", era).await];
         for token in strangers {
             others.push(visit("/mcp", token).await);
         }
@@ -202,21 +201,21 @@ async fn a_kept_result_is_for_the_key_that_got_it_alone() {
 async fn all_and_one_server_never_cut() {
     let house = House::with("[surfaces]\nresult_tokens = 500\n").await;
     let arguments = json!({ "bytes": MEGABYTES, "shape": "array" });
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         let all = house
-            .client("/mcp/all", manner)
+            .client("/mcp/all", era)
             .await
             .call("good__big", &arguments)
             .await;
         let one = house
-            .client("/servers/good/mcp", manner)
+            .client("/servers/good/mcp", era)
             .await
             .call("big", &arguments)
             .await;
         assert_eq!(all.raw_result(), one.raw_result());
         assert!(all.text().len() > MEGABYTES * 9 / 10 && !all.text().contains("[Cut"));
         let refused = house
-            .client("/mcp/all", manner)
+            .client("/mcp/all", era)
             .await
             .call(CALL, &json!({}))
             .await;
@@ -232,9 +231,9 @@ async fn all_and_one_server_never_cut() {
 #[tokio::test]
 async fn kept_results_are_announced_as_a_pattern_where_there_are_any() {
     let house = House::new().await;
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         for (path, there) in [("/mcp", true), ("/mcp/adaptive", true), ("/mcp/all", false)] {
-            let client = house.client(path, manner).await;
+            let client = house.client(path, era).await;
             let templates = client
                 .list("resources/templates/list", "resourceTemplates")
                 .await;

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{BATCH, House, SEARCH, an_order, call_api};
-use crate::harness::Manner;
+use crate::harness::Era;
 
 /// What the model meant: an order of two teas for a customer called 7.
 fn orders() -> Vec<(Value, Value, &'static str)> {
@@ -80,12 +80,12 @@ async fn what_fits_as_it_is_is_never_touched() {
 #[tokio::test]
 async fn who_wants_everything_gets_arguments_passed_as_they_are() {
     let house = House::new().await;
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         for (path, tool) in [
             ("/mcp/all", "shop__create_order"),
             ("/servers/shop/mcp", "create_order"),
         ] {
-            let client = house.client(path, manner).await;
+            let client = house.client(path, era).await;
             for (written, _, _) in orders() {
                 let reply = client.call(tool, &written).await;
                 assert_eq!(reply.result()["structuredContent"], written, "{path}");

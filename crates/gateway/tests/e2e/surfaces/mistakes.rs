@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{BATCH, CALL, DISCOVER, ENABLE, House, SEARCH, an_order, call_api};
-use crate::harness::{Client, Manner};
+use crate::harness::{Client, Era};
 
 #[tokio::test]
 async fn the_arguments_of_the_always_on_tools_are_checked_and_explained_like_those_of_any_other() {
@@ -105,7 +105,7 @@ async fn the_arguments_of_the_always_on_tools_are_checked_and_explained_like_tho
             .tool_error();
         assert!(told.ends_with("Example: {\"query\":\"x\"}"), "{told}");
     }
-    let adaptive = house.client("/mcp/adaptive", Manner::Modern).await;
+    let adaptive = house.client("/mcp/adaptive", Era::Modern).await;
     let told = adaptive
         .call(ENABLE, &json!({ "groups": "shop" }))
         .await
@@ -192,7 +192,7 @@ async fn an_always_on_tool_asked_for_through_another_is_run_where_it_only_looks(
         let told = call_api(&client, SEARCH, &json!({})).await.tool_error();
         assert!(told.contains("/query: missing"), "{told}");
     }
-    let adaptive = house.client("/mcp/adaptive", Manner::Modern).await;
+    let adaptive = house.client("/mcp/adaptive", Era::Modern).await;
     let told = call_api(&adaptive, ENABLE, &json!({ "group": "shop" }))
         .await
         .text();
@@ -316,8 +316,8 @@ async fn wrong_arguments_are_told_with_an_example_that_is_right() {
 #[tokio::test]
 async fn a_call_that_does_not_fit_never_reaches_the_server() {
     let house = House::new().await;
-    for manner in Manner::BOTH {
-        let client = house.client("/mcp", manner).await;
+    for era in Era::BOTH {
+        let client = house.client("/mcp", era).await;
         call_api(&client, "good__slow", &json!({ "ms": "soon" }))
             .await
             .tool_error();
@@ -328,7 +328,7 @@ async fn a_call_that_does_not_fit_never_reaches_the_server() {
     }
     let events = std::fs::read_to_string(house.home().path("good/events.log")).unwrap_or_default();
     assert!(!events.contains("slow"), "{events}");
-    let everything = house.client("/mcp/all", Manner::Modern).await;
+    let everything = house.client("/mcp/all", Era::Modern).await;
     everything
         .call("shop__create_order", &json!({}))
         .await

@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Client, Gateway, Home, Manner, Remote, Reply, Testbed, until};
+use crate::harness::{Client, Era, Gateway, Home, Remote, Reply, Testbed, until};
 
 const SEARCH: &str = "search_available_tools";
 const DISCOVER: &str = "discover_apis";
@@ -81,17 +81,17 @@ impl House {
         &self.gateway.home
     }
 
-    async fn client(&self, path: &str, manner: Manner) -> Client {
-        self.gateway.visitor(path, manner).connect().await
+    async fn client(&self, path: &str, client_era: Era) -> Client {
+        self.gateway.visitor(path, client_era).connect().await
     }
 
     /// A client of each era, over HTTP and over stdio.
     async fn clients(&self, surface: &str) -> Vec<Client> {
         let mut clients = Vec::new();
-        for manner in Manner::BOTH {
-            clients.push(self.client(&format!("/mcp/{surface}"), manner).await);
+        for client_era in Era::BOTH {
+            clients.push(self.client(&format!("/mcp/{surface}"), client_era).await);
             let flags = ["--surface", surface, "--own"];
-            let piped = Client::stdio_with(self.home(), manner, &flags)
+            let piped = Client::stdio_with(self.home(), client_era, &flags)
                 .connect()
                 .await;
             until("the tools of an earlier run are known", async || {
@@ -136,10 +136,7 @@ async fn settled(gateway: &Gateway) {
             .then_some(())
     })
     .await;
-    let client = gateway
-        .visitor("/mcp/search", Manner::Modern)
-        .connect()
-        .await;
+    let client = gateway.visitor("/mcp/search", Era::Modern).connect().await;
     found(&client, "order", "shop__find_order").await;
 }
 

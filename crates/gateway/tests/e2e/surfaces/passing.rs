@@ -1,16 +1,16 @@
 //! What happens beside a result passes through `call_api` as it does without: progress, log lines,
-//! cancellation, and questions in the manner of either era.
+//! cancellation, and questions in either era.
 
 use serde_json::{Value, json};
 
 use super::{BATCH, CALL, call_api};
 use crate::harness::client::Visitor;
 use crate::harness::world::{SERVERS, World};
-use crate::harness::{Client, Manner, until};
+use crate::harness::{Client, Era, until};
 
 /// At the default surface in front of servers of both eras.
-async fn client(world: &World, manner: Manner, prepare: impl Fn(Visitor) -> Visitor) -> Client {
-    let client = prepare(world.gateway.visitor("/mcp", manner))
+async fn client(world: &World, client_era: Era, prepare: impl Fn(Visitor) -> Visitor) -> Client {
+    let client = prepare(world.gateway.visitor("/mcp", client_era))
         .connect()
         .await;
     for server in &SERVERS {
@@ -42,11 +42,11 @@ fn obliging(visitor: Visitor) -> Visitor {
 #[tokio::test]
 async fn questions_of_either_era_are_asked_and_answered_through_call_api() {
     let world = World::new().await;
-    for manner in Manner::BOTH {
-        let client = client(&world, manner, obliging).await;
+    for client_era in Era::BOTH {
+        let client = client(&world, client_era, obliging).await;
         let mut clients = vec![client];
         clients.push(
-            obliging(Client::stdio_on(world.home(), manner, "search"))
+            obliging(Client::stdio_on(world.home(), client_era, "search"))
                 .connect()
                 .await,
         );
@@ -81,8 +81,8 @@ async fn questions_of_either_era_are_asked_and_answered_through_call_api() {
 async fn in_a_batch_a_legacy_client_is_asked_and_a_modern_model_told_to_call_alone() {
     let world = World::new().await;
     let (modern, legacy) = (
-        client(&world, Manner::Modern, obliging).await,
-        client(&world, Manner::Legacy, obliging).await,
+        client(&world, Era::Modern, obliging).await,
+        client(&world, Era::Legacy, obliging).await,
     );
     for (server, other) in SERVERS.iter().zip(SERVERS.iter().rev()) {
         let asking = format!("{}__test_elicitation", server.name);
@@ -104,8 +104,8 @@ async fn in_a_batch_a_legacy_client_is_asked_and_a_modern_model_told_to_call_alo
 #[tokio::test]
 async fn progress_of_the_tool_inside_reaches_the_client_under_its_own_token() {
     let world = World::new().await;
-    for manner in Manner::BOTH {
-        let client = client(&world, manner, |it| it).await;
+    for client_era in Era::BOTH {
+        let client = client(&world, client_era, |it| it).await;
         for server in &SERVERS {
             let params = json!({
                 "name": CALL,
@@ -128,8 +128,8 @@ async fn progress_of_the_tool_inside_reaches_the_client_under_its_own_token() {
 #[tokio::test]
 async fn a_cancelled_call_is_cancelled_at_the_server_alone_or_in_a_batch() {
     let world = World::new().await;
-    for manner in Manner::BOTH {
-        let client = client(&world, manner, |it| it).await;
+    for client_era in Era::BOTH {
+        let client = client(&world, client_era, |it| it).await;
         for server in &SERVERS {
             let slow =
                 json!({ "tool": format!("{}__slow", server.name), "arguments": { "ms": 600_000 } });
@@ -148,7 +148,7 @@ async fn a_cancelled_call_is_cancelled_at_the_server_alone_or_in_a_batch() {
                         (count("started slow") > started).then_some(())
                     })
                     .await;
-                    if manner == Manner::Legacy {
+                    if client_era == Era::Legacy {
                         let it = json!({ "requestId": NUMBER });
                         client.notify("notifications/cancelled", &it).await;
                     }

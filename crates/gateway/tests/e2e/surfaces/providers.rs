@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{CALL, key};
 use crate::harness::api::Api;
-use crate::harness::{Client, Gateway, Home, Manner, Reply};
+use crate::harness::{Client, Era, Gateway, Home, Reply};
 
 const SECRET: &str = "s3cr3t-of-the-shop";
 
@@ -19,10 +19,10 @@ async fn gateway(api: &Api, more: &str) -> Gateway {
 
 async fn clients(gateway: &Gateway) -> Vec<Client> {
     let mut clients = Vec::new();
-    for manner in Manner::BOTH {
-        clients.push(gateway.visitor("/mcp", manner).connect().await);
+    for era in Era::BOTH {
+        clients.push(gateway.visitor("/mcp", era).connect().await);
         clients.push(
-            Client::stdio_on(&gateway.home, manner, "search")
+            Client::stdio_on(&gateway.home, era, "search")
                 .connect()
                 .await,
         );
@@ -177,8 +177,8 @@ async fn rules_are_about_the_method_and_the_path_however_they_are_written() {
     let gateway = gateway(&api, rules).await;
     let (_, acme) = key(&gateway.home, "acme").await;
     let (_, globex) = key(&gateway.home, "globex").await;
-    for manner in Manner::BOTH {
-        let client = gateway.visitor("/mcp", manner).key(&acme).connect().await;
+    for era in Era::BOTH {
+        let client = gateway.visitor("/mcp", era).key(&acme).connect().await;
         body(
             &client
                 .call(CALL, &json!({ "provider": "api", "path": "/items" }))
@@ -203,7 +203,7 @@ async fn rules_are_about_the_method_and_the_path_however_they_are_written() {
                 .text();
             assert!(told.contains("`api` has nothing at"), "{asked}: {told}");
         }
-        let hidden = gateway.visitor("/mcp", manner).key(&globex).connect().await;
+        let hidden = gateway.visitor("/mcp", era).key(&globex).connect().await;
         let told = super::discover(&hidden, &json!({})).await.text();
         assert!(!told.contains("api"), "{told}");
         let ask = async |provider: &str| {
@@ -231,8 +231,8 @@ async fn a_redirect_within_an_api_leads_neither_past_the_rules_nor_out_of_its_ba
     let gateway = gateway(&api, "[tenants.acme]\ndeny_tools = [\"api/* /admin*\"]\n").await;
     let (_, acme) = key(&gateway.home, "acme").await;
     let home = api.url.trim_end_matches("/v1").to_owned();
-    for manner in Manner::BOTH {
-        let client = gateway.visitor("/mcp", manner).key(&acme).connect().await;
+    for era in Era::BOTH {
+        let client = gateway.visitor("/mcp", era).key(&acme).connect().await;
         let led = async |to: &str| {
             let asked = json!({ "provider": "api", "path": "/away", "query": { "to": to } });
             client.call(CALL, &asked).await
@@ -308,8 +308,8 @@ async fn a_secret_that_is_missing_is_named_and_never_guessed() {
     let api = Api::start().await;
     let settings = "bearer = \"${NOT_SET}\"\nallow_private = true";
     let gateway = Gateway::with(&api.table("api", settings)).await;
-    for manner in Manner::BOTH {
-        let client = gateway.visitor("/mcp", manner).connect().await;
+    for era in Era::BOTH {
+        let client = gateway.visitor("/mcp", era).connect().await;
         let told = client
             .call(CALL, &json!({ "provider": "api", "path": "/items" }))
             .await

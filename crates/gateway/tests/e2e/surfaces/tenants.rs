@@ -8,7 +8,7 @@ use kitbag_domain::Outcome;
 use kitbag_store::{AuditQuery, AuditRowKind, Store};
 
 use super::{BATCH, CALL, ENABLE, House, SEARCH, an_order, call_api, discover, key, search};
-use crate::harness::{Client, Manner, until};
+use crate::harness::{Client, Era, until};
 
 const RULES: &str = "[tenants.acme]\ndeny_tools = [\"shop/*_order\", \"good/echo\"]\n\
                      [groups]\norders = [\"shop/*_order\"]\nmixed = [\"shop/refund\", \"shop/create_order\"]\n\
@@ -28,12 +28,12 @@ async fn house() -> (House, String) {
 #[tokio::test]
 async fn what_a_tenant_may_not_use_is_hidden_everywhere() {
     let (house, token) = house().await;
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         for surface in ["search", "adaptive", "code"] {
             let path = format!("/mcp/{surface}");
             let client = house
                 .gateway
-                .visitor(&path, manner)
+                .visitor(&path, era)
                 .key(&token)
                 .connect()
                 .await;
@@ -85,7 +85,7 @@ async fn what_a_tenant_may_not_use_is_hidden_everywhere() {
             }
         }
         // Somebody else sees them all the same.
-        let client = house.client("/mcp", manner).await;
+        let client = house.client("/mcp", era).await;
         assert!(
             search(&client, "place an order")
                 .await
@@ -108,11 +108,11 @@ async fn attempts(client: &Client, tool: &str) -> Vec<String> {
 async fn what_a_tenant_may_not_use_does_not_exist_for_it_however_it_is_called() {
     let (house, token) = house().await;
     let mut count = 0;
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         for path in ["/mcp", "/mcp/adaptive", "/mcp/code"] {
             let client = house
                 .gateway
-                .visitor(path, manner)
+                .visitor(path, era)
                 .key(&token)
                 .called("auditor")
                 .connect()

@@ -3,13 +3,13 @@
 use serde_json::json;
 
 use super::ERAS;
-use crate::harness::{Gateway, Manner, Remote, Testbed};
+use crate::harness::{Era, Gateway, Remote, Testbed};
 
-/// A tool appears while clients of both manners listen.
+/// A tool appears while clients of both eras listen.
 async fn check(gateway: &Gateway) {
     let mut added = 0;
-    for manner in Manner::BOTH {
-        let client = gateway.client(manner).await;
+    for client_era in Era::BOTH {
+        let client = gateway.client(client_era).await;
         client.knows("growing__change_tools").await;
         let mut stream = client.listen().await;
         client
@@ -21,7 +21,7 @@ async fn check(gateway: &Gateway) {
         // The first listing of the server may still be announced before this one.
         loop {
             let told = stream.wait_for("notifications/tools/list_changed").await;
-            if manner == Manner::Modern {
+            if client_era == Era::Modern {
                 assert!(
                     told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].is_i64(),
                     "{told}"
@@ -67,8 +67,8 @@ async fn a_tool_added_by_a_remote_server_is_listed_and_announced() {
 #[tokio::test]
 async fn a_client_that_is_there_before_the_servers_is_told_when_they_are_ready() {
     let gateway = Gateway::with(&Testbed::named("late").manner("slow-start").table()).await;
-    for manner in Manner::BOTH {
-        let client = gateway.client(manner).await;
+    for client_era in Era::BOTH {
+        let client = gateway.client(client_era).await;
         if client.tool_names().await.is_empty() {
             client
                 .listen()

@@ -6,14 +6,14 @@ use serde_json::json;
 
 use super::{ERAS, call_with_progress};
 use crate::harness::testbed::command_table;
-use crate::harness::{Gateway, Home, Manner, Testbed, until};
+use crate::harness::{Era, Gateway, Home, Testbed, until};
 
 /// A server that cannot be started, and what everybody must be told about it.
 async fn check(table: &str, expected: &[&str]) {
     let home = Home::new(table);
     let gateway = home.serve().await;
     for (path, tool) in [("/servers/bad/mcp", "echo"), ("/mcp/all", "bad__echo")] {
-        let client = gateway.visitor(path, Manner::Modern).connect().await;
+        let client = gateway.visitor(path, Era::Modern).connect().await;
         let told = client.call(tool, &json!({})).await.tool_error();
         for words in expected {
             assert!(
@@ -101,7 +101,7 @@ async fn the_log_of_a_crashed_server_is_kept() {
 async fn a_server_that_dies_in_a_call_says_why_and_serves_the_next_one() {
     for era in ERAS {
         let gateway = Gateway::with(&Testbed::named("frail").era(era).table()).await;
-        let client = gateway.client(Manner::Modern).await;
+        let client = gateway.client(Era::Modern).await;
         client.knows("frail__crash").await;
         let slow = call_with_progress("frail__slow", &json!({ "ms": 20_000, "steps": 200 }));
         let mut beside = client.start("tools/call", &slow).await;
@@ -132,7 +132,7 @@ async fn a_server_that_dies_in_a_call_says_why_and_serves_the_next_one() {
 #[tokio::test]
 async fn what_killed_a_server_in_a_call_is_told_with_what_helps() {
     let gateway = Gateway::with(&Testbed::named("frail").table()).await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     client.knows("frail__crash").await;
     for (words, help) in [
         (
@@ -173,7 +173,7 @@ async fn a_server_that_always_crashes_is_left_alone_and_then_tried_again() {
         &format!("cwd = {:?}", home.path("")),
     ));
     let gateway = home.serve().await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     let told = until("it is left alone", async || {
         let started = Instant::now();
         let told = client.call("ill__echo", &json!({})).await.tool_error();

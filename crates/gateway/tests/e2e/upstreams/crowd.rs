@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::harness::process::running;
 use crate::harness::testbed::command_table;
-use crate::harness::{Gateway, Home, Manner, Testbed, until};
+use crate::harness::{Era, Gateway, Home, Testbed, until};
 
 #[tokio::test]
 async fn of_fifty_servers_the_forty_good_ones_are_listed_whatever_the_ten_others_do() {
@@ -20,7 +20,7 @@ async fn of_fifty_servers_the_forty_good_ones_are_listed_whatever_the_ten_others
             .table();
     }
     let gateway = Gateway::with(&config).await;
-    let client = gateway.client(Manner::Legacy).await;
+    let client = gateway.client(Era::Legacy).await;
     let seen = until("forty servers are listed", async || {
         let started = Instant::now();
         let names = client.tool_names().await;
@@ -74,7 +74,7 @@ async fn of_thirty_servers_that_were_asked_what_they_offer_none_goes_on_running(
         running(words).is_empty().then_some(())
     })
     .await;
-    let client = gateway.client(Manner::Legacy).await;
+    let client = gateway.client(Era::Legacy).await;
     for number in [1, 30] {
         let tool = format!("idle-{number:02}__echo");
         assert_eq!(
@@ -97,7 +97,7 @@ async fn a_server_that_is_watched_or_used_goes_on_running_and_announcing_after_i
             .table(),
     );
     let gateway = home.serve().await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     client.knows("seen__change_tools").await;
     let watched = json!({ "resourceSubscriptions": ["test://static-text"] });
     let mut watching = client.subscribe(&watched).await;

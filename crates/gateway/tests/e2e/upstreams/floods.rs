@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::harness::{Client, Gateway, Manner, Testbed, until};
+use crate::harness::{Client, Era, Gateway, Testbed, until};
 
 /// What a flood may cost the gateway at most.
 const ALLOWANCE: u64 = 64 << 20;
@@ -16,7 +16,7 @@ fn neighbour() -> String {
 #[tokio::test]
 async fn a_server_that_pings_and_never_reads_is_ended_and_costs_its_neighbours_nothing() {
     let calm = Gateway::with(&neighbour()).await;
-    answers_at_once(&calm.client(Manner::Legacy).await).await;
+    answers_at_once(&calm.client(Era::Legacy).await).await;
     let usual = calm.peak_memory();
 
     let evil = Testbed::named("evil")
@@ -24,7 +24,7 @@ async fn a_server_that_pings_and_never_reads_is_ended_and_costs_its_neighbours_n
         .manner("flood-pings")
         .table();
     let gateway = Gateway::with(&(neighbour() + &evil)).await;
-    let client = gateway.client(Manner::Legacy).await;
+    let client = gateway.client(Era::Legacy).await;
     until("the server is given up", async || {
         answers_at_once(&client).await;
         gateway

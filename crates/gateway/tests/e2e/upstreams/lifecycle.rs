@@ -10,7 +10,7 @@ use serde_json::json;
 use super::ERAS;
 use crate::harness::process::{alive, running};
 use crate::harness::testbed::command_table;
-use crate::harness::{Client, Gateway, Home, Manner, Testbed, until};
+use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
 
 #[tokio::test]
 async fn after_a_restart_the_list_is_there_at_once_and_nothing_runs_until_the_first_call() {
@@ -24,7 +24,7 @@ async fn after_a_restart_the_list_is_there_at_once_and_nothing_runs_until_the_fi
         );
 
         let gateway = home.serve().await;
-        let client = gateway.client(Manner::Legacy).await;
+        let client = gateway.client(Era::Legacy).await;
         assert!(
             client.tool_names().await.contains(&"lazy__echo".to_owned()),
             "known from the first run"
@@ -51,7 +51,7 @@ async fn a_server_that_would_hang_is_listed_from_the_store() {
 
     fs::write(&script, "sleep 600").unwrap();
     let gateway = home.serve().await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     let started = Instant::now();
     assert!(
         client
@@ -70,7 +70,7 @@ async fn the_era_of_a_server_is_remembered_so_that_it_is_not_probed_again() {
     listed_once(&home, "old__echo").await;
 
     let gateway = home.serve().await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     let started = Instant::now();
     client.call("old__echo", &json!({})).await.text();
     assert!(
@@ -84,7 +84,7 @@ async fn a_server_nobody_calls_is_stopped_and_started_again_by_the_next_call() {
     for era in ERAS {
         let (home, trace) = home_with("rare", |it| it.era(era).with("idle_timeout = \"1s\""));
         let gateway = home.serve().await;
-        let client = gateway.client(Manner::Legacy).await;
+        let client = gateway.client(Era::Legacy).await;
         used(&client, "rare__echo").await;
         until(&format!("the {era} server is stopped"), async || {
             running(&trace).is_empty().then_some(())
@@ -103,7 +103,7 @@ async fn a_server_nobody_calls_is_stopped_and_started_again_by_the_next_call() {
 async fn a_server_with_a_long_call_is_not_idle() {
     let (home, trace) = home_with("busy", |it| it.with("idle_timeout = \"1s\""));
     let gateway = home.serve().await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     client.knows("busy__slow").await;
     client
         .call("busy__slow", &json!({ "ms": 3500 }))
@@ -113,18 +113,20 @@ async fn a_server_with_a_long_call_is_not_idle() {
 }
 
 /// The gateway is asked to end; its server and whatever that started must be gone with it.
-async fn ends_without_trace(manners: &[&str]) {
+async fn ends_without_trace(misbehaviours: &[&str]) {
     let (home, trace) = home_with("sticky", |it| {
-        manners.iter().fold(it, |it, manner| it.manner(manner))
+        misbehaviours
+            .iter()
+            .fold(it, |it, misbehaviour| it.manner(misbehaviour))
     });
     let gateway = home.serve().await;
-    used(&gateway.client(Manner::Legacy).await, "sticky__echo").await;
+    used(&gateway.client(Era::Legacy).await, "sticky__echo").await;
     let mut left = running(&trace);
     assert_eq!(left.len(), 1);
     left.extend(detached(&trace));
     assert!(gateway.stop().await.success());
     left.retain(|pid| alive(*pid));
-    assert!(left.is_empty(), "{manners:?} left {left:?}");
+    assert!(left.is_empty(), "{misbehaviours:?} left {left:?}");
 }
 
 #[tokio::test]
@@ -148,7 +150,7 @@ async fn a_process_that_a_server_detached_ends_with_the_server() {
         it.manner("detach").with("idle_timeout = \"1s\"")
     });
     let gateway = home.serve().await;
-    used(&gateway.client(Manner::Legacy).await, "loose__echo").await;
+    used(&gateway.client(Era::Legacy).await, "loose__echo").await;
     let sidecar = detached(&trace).expect("the server has started one");
     assert!(alive(sidecar));
     until("the server is stopped", async || {
@@ -165,7 +167,7 @@ async fn a_process_that_a_server_detached_ends_with_the_server() {
 async fn a_process_that_a_server_detached_ends_when_the_server_crashes() {
     let (home, trace) = home_with("frail", |it| it.manner("detach"));
     let gateway = home.serve().await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     used(&client, "frail__echo").await;
     let sidecar = detached(&trace).expect("the server has started one");
     client.call("frail__crash", &json!({})).await.tool_error();
@@ -200,7 +202,7 @@ async fn what_a_killed_gateway_left_behind_is_ended_by_the_next_one() {
             .manner("ignore-term")
     });
     let gateway = home.serve().await;
-    used(&gateway.client(Manner::Legacy).await, "orphan__echo").await;
+    used(&gateway.client(Era::Legacy).await, "orphan__echo").await;
     let mut left = running(&trace);
     left.extend(detached(&trace));
     assert_eq!(left.len(), 2);
@@ -216,7 +218,7 @@ async fn what_a_killed_gateway_left_behind_is_ended_by_the_next_one() {
 #[tokio::test]
 async fn a_stdio_gateway_ends_with_its_client_and_takes_its_servers_along() {
     let (home, trace) = home_with("child", |it| it.manner("detach"));
-    let client = Client::stdio(&home, Manner::Legacy).connect().await;
+    let client = Client::stdio(&home, Era::Legacy).connect().await;
     client.knows("child__echo").await;
     client.call("child__echo", &json!({})).await.text();
     let mut left = running(&trace);
@@ -236,7 +238,7 @@ async fn a_server_sees_only_harmless_variables_and_those_it_was_given() {
     home.export("AWS_SECRET_ACCESS_KEY", "not for you");
     home.export("LANG", "C.UTF-8");
     let gateway = home.serve().await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     client.knows("curious__environment").await;
     let result = client
         .call("curious__environment", &json!({}))
@@ -249,10 +251,10 @@ async fn a_server_sees_only_harmless_variables_and_those_it_was_given() {
 }
 
 /// A home with one testbed, and a path that stands on its command line and nobody else's.
-fn home_with(name: &str, manners: impl FnOnce(Testbed) -> Testbed) -> (Arc<Home>, String) {
+fn home_with(name: &str, misbehave: impl FnOnce(Testbed) -> Testbed) -> (Arc<Home>, String) {
     let home = Home::new("");
     let trace = home.path("trace");
-    home.configure(&manners(Testbed::named(name).data_dir(&trace)).table());
+    home.configure(&misbehave(Testbed::named(name).data_dir(&trace)).table());
     (home, trace.to_str().unwrap().to_owned())
 }
 
@@ -265,7 +267,7 @@ async fn used(client: &Client, tool: &str) {
 /// Runs a gateway until it has listed its server.
 async fn listed_once(home: &Arc<Home>, tool: &str) {
     let gateway: Gateway = home.serve().await;
-    gateway.client(Manner::Legacy).await.knows(tool).await;
+    gateway.client(Era::Legacy).await.knows(tool).await;
     assert!(gateway.stop().await.success());
 }
 

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::{ERAS, call_with_progress};
-use crate::harness::{Gateway, Home, Manner, Remote, Testbed, until};
+use crate::harness::{Era, Gateway, Home, Remote, Testbed, until};
 
 #[tokio::test]
 async fn one_call_runs_one_waits_and_the_third_is_told_to_come_back() {
     let settings = "max_concurrent = 1\nmax_queued = 1";
     let gateway = Gateway::with(&Testbed::named("small").with(settings).table()).await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     client.knows("small__slow").await;
     let arguments = json!({ "ms": 1000 });
     let call = || client.call("small__slow", &arguments);
@@ -37,7 +37,7 @@ async fn one_call_runs_one_waits_and_the_third_is_told_to_come_back() {
 #[tokio::test]
 async fn calls_within_the_limit_run_side_by_side() {
     let gateway = Gateway::with(&Testbed::named("wide").table()).await;
-    let client = gateway.client(Manner::Legacy).await;
+    let client = gateway.client(Era::Legacy).await;
     client.knows("wide__slow").await;
     let arguments = json!({ "ms": 1000 });
     let started = Instant::now();
@@ -59,8 +59,8 @@ async fn calls_within_the_limit_run_side_by_side() {
 async fn progress_keeps_a_long_call_alive() {
     for era in ERAS {
         let gateway = Gateway::with(&Testbed::named("slow").era(era).with(SHORT).table()).await;
-        let calls = Manner::BOTH.map(async |manner| {
-            let client = gateway.client(manner).await;
+        let calls = Era::BOTH.map(async |client_era| {
+            let client = gateway.client(client_era).await;
             client.knows("slow__slow").await;
             let params = call_with_progress("slow__slow", &json!({ "ms": 2000, "steps": 10 }));
             let reply = client.request("tools/call", &params).await;
@@ -68,7 +68,7 @@ async fn progress_keeps_a_long_call_alive() {
             assert_eq!(
                 reply.notifications("notifications/progress").len(),
                 10,
-                "{era} {manner:?}"
+                "{era} {client_era:?}"
             );
         });
         futures::future::join_all(calls).await;
@@ -88,7 +88,7 @@ async fn a_silent_call_is_given_up_and_the_server_is_told() {
                 .table(),
         );
         let gateway = home.serve().await;
-        let client = gateway.client(Manner::Modern).await;
+        let client = gateway.client(Era::Modern).await;
         client.knows("slow__slow").await;
         let told = client
             .call("slow__slow", &json!({ "ms": 20_000 }))
@@ -116,7 +116,7 @@ async fn a_silent_call_is_given_up_and_the_server_is_told() {
 async fn progress_cannot_stretch_a_call_beyond_its_deadline() {
     let settings = "call_timeout = \"1s\"\ncall_deadline = \"2s\"";
     let gateway = Gateway::with(&Testbed::named("slow").with(settings).table()).await;
-    let client = gateway.client(Manner::Legacy).await;
+    let client = gateway.client(Era::Legacy).await;
     client.knows("slow__slow").await;
     let started = Instant::now();
     let params = call_with_progress("slow__slow", &json!({ "ms": 20_000, "steps": 100 }));
@@ -135,7 +135,7 @@ async fn an_answer_beyond_the_limit_is_refused_and_the_next_one_is_not() {
         let child = Testbed::named("chatty").era(era).with(SMALL).table();
         let remote = Remote::http(&["--era", era]).await;
         let gateway = Gateway::with(&(child + &remote.table("far", SMALL))).await;
-        let client = gateway.client(Manner::Modern).await;
+        let client = gateway.client(Era::Modern).await;
         for server in ["chatty", "far"] {
             client.knows(&format!("{server}__big")).await;
             let big = format!("{server}__big");

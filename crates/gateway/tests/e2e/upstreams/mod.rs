@@ -1,7 +1,7 @@
 //! What real servers have been seen to do, and what a client of the gateway sees of it: little.
 //!
 //! # Layout
-//! - [`manners`]: servers that misbehave and are served all the same
+//! - [`misbehaviour`]: servers that misbehave and are served all the same
 //! - [`crashes`]: servers that fail, how that is told, and when they are tried again
 //! - [`lifecycle`]: when servers are started and stopped, and that nothing is left behind
 //! - [`strays`]: processes that servers leave behind without a trace, and those of other gateways
@@ -17,7 +17,7 @@ mod crowd;
 mod floods;
 mod lifecycle;
 mod limits;
-mod manners;
+mod misbehaviour;
 mod remote;
 mod strays;
 

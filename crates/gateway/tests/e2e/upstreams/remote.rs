@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::call_with_progress;
-use crate::harness::{Client, Gateway, Manner, Remote, Testbed, until};
+use crate::harness::{Client, Era, Gateway, Remote, Testbed, until};
 
 #[derive(Debug, Clone, Copy)]
 enum Kind {
@@ -32,8 +32,8 @@ async fn a_remote_server_of_any_kind_lists_answers_and_reports_progress() {
     for kind in Kind::ALL {
         let remote = kind.start().await;
         let gateway = Gateway::with(&remote.table("far", "")).await;
-        for manner in Manner::BOTH {
-            let client = gateway.client(manner).await;
+        for client_era in Era::BOTH {
+            let client = gateway.client(client_era).await;
             client.knows("far__echo").await;
             assert_eq!(
                 client.call("far__echo", &json!({ "a": 1 })).await.text(),
@@ -45,7 +45,7 @@ async fn a_remote_server_of_any_kind_lists_answers_and_reports_progress() {
             assert_eq!(
                 reply.notifications("notifications/progress").len(),
                 3,
-                "{kind:?} {manner:?}"
+                "{kind:?} {client_era:?}"
             );
         }
     }
@@ -55,7 +55,7 @@ async fn a_remote_server_of_any_kind_lists_answers_and_reports_progress() {
 async fn a_server_of_the_old_transport_is_recognised_without_being_told() {
     let remote = Remote::sse(&["--era", "legacy"]).await;
     let gateway = Gateway::with(&format!("[servers.far]\nurl = \"{}\"\n", remote.url)).await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     client.knows("far__echo").await;
     assert_eq!(client.call("far__echo", &json!({})).await.text(), "{}");
 }
@@ -65,7 +65,7 @@ async fn a_server_that_was_restarted_and_knows_us_no_more_serves_the_next_call()
     for kind in Kind::ALL {
         let remote = kind.start().await;
         let gateway = Gateway::with(&remote.table("far", "")).await;
-        let client = gateway.client(Manner::Legacy).await;
+        let client = gateway.client(Era::Legacy).await;
         client.knows("far__echo").await;
         client.call("far__echo", &json!({})).await.text();
         let _remote = remote.restart().await;
@@ -88,7 +88,7 @@ async fn a_server_that_is_down_is_named_and_comes_back_by_itself() {
         let remote = kind.start().await;
         let gateway =
             Gateway::with(&(remote.table("far", "") + &Testbed::named("near").table())).await;
-        let client = gateway.client(Manner::Modern).await;
+        let client = gateway.client(Era::Modern).await;
         client.knows("far__echo").await;
         client.knows("near__echo").await;
         let remote = remote.end();
@@ -106,7 +106,7 @@ async fn a_server_that_dies_in_a_call_ends_the_call_at_once() {
     for kind in Kind::ALL {
         let remote = kind.start().await;
         let gateway = Gateway::with(&remote.table("far", "")).await;
-        let client = gateway.client(Manner::Legacy).await;
+        let client = gateway.client(Era::Legacy).await;
         client.knows("far__slow").await;
         let params = call_with_progress("far__slow", &json!({ "ms": 60_000, "steps": 600 }));
         let mut call = client.start("tools/call", &params).await;
@@ -125,7 +125,7 @@ async fn an_address_where_no_server_is_gets_a_sentence_that_says_so() {
     let remote = Remote::http(&[]).await;
     let elsewhere = remote.url.replace("/mcp", "/nothing-here");
     let gateway = Gateway::with(&format!("[servers.lost]\nurl = \"{elsewhere}\"\n")).await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     let told = client.call("lost__echo", &json!({})).await.tool_error();
     assert!(told.contains("`lost`") && told.contains("404"), "{told}");
 }

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::json;
 
 use crate::harness::process::{alive, running, terminate};
-use crate::harness::{Client, Gateway, Home, Manner, Testbed, until};
+use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
 
 fn detached(home: &Home) -> Option<u32> {
     fs::read_to_string(home.path("trace").join("detached.pid"))
@@ -26,7 +26,7 @@ async fn with_stray(settings: &str) -> (Gateway, u32) {
         .data_dir(&home.path("trace"));
     home.configure(&table.with(settings).table());
     let gateway = home.serve().await;
-    let client = gateway.client(Manner::Legacy).await;
+    let client = gateway.client(Era::Legacy).await;
     client.knows("loose__echo").await;
     client.call("loose__echo", &json!({})).await.text();
     let stray = detached(&home).expect("the server has started one");
@@ -51,7 +51,7 @@ async fn a_process_without_parent_and_environment_ends_with_its_server() {
 async fn a_process_without_parent_and_environment_ends_when_its_server_crashes() {
     let (gateway, stray) = with_stray("").await;
     gateway
-        .client(Manner::Legacy)
+        .client(Era::Legacy)
         .await
         .call("loose__crash", &json!({}))
         .await
@@ -127,7 +127,7 @@ async fn servers_of_a_gateway_in_another_pid_namespace_are_left_alone() {
             .table(),
     );
     let contained = Contained::start(&inner);
-    let client = Client::to(format!("{}/mcp/all", contained.base), Manner::Legacy)
+    let client = Client::to(format!("{}/mcp/all", contained.base), Era::Legacy)
         .connect()
         .await;
     client.knows("inner__echo").await;
@@ -143,7 +143,7 @@ async fn servers_of_a_gateway_in_another_pid_namespace_are_left_alone() {
         .data_dir(&home.path("trace"));
     home.configure(&orphan.table());
     let killed = home.serve().await;
-    let local = killed.client(Manner::Legacy).await;
+    let local = killed.client(Era::Legacy).await;
     local.knows("orphan__echo").await;
     local.call("orphan__echo", &json!({})).await.text();
     let orphans = running(home.path("trace").to_str().unwrap());

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::{Expect, gateway, refused, still_works};
 use crate::bad_input::deep;
-use crate::harness::Manner;
+use crate::harness::Era;
 
 #[tokio::test]
 async fn a_body_that_is_no_message_is_refused_with_a_reason() {
     let gateway = gateway().await;
-    let session = gateway.client(Manner::Legacy).await;
+    let session = gateway.client(Era::Legacy).await;
     let headers = session.headers("", &Value::Null);
     let headers: Vec<_> = headers
         .iter()
@@ -110,9 +110,9 @@ async fn a_body_that_is_no_message_is_refused_with_a_reason() {
 #[tokio::test]
 async fn a_call_of_the_wrong_shape_is_an_error_of_that_call_alone() {
     let gateway = gateway().await;
-    for manner in Manner::BOTH {
+    for era in Era::BOTH {
         for path in ["/mcp/all", "/servers/good/mcp"] {
-            let client = gateway.visitor(path, manner).connect().await;
+            let client = gateway.visitor(path, era).connect().await;
             let echo = if path == "/mcp/all" {
                 "good__echo"
             } else {
@@ -177,8 +177,8 @@ async fn a_call_of_the_wrong_shape_is_an_error_of_that_call_alone() {
 #[tokio::test]
 async fn arguments_nested_beyond_reason_are_refused_and_break_nothing() {
     let gateway = gateway().await;
-    for manner in Manner::BOTH {
-        let client = gateway.client(manner).await;
+    for era in Era::BOTH {
+        let client = gateway.client(era).await;
         client.knows("good__echo").await;
         let params = format!(
             r#"{{"name":"good__echo","arguments":{{"deep":{}}}}}"#,
@@ -203,9 +203,9 @@ async fn arguments_nested_beyond_reason_are_refused_and_break_nothing() {
 #[tokio::test]
 async fn an_unknown_method_is_named_in_both_eras() {
     let gateway = gateway().await;
-    for (manner, status) in [(Manner::Legacy, 200), (Manner::Modern, 404)] {
+    for (era, status) in [(Era::Legacy, 200), (Era::Modern, 404)] {
         for path in ["/mcp/all", "/servers/good/mcp"] {
-            let client = gateway.visitor(path, manner).connect().await;
+            let client = gateway.visitor(path, era).connect().await;
             for method in ["nope/nope", "", "tools", "initialize/x"] {
                 let reply = client.request(method, &json!({})).await;
                 assert_eq!(
@@ -217,7 +217,7 @@ async fn an_unknown_method_is_named_in_both_eras() {
             }
         }
     }
-    let modern = gateway.client(Manner::Modern).await;
+    let modern = gateway.client(Era::Modern).await;
     for gone in [
         "ping",
         "logging/setLevel",
@@ -232,7 +232,7 @@ async fn an_unknown_method_is_named_in_both_eras() {
             .await;
         assert_eq!((reply.status, reply.code()), (404, -32601), "{gone}");
     }
-    let legacy = gateway.client(Manner::Legacy).await;
+    let legacy = gateway.client(Era::Legacy).await;
     for not_yet in ["server/discover", "subscriptions/listen", "tasks/update"] {
         assert_eq!(
             legacy.request(not_yet, &json!({})).await.code(),

@@ -11,7 +11,7 @@ mod transport;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Gateway, Manner, Reply, Testbed};
+use crate::harness::{Era, Gateway, Reply, Testbed};
 
 /// The answer that a refusal must have.
 struct Expect {
@@ -69,8 +69,8 @@ async fn gateway() -> Gateway {
 }
 
 async fn still_works(gateway: &Gateway, what: &str) {
-    for manner in Manner::BOTH {
-        let client = gateway.client(manner).await;
+    for era in Era::BOTH {
+        let client = gateway.client(era).await;
         client.knows("good__echo").await;
         assert_eq!(
             client.call("good__echo", &json!({ "a": 1 })).await.text(),

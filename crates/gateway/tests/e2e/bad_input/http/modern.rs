@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::{gateway, refused};
-use crate::harness::{Client, Gateway, Manner, Reply};
+use crate::harness::{Client, Era, Gateway, Reply};
 
 /// A good modern request with one thing about it changed.
 struct ModernRequest {
@@ -62,7 +62,7 @@ const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 #[tokio::test]
 async fn a_modern_request_whose_headers_or_meta_are_wrong_is_told_what_is_wrong() {
     let gateway = gateway().await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     client.knows("good__echo").await;
     let request = || ModernRequest::new(&client);
     let header = |words| refused(400, -32020, words).id(1);
@@ -147,7 +147,7 @@ async fn a_modern_request_whose_headers_or_meta_are_wrong_is_told_what_is_wrong(
 #[tokio::test]
 async fn a_version_from_the_future_is_answered_with_those_we_speak() {
     let gateway = gateway().await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     let request = ModernRequest::new(&client)
         .with("mcp-protocol-version", "2031-01-01")
         .meta(VERSION, Some(json!("2031-01-01")));
@@ -160,7 +160,7 @@ async fn a_version_from_the_future_is_answered_with_those_we_speak() {
         json!({ "supported": ["2026-07-28"], "requested": "2031-01-01" })
     );
 
-    let legacy = gateway.visitor("/mcp/all", Manner::Legacy).unannounced();
+    let legacy = gateway.visitor("/mcp/all", Era::Legacy).unannounced();
     let params = json!({ "protocolVersion": "2031-01-01", "capabilities": {}, "clientInfo": { "name": "x", "version": "1" } });
     let answered = legacy.request("initialize", &params).await.result();
     assert_eq!(
@@ -172,7 +172,7 @@ async fn a_version_from_the_future_is_answered_with_those_we_speak() {
 #[tokio::test]
 async fn headers_that_change_nothing_about_the_message_are_forgiven() {
     let gateway = gateway().await;
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     client.knows("good__echo").await;
     for (header, value) in [
         ("accept", "application/json"),

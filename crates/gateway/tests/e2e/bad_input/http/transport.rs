@@ -5,7 +5,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::{BOTH, JSON, gateway, refused, still_works, told};
-use crate::harness::{Gateway, Manner, Testbed};
+use crate::harness::{Era, Gateway, Testbed};
 
 #[tokio::test]
 async fn a_session_is_wanted_and_must_be_known() {
@@ -28,7 +28,7 @@ async fn a_session_is_wanted_and_must_be_known() {
             .await;
         refused(404, -32600, "session").id(id).check(&unknown, body);
     }
-    let session = gateway.client(Manner::Legacy).await;
+    let session = gateway.client(Era::Legacy).await;
     let headers = session.headers("", &Value::Null);
     let headers: Vec<_> = headers
         .iter()
@@ -73,7 +73,7 @@ async fn other_verbs_than_post_do_what_they_should_and_no_more() {
     assert_eq!(send("POST", "/servers/nobody/mcp", &[]).await, 404);
     assert_eq!(send("POST", "/servers/a%2Fb/mcp", &[]).await, 404);
 
-    let session = gateway.client(Manner::Legacy).await;
+    let session = gateway.client(Era::Legacy).await;
     let mut headers = session.headers("", &Value::Null);
     headers.retain(|(name, _)| name != "accept" && name != "content-type");
     let html = [
@@ -94,10 +94,7 @@ async fn other_verbs_than_post_do_what_they_should_and_no_more() {
     );
     assert_eq!(session.request("ping", &json!({})).await.status, 404);
 
-    let modern = gateway
-        .client(Manner::Modern)
-        .await
-        .headers("", &Value::Null);
+    let modern = gateway.client(Era::Modern).await.headers("", &Value::Null);
     for method in ["GET", "DELETE"] {
         assert_eq!(
             send(method, "/mcp/all", &modern).await,
@@ -132,7 +129,7 @@ async fn a_body_beyond_the_limit_is_refused_however_it_comes() {
         "in chunks",
     );
 
-    let client = gateway.client(Manner::Modern).await;
+    let client = gateway.client(Era::Modern).await;
     client.knows("good__echo").await;
     let filler = |length| json!({ "name": "good__echo", "arguments": { "x": "x".repeat(length) } });
     let around = client.body(9, "tools/call", &filler(0).to_string()).len();

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use kitbag_wire::{RawObject, meta};
 use serde_json::{Value, json};
 
-use super::{Client, Door, Manner};
+use super::{Client, Door, Era};
 
 impl Client {
     /// The headers a well-behaved client sends along with this request.
@@ -28,12 +28,12 @@ impl Client {
                     .map(|id| ("mcp-session-id".to_owned(), id.clone())),
             );
         }
-        match self.manner {
-            Manner::Legacy if self.greeting.is_null() => {}
-            Manner::Legacy => {
+        match self.era {
+            Era::Legacy if self.greeting.is_null() => {}
+            Era::Legacy => {
                 headers.push(("mcp-protocol-version".to_owned(), self.version.to_owned()));
             }
-            Manner::Modern => {
+            Era::Modern => {
                 headers.push(("mcp-protocol-version".to_owned(), MODERN.to_owned()));
                 headers.push(("mcp-method".to_owned(), method.to_owned()));
                 let subject = params
@@ -48,11 +48,11 @@ impl Client {
         headers
     }
 
-    /// The body a well-behaved client sends; in the modern manner with `_meta` filled in.
+    /// The body a well-behaved client sends; in the modern era with `_meta` filled in.
     pub(crate) fn body(&self, id: i64, method: &str, params: &str) -> String {
-        let params = match self.manner {
-            Manner::Legacy => params.to_owned(),
-            Manner::Modern => self.with_meta(params),
+        let params = match self.era {
+            Era::Legacy => params.to_owned(),
+            Era::Modern => self.with_meta(params),
         };
         format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method:?},"params":{params}}}"#)
     }

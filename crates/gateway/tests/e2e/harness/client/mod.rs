@@ -1,4 +1,4 @@
-//! A raw MCP client in both manners, which believes nothing and hides nothing.
+//! A raw MCP client in both eras, which believes nothing and hides nothing.
 //!
 //! # Layout
 //! - [`visitor`]: the client before its first request
@@ -20,14 +20,14 @@ use super::gateway::Home;
 use super::pipe::Pipe;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum Era {
     /// `initialize` first, then a session.
     Legacy,
     /// Every request stands on its own.
     Modern,
 }
 
-impl Manner {
+impl Era {
     pub(crate) const BOTH: [Self; 2] = [Self::Legacy, Self::Modern];
 }
 
@@ -36,8 +36,8 @@ type Answer = Arc<dyn Fn(&str, &Value) -> Value + Send + Sync>;
 
 #[derive(Clone)]
 pub(crate) struct Client {
-    pub(crate) manner: Manner,
-    /// What `initialize` was answered; null in the modern manner.
+    pub(crate) era: Era,
+    /// What `initialize` was answered; null in the modern era.
     pub(crate) greeting: Value,
     door: Door,
     name: String,
@@ -60,7 +60,7 @@ enum Door {
 }
 
 impl Client {
-    pub(crate) fn to(url: impl Into<String>, manner: Manner) -> Visitor {
+    pub(crate) fn to(url: impl Into<String>, era: Era) -> Visitor {
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
         Self::through(
             Door::Http {
@@ -69,28 +69,28 @@ impl Client {
                 key: None,
                 session: None,
             },
-            manner,
+            era,
         )
     }
 
     /// Joins the gateway that runs in this home, or starts one of its own.
-    pub(crate) fn stdio(home: &Home, manner: Manner) -> Visitor {
-        Self::stdio_on(home, manner, "all")
+    pub(crate) fn stdio(home: &Home, era: Era) -> Visitor {
+        Self::stdio_on(home, era, "all")
     }
 
     /// The same, where it is shown this surface.
-    pub(crate) fn stdio_on(home: &Home, manner: Manner, surface: &str) -> Visitor {
-        Self::stdio_with(home, manner, &["--surface", surface])
+    pub(crate) fn stdio_on(home: &Home, era: Era, surface: &str) -> Visitor {
+        Self::stdio_with(home, era, &["--surface", surface])
     }
 
     /// Launches `serve --stdio` with these flags.
-    pub(crate) fn stdio_with(home: &Home, manner: Manner, flags: &[&str]) -> Visitor {
-        Self::through(Door::Stdio(Arc::new(Pipe::open(home, flags))), manner)
+    pub(crate) fn stdio_with(home: &Home, era: Era, flags: &[&str]) -> Visitor {
+        Self::through(Door::Stdio(Arc::new(Pipe::open(home, flags))), era)
     }
 
-    fn through(door: Door, manner: Manner) -> Visitor {
+    fn through(door: Door, era: Era) -> Visitor {
         Visitor(Self {
-            manner,
+            era,
             greeting: Value::Null,
             door,
             name: "e2e".to_owned(),
@@ -197,13 +197,13 @@ impl Client {
 
     /// The stream of changes: GET for legacy clients, `subscriptions/listen` for modern ones.
     pub(crate) async fn listen(&self) -> Exchange {
-        match (&self.door, self.manner) {
-            (Door::Http { .. }, Manner::Legacy) => self.get(None).await,
-            (_, Manner::Modern) => {
+        match (&self.door, self.era) {
+            (Door::Http { .. }, Era::Legacy) => self.get(None).await,
+            (_, Era::Modern) => {
                 let every = json!({ "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true });
                 self.subscribe(&every).await
             }
-            (Door::Stdio(_), Manner::Legacy) => panic!("over stdio everything comes on one pipe"),
+            (Door::Stdio(_), Era::Legacy) => panic!("over stdio everything comes on one pipe"),
         }
     }
 
@@ -355,7 +355,7 @@ impl Client {
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
-            .field("manner", &self.manner)
+            .field("era", &self.era)
             .field("door", &self.door)
             .finish_non_exhaustive()
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Client, Door, Manner};
+use super::{Client, Door, Era};
 
 /// A client that has not sent anything yet.
 pub(crate) struct Visitor(pub(super) Client);
@@ -55,7 +55,7 @@ impl Visitor {
 
     pub(crate) async fn connect(self) -> Client {
         let mut client = self.0;
-        if client.manner == Manner::Legacy {
+        if client.era == Era::Legacy {
             let reply = client.initialize().await;
             client.greeting = reply.result();
             if let (Door::Http { session, .. }, Some(id)) =

@@ -6,24 +6,29 @@ use serde_json::json;
 
 use super::ERAS;
 use crate::harness::testbed::printed;
-use crate::harness::{Client, Gateway, Manner, Testbed};
+use crate::harness::{Client, Era, Gateway, Testbed};
 
 /// The server offers the same tools as a well-behaved one beside it, and answers a call.
-async fn survives(manner: &str, eras: &[&str]) {
+async fn survives(misbehaviour: &str, eras: &[&str]) {
     for era in eras {
-        let odd = Testbed::named("odd").era(era).manner(manner);
+        let odd = Testbed::named("odd").era(era).manner(misbehaviour);
         let gateway =
             Gateway::with(&(odd.table() + &Testbed::named("good").era(era).table())).await;
-        let client = gateway.client(Manner::Legacy).await;
+        let client = gateway.client(Era::Legacy).await;
         client.knows("good__echo").await;
         client.knows("odd__echo").await;
         assert_eq!(
             tools_of(&client, "odd").await,
             tools_of(&client, "good").await,
-            "{manner} {era}"
+            "{misbehaviour} {era}"
         );
-        let reply = client.call("odd__echo", &json!({ "manner": manner })).await;
-        assert_eq!(reply.text(), json!({ "manner": manner }).to_string());
+        let reply = client
+            .call("odd__echo", &json!({ "misbehaviour": misbehaviour }))
+            .await;
+        assert_eq!(
+            reply.text(),
+            json!({ "misbehaviour": misbehaviour }).to_string()
+        );
     }
 }
 
@@ -62,7 +67,7 @@ async fn every_page_of_every_list_is_read() {
     for era in ERAS {
         let paged = Testbed::named("paged").era(era).manner("paginate").table();
         let gateway = Gateway::with(&(paged + &Testbed::named("whole").era(era).table())).await;
-        let client = gateway.client(Manner::Modern).await;
+        let client = gateway.client(Era::Modern).await;
         client.knows("paged__echo").await;
         client.knows("whole__echo").await;
         assert_eq!(
@@ -89,7 +94,7 @@ async fn a_capability_that_was_a_lie_costs_neither_the_rest_nor_time() {
         let liar = Testbed::named("liar").era(era).manner("lie");
         let gateway =
             Gateway::with(&(liar.table() + &Testbed::named("good").era(era).table())).await;
-        let client = gateway.client(Manner::Legacy).await;
+        let client = gateway.client(Era::Legacy).await;
         let started = Instant::now();
         client.knows("liar__echo").await;
         assert!(
@@ -103,7 +108,7 @@ async fn a_capability_that_was_a_lie_costs_neither_the_rest_nor_time() {
         );
         let started = Instant::now();
         let own = gateway
-            .visitor("/servers/liar/mcp", Manner::Legacy)
+            .visitor("/servers/liar/mcp", Era::Legacy)
             .connect()
             .await;
         assert!(own.tool_names().await.contains(&"echo".to_owned()));
@@ -126,7 +131,7 @@ async fn a_capability_that_was_a_lie_costs_neither_the_rest_nor_time() {
 async fn a_slow_start_delays_neither_the_list_nor_other_servers() {
     let slow = Testbed::named("slow").manner("slow-start");
     let gateway = Gateway::with(&(slow.table() + &Testbed::named("good").table())).await;
-    let client = gateway.client(Manner::Legacy).await;
+    let client = gateway.client(Era::Legacy).await;
     let started = Instant::now();
     client.tool_names().await;
     assert!(
@@ -152,7 +157,7 @@ async fn a_server_that_answers_nothing_is_given_up_without_harm_to_others() {
             .manner("hang")
             .with("start_timeout = \"1s\"");
         let gateway = Gateway::with(&(mute.table() + &Testbed::named("good").table())).await;
-        let client = gateway.client(Manner::Modern).await;
+        let client = gateway.client(Era::Modern).await;
         client.knows("good__echo").await;
         let told = client.call("mute__echo", &json!({})).await.tool_error();
         assert!(told.contains("`mute` was not ready within 1s"), "{told}");
@@ -170,28 +175,31 @@ async fn a_definition_nobody_understands_arrives_letter_by_letter() {
     assert!(definition.contains("#/properties/start"), "{definition}");
     for era in ERAS {
         let gateway = Gateway::with(&Testbed::named("odd").era(era).table()).await;
-        for manner in Manner::BOTH {
+        for client_era in Era::BOTH {
             gateway
-                .client(manner)
+                .client(client_era)
                 .await
                 .knows("odd__exotic_definition")
                 .await;
-            let own = gateway.visitor("/servers/odd/mcp", manner).connect().await;
+            let own = gateway
+                .visitor("/servers/odd/mcp", client_era)
+                .connect()
+                .await;
             let listed = own.request("tools/list", &json!({})).await;
             assert!(
                 listed.raw_result().contains(&definition),
-                "{era} {manner:?}: {}",
+                "{era} {client_era:?}: {}",
                 listed.raw_result()
             );
             let merged = gateway
-                .client(manner)
+                .client(client_era)
                 .await
                 .request("tools/list", &json!({}))
                 .await;
             let renamed = definition.replace("\"exotic_definition\"", "\"odd__exotic_definition\"");
             assert!(
                 merged.raw_result().contains(&renamed),
-                "{era} {manner:?}: {}",
+                "{era} {client_era:?}: {}",
                 merged.raw_result()
             );
         }

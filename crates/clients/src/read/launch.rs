@@ -1,9 +1,11 @@
 //! The way in which a client reaches a server: a command line or an address.
 
+use kitbag_domain::RemoteTransport;
+
 use super::settings::ServerSettings;
 use super::translator::{Pairs, TextTranslator, plain};
 use crate::client::Client;
-use crate::config::{ClientLaunch, FileFault, RemoteTransport};
+use crate::config::{ClientLaunch, FileFault};
 use crate::secret;
 use crate::sensitive_text::SensitiveText;
 use crate::tree::{Node, NodeData};

@@ -6,7 +6,7 @@ use url::Url;
 
 use super::settings::ServerSettings;
 use crate::config::{FileFault, ImportNote, NeededVariable, VariableSource};
-use crate::dialect::{Dialect, needed_secret, variable};
+use crate::dialect::{ClientDialect, needed_secret, variable};
 use crate::secret;
 use crate::sensitive_text::{SensitiveText, TextPart};
 use crate::tree::Node;
@@ -14,13 +14,13 @@ use crate::tree::Node;
 pub(super) type Pairs = Vec<(String, String)>;
 
 pub(super) struct TextTranslator<'a> {
-    pub(super) dialect: &'a Dialect<'a>,
+    pub(super) dialect: &'a ClientDialect<'a>,
     pub(super) needed: Vec<NeededVariable>,
     pub(super) notes: Vec<ImportNote>,
 }
 
 impl<'a> TextTranslator<'a> {
-    pub(super) fn new(dialect: &'a Dialect<'a>) -> Self {
+    pub(super) fn new(dialect: &'a ClientDialect<'a>) -> Self {
         Self {
             dialect,
             needed: Vec::new(),

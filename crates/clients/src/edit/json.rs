@@ -246,26 +246,38 @@ impl<'a> JsonDocument<'a> {
         self.remove(around, last)
     }
 
-    /// Removes an entry with the comma behind it, or else with the one before it.
     fn remove(&self, keys: &[&str], name: &str) -> Result<String, FileEditError> {
         let section = self.root.at(keys).ok_or(FileEditError::Entangled)?;
-        let entries = section.entries();
-        let index = entries.iter().position(|(key, _)| key.text == name);
-        let index = index.ok_or(FileEditError::Entangled)?;
-        let (key, node) = &entries[index];
-        let next = entries.get(index + 1).map(|(key, _)| key.span.start);
-        let next = next.unwrap_or(section.span.end - 1);
+        let mut entries = section.entries().iter();
+        let index = entries.position(|(key, _)| key.text == name);
+        Ok(self.without(section, index.ok_or(FileEditError::Entangled)?))
+    }
+
+    /// Removes an entry with the comma behind it, or else with the one before it.
+    fn without(&self, section: &Node, index: usize) -> String {
+        let (key, node) = &section.entries()[index];
         let begin = key.span.start - spaces_before(self.text, key.span.start);
-        if let Some(after) = self.comma_in(node.span.end..next) {
-            return Ok(splice(self.text, begin..after.end, ""));
+        if let Some(after) = self.comma_after(section, index) {
+            return splice(self.text, begin..after.end, "");
         }
         let text = splice(self.text, begin..node.span.end, "");
-        let before = index.checked_sub(1).map(|before| &entries[before].1);
-        let comma = before.and_then(|before| self.comma_in(before.span.end..key.span.start));
-        Ok(match comma {
+        match self.comma_before(section, index) {
             Some(comma) => splice(&text, comma.clone(), ""),
             None => text,
-        })
+        }
+    }
+
+    fn comma_after(&self, section: &Node, index: usize) -> Option<&Range<usize>> {
+        let (_, node) = &section.entries()[index];
+        let next = section.entries().get(index + 1);
+        let next = next.map_or(section.span.end - 1, |(key, _)| key.span.start);
+        self.comma_in(node.span.end..next)
+    }
+
+    fn comma_before(&self, section: &Node, index: usize) -> Option<&Range<usize>> {
+        let (key, _) = &section.entries()[index];
+        let (_, before) = &section.entries()[index.checked_sub(1)?];
+        self.comma_in(before.span.end..key.span.start)
     }
 
     fn comma_in(&self, range: Range<usize>) -> Option<&Range<usize>> {

@@ -98,6 +98,14 @@ impl<'a> TextTranslator<'a> {
         Ok(())
     }
 
+    /// Translates the path of a folder. Variables that stay open in it are not carried over, so they
+    /// are not needed either.
+    pub(super) fn plain_folder(&self, text: &str) -> String {
+        let mut unneeded = Vec::new();
+        let folder = self.dialect.translate(text, &mut unneeded, plain);
+        folder.masked()
+    }
+
     /// Returns the folder to launch in. A server of a project that names files there must be
     /// launched there.
     pub(super) fn folder(&mut self, cwd: Option<String>, words: &[String]) -> Option<String> {
@@ -172,7 +180,7 @@ impl<'a> TextTranslator<'a> {
     }
 }
 
-pub(super) fn plain(text: &str) -> Vec<TextPart> {
+fn plain(text: &str) -> Vec<TextPart> {
     vec![TextPart::Literal(text.to_owned())]
 }
 

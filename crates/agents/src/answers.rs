@@ -35,11 +35,7 @@ impl AgentAnswers {
                 answer["capability"] = whole(agent, term);
                 mention_doubt(&mut answer, confidence);
             }
-            AskedCapability::Several(terms) => {
-                let terms = terms.into_iter();
-                let matches = terms.map(|(term, confidence)| brief(agent, term, confidence));
-                answer["matches"] = matches.collect();
-            }
+            AskedCapability::Several(terms) => answer["matches"] = briefs(agent, &terms),
         }
         mention_others(&mut answer, &also);
         Ok(answer)
@@ -80,17 +76,12 @@ impl AgentAnswers {
         agent: Option<&str>,
         capability: Option<&str>,
     ) -> Result<Value, Miss> {
-        let asked = match agent {
-            Some(agent) => Some(self.agent(agent).await?),
-            None => None,
-        };
-        let term = match capability {
-            Some(capability) => match self.capability(capability).await? {
-                AskedCapability::One { term, .. } => Some(term),
-                AskedCapability::Several(terms) => {
-                    return Ok(json!({ "matches": likely(&terms) }));
-                }
-            },
+        let asked = self.agent_if_named(agent).await?;
+        let term = match self.capability_if_named(capability).await? {
+            Some(AskedCapability::One { term, .. }) => Some(term),
+            Some(AskedCapability::Several(terms)) => {
+                return Ok(json!({ "matches": likely(&terms) }));
+            }
             None => None,
         };
         let agent = asked.as_ref().map(|asked| asked.agent);
@@ -98,6 +89,30 @@ impl AgentAnswers {
         mention_others(&mut answer, asked.as_ref().map_or(&[], |asked| &asked.also));
         Ok(answer)
     }
+
+    async fn agent_if_named(&self, agent: Option<&str>) -> Result<Option<AskedAgent<'_>>, Miss> {
+        match agent {
+            Some(agent) => self.agent(agent).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn capability_if_named(
+        &self,
+        capability: Option<&str>,
+    ) -> Result<Option<AskedCapability<'_>>, Miss> {
+        match capability {
+            Some(capability) => self.capability(capability).await.map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+fn briefs(agent: &AgentFile, terms: &[(&Term, f32)]) -> Value {
+    let terms = terms.iter();
+    terms
+        .map(|(term, confidence)| brief(agent, term, *confidence))
+        .collect()
 }
 
 fn list_agent(asked: &AskedAgent<'_>, category: Option<&str>) -> Value {
@@ -109,13 +124,18 @@ fn list_agent(asked: &AskedAgent<'_>, category: Option<&str>) -> Value {
     let rows = rows.filter_map(|capability| listed(None, capability));
     let mut answer =
         json!({ "agent": asked.agent.agent.id, "capabilities": rows.collect::<Value>() });
-    inside.retain(|capability| capability.available == Availability::Unknown);
-    if !inside.is_empty() {
-        let names = inside.iter().map(|capability| &capability.name);
-        answer["undocumented"] = names.map(|name| json!(name)).collect();
-    }
+    mention_undocumented(&mut answer, &inside);
     mention_others(&mut answer, &asked.also);
     answer
+}
+
+fn mention_undocumented(answer: &mut Value, capabilities: &[&AgentCapability]) {
+    let capabilities = capabilities.iter();
+    let unknown = capabilities.filter(|capability| capability.available == Availability::Unknown);
+    let names: Vec<&str> = unknown.map(|capability| capability.name.as_str()).collect();
+    if !names.is_empty() {
+        answer["undocumented"] = json!(names);
+    }
 }
 
 fn list_category(library: &Library, category: &str) -> Value {

@@ -76,13 +76,7 @@ impl Library {
     }
 
     fn assemble(texts: &DataTexts) -> Result<Self, DataError> {
-        let mut agents = Vec::new();
-        for text in &texts.agents {
-            agents.push((text.file.as_str(), parse_agent(text)?));
-        }
-        let capabilities = same_everywhere(&agents)?;
-        let mut agents: Vec<AgentFile> = agents.into_iter().map(|(_, agent)| agent).collect();
-        agents.sort_by_cached_key(|agent| (!agent.agent.first_class, agent.agent.id.clone()));
+        let (agents, capabilities) = parse_agents(texts)?;
         let aliases = parse_aliases(&texts.aliases)?;
         Ok(Self {
             capability_names: capability_names(&agents, &capabilities, &aliases, &texts.aliases)?,
@@ -93,6 +87,17 @@ impl Library {
             aliases,
         })
     }
+}
+
+fn parse_agents(texts: &DataTexts) -> Result<(Vec<AgentFile>, Vec<Term>), DataError> {
+    let mut agents = Vec::new();
+    for text in &texts.agents {
+        agents.push((text.file.as_str(), parse_agent(text)?));
+    }
+    let capabilities = same_everywhere(&agents)?;
+    let mut agents: Vec<AgentFile> = agents.into_iter().map(|(_, agent)| agent).collect();
+    agents.sort_by_cached_key(|agent| (!agent.agent.first_class, agent.agent.id.clone()));
+    Ok((agents, capabilities))
 }
 
 fn agent_names(agents: &[AgentFile], from: &AliasText) -> Result<NameIndex, DataError> {
@@ -194,16 +199,11 @@ fn describe(term: &Term, words: &[&str], agents: &[AgentFile]) -> String {
 
 /// The names of categories. A category is also found by the capabilities in it.
 fn category_names(capabilities: &[Term], aliases: &BTreeMap<String, String>) -> NameIndex {
-    let mut categories: Vec<Category> = capabilities.iter().map(|term| term.category).collect();
-    categories.sort();
-    categories.dedup();
+    let categories = categories(capabilities);
     let mut wordings = Vec::new();
     for term in capabilities {
         let position = categories.iter().position(|other| *other == term.category);
-        let words = aliases.iter().filter(|(_, name)| **name == term.name);
-        let words = [&term.name]
-            .into_iter()
-            .chain(words.map(|(alias, _)| alias));
+        let words = words_for(term, aliases);
         wordings.extend(words.map(|word| (word.clone(), position.into_iter().collect())));
     }
     let named = categories.iter().map(|category| NamedThing {
@@ -211,4 +211,22 @@ fn category_names(capabilities: &[Term], aliases: &BTreeMap<String, String>) -> 
         text: category.name(),
     });
     NameIndex::new(named.collect(), wordings, &[])
+}
+
+fn categories(capabilities: &[Term]) -> Vec<Category> {
+    let mut categories: Vec<Category> = capabilities.iter().map(|term| term.category).collect();
+    categories.sort();
+    categories.dedup();
+    categories
+}
+
+/// The name of a capability, and its aliases.
+fn words_for<'a>(
+    term: &'a Term,
+    aliases: &'a BTreeMap<String, String>,
+) -> impl Iterator<Item = &'a String> {
+    let aliases = aliases.iter().filter(|(_, name)| **name == term.name);
+    [&term.name]
+        .into_iter()
+        .chain(aliases.map(|(alias, _)| alias))
 }

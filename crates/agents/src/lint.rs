@@ -68,23 +68,26 @@ impl Age {
 }
 
 fn ages_of(agent: &AgentFile, today: Date) -> Vec<SourceAge> {
-    let mut by_day: BTreeMap<Date, usize> = BTreeMap::new();
-    for capability in &agent.capabilities {
-        for source in &capability.sources {
-            *by_day.entry(source.verified_date).or_default() += 1;
-        }
-    }
-    let mut ages = Vec::new();
-    for (verified, sources) in by_day {
+    let by_day = sources_by_day(agent).into_iter();
+    let ages = by_day.map(|(verified, sources)| {
         let since = today.since(verified);
         let days = since.map_or(i32::MAX, |span| span.get_days());
-        ages.push(SourceAge {
+        SourceAge {
             agent: agent.agent.id.clone(),
             verified,
             days,
             sources,
             age: Age::of(days),
-        });
+        }
+    });
+    ages.collect()
+}
+
+fn sources_by_day(agent: &AgentFile) -> BTreeMap<Date, usize> {
+    let mut by_day = BTreeMap::new();
+    let capabilities = agent.capabilities.iter();
+    for source in capabilities.flat_map(|capability| &capability.sources) {
+        *by_day.entry(source.verified_date).or_default() += 1;
     }
-    ages
+    by_day
 }

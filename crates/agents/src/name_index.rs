@@ -436,7 +436,7 @@ mod tests {
         for said in ["code", "Code", "support", "features", "is it supported"] {
             match names.resolve(said, None).await {
                 Match::Several(some) => {
-                    assert!(some.len() > 1 && some.len() <= MOST, "{said}: {some:?}")
+                    assert!(some.len() > 1 && some.len() <= MOST, "{said}: {some:?}");
                 }
                 other => panic!("{said} was taken for {other:?}"),
             }

@@ -137,7 +137,7 @@ pub enum Maturity {
     Unknown,
 }
 
-/// How closely a source is about the capability that it is cited for.
+/// The closeness of a source to the capability that it is cited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Granularity {

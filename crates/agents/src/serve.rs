@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, BufWriter};
 
 use crate::answers::AgentAnswers;
-use crate::tools::AgentTool;
+use crate::tools::{AgentTool, ToolAnswer};
 
 /// More than any question about agents needs.
 const MAX_LINE: usize = 1024 * 1024;
@@ -83,21 +83,23 @@ async fn respond(answers: &AgentAnswers, request: &Request) -> Result<Raw, Error
         (method::DISCOVER, Era::Modern) => discover(),
         (method::INITIALIZE, Era::Legacy) => initialize(&params),
         (method::PING, Era::Legacy) => json!({}),
-        (method::LIST_TOOLS, _) => {
-            json!({ "tools": AgentTool::ALL.map(|tool| tool.definition(&answers.library)) })
-        }
+        (method::LIST_TOOLS, _) => list_tools(answers),
         (method::CALL_TOOL, _) => call(answers, &params).await?,
-        (name, _) => {
-            return Err(ErrorObject::new(
-                code::METHOD_NOT_FOUND,
-                format!("unknown method `{name}`"),
-            ));
-        }
+        (name, _) => return Err(unknown_method(name)),
     };
     Ok(raw(&match era {
         Era::Legacy => result,
         Era::Modern => modern(result, request.method != method::CALL_TOOL),
     }))
+}
+
+fn list_tools(answers: &AgentAnswers) -> Value {
+    json!({ "tools": AgentTool::ALL.map(|tool| tool.definition(&answers.library)) })
+}
+
+fn unknown_method(name: &str) -> ErrorObject {
+    let message = format!("unknown method `{name}`");
+    ErrorObject::new(code::METHOD_NOT_FOUND, message)
 }
 
 /// Finds the era of a request by its `_meta`.
@@ -160,7 +162,11 @@ async fn call(answers: &AgentAnswers, params: &RawObject) -> Result<Value, Error
     let arguments = arguments.filter(|arguments| arguments.get() != "null");
     let arguments = RawObject::open_or_empty(arguments)
         .map_err(|_| invalid("`arguments` must be an object".to_owned()))?;
-    Ok(match tool.call(answers, &arguments).await? {
+    Ok(tool_result(tool.call(answers, &arguments).await?))
+}
+
+fn tool_result(answer: ToolAnswer) -> Value {
+    match answer {
         Ok(answer) => json!({
             "content": [{ "type": "text", "text": answer.to_string() }],
             "structuredContent": answer,
@@ -168,7 +174,7 @@ async fn call(answers: &AgentAnswers, params: &RawObject) -> Result<Value, Error
         Err(miss) => {
             json!({ "content": [{ "type": "text", "text": miss.to_string() }], "isError": true })
         }
-    })
+    }
 }
 
 /// Adds the fields that every modern result has.

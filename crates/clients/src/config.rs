@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use kitbag_domain::RemoteTransport;
 use serde::{Serialize, Serializer};
 
 use crate::client::{Client, Scope};
@@ -54,17 +55,11 @@ pub enum ClientLaunch {
     },
     Http {
         url: SensitiveText,
+        #[serde(serialize_with = "serialize_transport")]
         transport: RemoteTransport,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         headers: Vec<(String, SensitiveText)>,
     },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RemoteTransport {
-    Http,
-    Sse,
 }
 
 /// A variable that must have a value before the server can start.
@@ -154,6 +149,16 @@ fn serialize_presence<S: Serializer>(
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     serializer.serialize_bool(kitbag.is_some())
+}
+
+fn serialize_transport<S: Serializer>(
+    transport: &RemoteTransport,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(match transport {
+        RemoteTransport::Http => "http",
+        RemoteTransport::Sse => "sse",
+    })
 }
 
 impl FileProblem {

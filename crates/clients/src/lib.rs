@@ -25,7 +25,7 @@ mod tree;
 pub use client::{Client, ClientFile, Scope, UnknownClient};
 pub use config::{
     ClientConfig, ClientLaunch, FileFault, FileProblem, FoundServer, ImportNote, NeededVariable,
-    RemoteTransport, VariableSource,
+    VariableSource,
 };
 pub use directories::{ClientDirectories, Platform};
 pub use edit::{FileEditError, KitbagEntry, NAME, Uninstalled, install, uninstall};

@@ -177,8 +177,9 @@ fn cut(name: &str, most: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use kitbag_domain::RemoteTransport;
+
     use super::*;
-    use crate::config::RemoteTransport;
 
     fn stdio(name: &str, words: &str, env: &[(&str, &str)], disabled: bool) -> FoundServer {
         let mut words = words.split(' ').map(SensitiveText::literal);

@@ -40,8 +40,8 @@ impl Client {
         let mut files = self.files(directories);
         files.retain(|file| file.scope == scope && file.is_for_servers());
         let existing = files.iter().find(|file| file.path.is_file());
-        let beside = || files.iter().find(|file| file.has_folder());
-        existing.or_else(beside).or(files.first()).cloned()
+        let beside = files.iter().find(|file| file.has_folder());
+        existing.or(beside).or(files.first()).cloned()
     }
 }
 
@@ -77,10 +77,11 @@ pub fn install_into(
     let (text, before) = (access.read(&file.path)?, access.read(&backup)?);
     let current = text.as_deref().unwrap_or_default();
     let clean = without_kitbag(file, text.clone(), before.as_deref())?;
-    let mut behind = behind.to_vec();
-    if let Some(before) = before.as_deref().filter(|_| clean != text) {
-        behind.extend(in_file(file, edit::behind(file, current, before))?);
-    }
+    let earlier = match &before {
+        Some(before) if clean != text => in_file(file, edit::behind(file, current, before))?,
+        _ => Vec::new(),
+    };
+    let behind = [behind, &earlier].concat();
     let new = install(file, clean.as_deref().unwrap_or_default(), entry, &behind);
     let new = in_file(file, new)?;
     let changed = new != current;
@@ -119,18 +120,9 @@ pub fn uninstall_from(
     let Some(text) = access.read(&file.path)? else {
         return Ok(Uninstalled::NotThere);
     };
-    let backup = backup_of(&file.path);
-    let before = access.read(&backup)?;
+    let before = access.read(&backup_of(&file.path))?;
     let uninstalled = in_file(file, uninstall(file, &text, before.as_deref()))?;
-    match &uninstalled {
-        Uninstalled::NotThere => {}
-        Uninstalled::Nothing => access.remove(&file.path)?,
-        Uninstalled::Removed(text) => access.write(&file.path, text, None)?,
-        Uninstalled::Restored(text) => {
-            access.write(&file.path, text, None)?;
-            access.remove(&backup)?;
-        }
-    }
+    access.put(&file.path, &uninstalled)?;
     Ok(uninstalled)
 }
 
@@ -197,6 +189,19 @@ impl<'a> FileAccess<'a> {
             self.write(&backup_of(&file.path), clean, Some(PRIVATE))?;
         }
         self.write(&file.path, new, None)
+    }
+
+    /// Writes what is left of a file.
+    fn put(&self, path: &Path, uninstalled: &Uninstalled) -> Result<(), FileError> {
+        match uninstalled {
+            Uninstalled::NotThere => Ok(()),
+            Uninstalled::Nothing => self.remove(path),
+            Uninstalled::Removed(text) => self.write(path, text, None),
+            Uninstalled::Restored(text) => {
+                self.write(path, text, None)?;
+                self.remove(&backup_of(path))
+            }
+        }
     }
 
     fn entry(

@@ -134,8 +134,9 @@ impl TextPart {
 }
 
 impl fmt::Debug for SensitiveText {
+    /// Masks the secrets. The gateway keeps hashes of this text, so that it must stay the same.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SensitiveText({:?})", self.masked())
+        write!(f, "Value({:?})", self.masked())
     }
 }
 

@@ -96,7 +96,7 @@ fn kitbag_goes_into_every_file_and_out_again_without_a_trace() {
 }
 
 #[test]
-fn what_is_not_ours_keeps_its_letters() {
+fn every_entry_of_another_server_keeps_its_letters() {
     for_each_file(|file, text, servers| {
         for (entry, _) in wishes(servers) {
             let Some(installed) = installed(file, text, &entry, &[]) else {
@@ -242,7 +242,7 @@ fn stdio() -> KitbagEntry {
     }
 }
 
-/// Nothing where the file is broken or the client cannot be told so.
+/// Returns nothing if the file is broken or the client has no such entry.
 fn installed(
     file: &ClientFile,
     text: &str,
@@ -326,7 +326,7 @@ proptest! {
     /// Whatever a slip of the hand makes of a file: it is read without a panic, and if Kitbag can
     /// be put in at all, it can be taken out without a trace.
     #[test]
-    fn a_damaged_file_is_told_of_or_kept(which in any::<Index>(), at in any::<Index>(), slip in ".{0,2}") {
+    fn a_damaged_file_is_reported_or_kept(which in any::<Index>(), at in any::<Index>(), slip in ".{0,2}") {
         let mut texts = Vec::new();
         let places = places(&cases()[0]);
         for case in cases() {

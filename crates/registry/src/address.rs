@@ -8,24 +8,26 @@ use crate::server::Package;
 
 /// Returns the name of the package for its runner, version included.
 pub(crate) fn address(package: &Package, kind: RunKind) -> Result<String, PlanError> {
-    let identifier = &package.identifier;
     let version = package.version.as_deref();
     let version = version.filter(|version| !version.is_empty());
-    for word in [Some(identifier.as_str()), version].into_iter().flatten() {
-        check_word(word)?;
-    }
+    check_word(&package.identifier)?;
+    version.map_or(Ok(()), check_word)?;
     let host = host_of(package);
     if kind == RunKind::Oci {
-        return Ok(image(identifier, version, host.as_deref()));
+        return Ok(image(&package.identifier, version, host.as_deref()));
     }
-    if let Some(host) = host.filter(|host| !is_usual(host, kind)) {
-        return Err(PlanError::Elsewhere { host });
+    match host {
+        Some(host) if !is_usual(&host, kind) => Err(PlanError::Elsewhere { host }),
+        _ => Ok(versioned(&package.identifier, version, kind)),
     }
+}
+
+fn versioned(identifier: &str, version: Option<&str>, kind: RunKind) -> String {
     let separator = if kind == RunKind::Pypi { "==" } else { "@" };
-    Ok(match version {
+    match version {
         Some(version) => format!("{identifier}{separator}{version}"),
-        None => identifier.clone(),
-    })
+        None => identifier.to_owned(),
+    }
 }
 
 /// A word that begins with a dash would be an option of the runner.

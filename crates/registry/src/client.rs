@@ -78,10 +78,7 @@ impl Registry {
         name: &EntryName,
         version: Option<&str>,
     ) -> Result<RegistryEntry, RegistryError> {
-        let step = utf8_percent_encode(name.as_str(), STEP);
-        let version_step = utf8_percent_encode(version.unwrap_or("latest"), STEP);
-        let path = format!("{step}/versions/{version_step}");
-        match self.get(&path, &[]).await {
+        match self.get(&entry_path(name, version), &[]).await {
             Ok(body) => RegistryEntry::read(&body).map_err(|error| self.unreadable(&error)),
             Err(RegistryError::Refused { status: 404, .. }) => {
                 Err(self.missing(name, version).await)
@@ -176,21 +173,27 @@ impl Registry {
         let response = self.http.get(url).send().await;
         let response = response.map_err(|error| self.unreachable(error))?;
         let (status, again_after) = (response.status(), retry_after(response.headers()));
-        let body = kitbag_fetch::body(response, MAX_ANSWER).await;
-        let body = body.map_err(|error| match error {
-            BodyError::Lost(error) => self.unreachable(error),
-            too_large => self.unreadable(&too_large),
-        })?;
+        let body = self.body(response).await?;
+        if status.is_success() {
+            return Ok(body);
+        }
         let place = self.place.clone();
-        match status {
-            status if status.is_success() => Ok(body),
-            StatusCode::TOO_MANY_REQUESTS => Err(RegistryError::Busy { place, again_after }),
-            status => Err(RegistryError::Refused {
+        Err(match status {
+            StatusCode::TOO_MANY_REQUESTS => RegistryError::Busy { place, again_after },
+            status => RegistryError::Refused {
                 place,
                 status: status.as_u16(),
                 message: message(&body),
-            }),
-        }
+            },
+        })
+    }
+
+    async fn body(&self, response: reqwest::Response) -> Result<Vec<u8>, RegistryError> {
+        let body = kitbag_fetch::body(response, MAX_ANSWER).await;
+        body.map_err(|error| match error {
+            BodyError::Lost(error) => self.unreachable(error),
+            too_large => self.unreadable(&too_large),
+        })
     }
 
     fn unreachable(&self, error: reqwest::Error) -> RegistryError {
@@ -206,6 +209,12 @@ impl Registry {
             reason: reason.to_string(),
         }
     }
+}
+
+fn entry_path(name: &EntryName, version: Option<&str>) -> String {
+    let name = utf8_percent_encode(name.as_str(), STEP);
+    let version = utf8_percent_encode(version.unwrap_or("latest"), STEP);
+    format!("{name}/versions/{version}")
 }
 
 /// Finds the message of the registry, in one of the shapes that are in use.

@@ -79,13 +79,8 @@ impl std::fmt::Debug for PlanAnswers {
 impl PlanInput {
     /// Fails if the answer does not fit the question.
     pub fn check(&self, answer: &str) -> Result<(), WrongAnswer> {
+        self.check_choice(answer)?;
         let name = self.name.clone();
-        if !self.choices.is_empty() && !self.choices.iter().any(|choice| choice == answer) {
-            return Err(WrongAnswer::NotOneOf {
-                name,
-                choices: self.choices.clone(),
-            });
-        }
         match self.format {
             InputFormat::Number if answer.parse::<f64>().is_err() => {
                 Err(WrongAnswer::NotANumber { name })
@@ -95,6 +90,18 @@ impl PlanInput {
             }
             _ => Ok(()),
         }
+    }
+}
+
+impl PlanInput {
+    fn check_choice(&self, answer: &str) -> Result<(), WrongAnswer> {
+        if self.choices.is_empty() || self.choices.iter().any(|choice| choice == answer) {
+            return Ok(());
+        }
+        Err(WrongAnswer::NotOneOf {
+            name: self.name.clone(),
+            choices: self.choices.clone(),
+        })
     }
 }
 
@@ -118,21 +125,24 @@ impl PlanInputs {
     pub(crate) fn add(&mut self, name: &str, facts: &Facts, repeated: bool) -> String {
         let name = harmless(name);
         let numbered = (2_u32..).map(|number| format!("{name}-{number}"));
-        for name in [name.clone()].into_iter().chain(numbered) {
-            match self.0.iter_mut().find(|input| input.name == name) {
-                None => {
-                    self.0.push(describe(&name, facts, repeated));
-                    return name;
-                }
-                Some(input) if input.description == facts.description => {
-                    input.required |= facts.is_required;
-                    input.secret |= facts.is_secret;
-                    return name;
-                }
-                Some(_) => {}
-            }
+        let mut names = [name.clone()].into_iter().chain(numbered);
+        names
+            .find(|name| self.claim(name, facts, repeated))
+            .expect("there are more numbers than inputs")
+    }
+
+    /// Returns true if the name was free, or belongs to the same question.
+    fn claim(&mut self, name: &str, facts: &Facts, repeated: bool) -> bool {
+        let Some(input) = self.0.iter_mut().find(|input| input.name == name) else {
+            self.0.push(describe(name, facts, repeated));
+            return true;
+        };
+        let is_same = input.description == facts.description;
+        if is_same {
+            input.required |= facts.is_required;
+            input.secret |= facts.is_secret;
         }
-        unreachable!("there are more numbers than inputs")
+        is_same
     }
 }
 

@@ -185,25 +185,24 @@ impl Runner {
         variables: impl Iterator<Item = String>,
     ) -> Vec<CommandWord> {
         let mut words = self.usual_words(&runtime);
+        let consent = (self == Self::Dnx).then(|| unless_given("--yes", &["-y"], &runtime));
+        words.extend(runtime.into_iter().filter(|word| !self.has_usual(word)));
         if self.is_container() {
-            // The subcommand is among the usual words, which come first.
-            let runtime = runtime.into_iter();
-            words.extend(runtime.filter(|word| word.spelt() != Some("run")));
             words.extend(variables.map(|variable| CommandWord::HandOn { variable }));
-            words.push(CommandWord::Fixed(name));
-        } else if self == Self::Dnx {
-            let consent = unless_given("--yes", &["-y"], &runtime);
-            words.extend(runtime);
-            words.push(CommandWord::Fixed(name));
-            words.extend(consent);
+        }
+        words.push(CommandWord::Fixed(name));
+        words.extend(consent.flatten());
+        if self == Self::Dnx && !own.is_empty() {
             // The words behind two dashes are not for `dnx` itself.
-            words.extend((!own.is_empty()).then(|| CommandWord::fixed("--")));
-        } else {
-            words.extend(runtime);
-            words.push(CommandWord::Fixed(name));
+            words.push(CommandWord::fixed("--"));
         }
         words.extend(own);
         words
+    }
+
+    /// True for the subcommand of a container, which is among the usual words.
+    fn has_usual(self, word: &CommandWord) -> bool {
+        self.is_container() && word.spelt() == Some("run")
     }
 
     /// The words that the program needs before all others, unless the author has written them.
@@ -263,19 +262,33 @@ fn arguments<'a>(
 }
 
 fn word(argument: &Argument, index: usize, inputs: &mut PlanInputs) -> CommandWord {
-    let facts = &argument.value.facts;
-    let Some(flag) = argument.name.clone() else {
-        let hint = argument.value_hint.clone();
-        let name = hint.unwrap_or_else(|| format!("argument-{}", index + 1));
-        let text = argument_text(argument, &name, inputs);
-        return CommandWord::Argument { flag: None, text };
-    };
-    let is_bare = *facts == Facts::default() && argument.value_hint.is_none();
-    // A flag without a description, or with an empty value, stands alone.
-    if is_bare || facts.value.as_deref() == Some("") {
-        return CommandWord::Fixed(flag);
+    match &argument.name {
+        Some(flag) if stands_alone(argument) => CommandWord::fixed(flag),
+        Some(flag) => flag_word(argument, flag, inputs),
+        None => positional(argument, index, inputs),
     }
+}
+
+/// A flag without a description, or with an empty value, stands alone.
+fn stands_alone(argument: &Argument) -> bool {
+    let facts = &argument.value.facts;
+    let is_bare = *facts == Facts::default() && argument.value_hint.is_none();
+    is_bare || facts.value.as_deref() == Some("")
+}
+
+fn positional(argument: &Argument, index: usize, inputs: &mut PlanInputs) -> CommandWord {
+    let hint = argument.value_hint.clone();
+    let name = hint.unwrap_or_else(|| format!("argument-{}", index + 1));
+    CommandWord::Argument {
+        flag: None,
+        text: argument_text(argument, &name, inputs),
+    }
+}
+
+fn flag_word(argument: &Argument, flag: &str, inputs: &mut PlanInputs) -> CommandWord {
+    let facts = &argument.value.facts;
     let text = argument_text(argument, flag.trim_start_matches('-'), inputs);
+    let flag = flag.to_owned();
     if facts.format.as_deref() == Some("boolean") {
         let on_by_default = facts.default.as_deref() == Some("true");
         return CommandWord::Switch {

@@ -18,7 +18,7 @@ pub struct EntryNameError {
 }
 
 impl EntryName {
-    /// As the schema of the registry has it.
+    /// The limit in the schema of the registry.
     const MAX: usize = 200;
 
     pub fn as_str(&self) -> &str {

@@ -94,16 +94,22 @@ impl GapText {
         if let [GapTextPart::Gap(name)] = self.0.as_slice() {
             return filling.all(name);
         }
-        let filled = self.0.iter().map(|piece| match piece {
-            GapTextPart::Fixed(text) => Some((filling.literally)(text)),
-            GapTextPart::Gap(name) => filling.all(name).into_iter().next(),
-        });
+        let filled = self.0.iter().map(|part| part.fill(filling));
         filled.collect::<Option<String>>().into_iter().collect()
     }
 
     /// Like `fill`, with the first answer only.
     pub(crate) fn fill_once(&self, filling: GapFilling<'_>) -> Option<String> {
         self.fill(filling).into_iter().next()
+    }
+}
+
+impl GapTextPart {
+    fn fill(&self, filling: GapFilling<'_>) -> Option<String> {
+        match self {
+            Self::Fixed(text) => Some((filling.literally)(text)),
+            Self::Gap(name) => filling.all(name).into_iter().next(),
+        }
     }
 }
 

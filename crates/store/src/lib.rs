@@ -1,6 +1,6 @@
 //! Remembers and recalls what the gateway must not forget.
 //!
-//! What a method has returned `Ok` for survives the death of the process at any moment. Several
+//! A write survives the death of the process at any moment after its method has returned `Ok`. Several
 //! processes may hold the same store open at once, such as a running gateway and the command
 //! line. SQL stays in here: callers see domain values and [`Error`].
 //!

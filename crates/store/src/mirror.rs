@@ -21,7 +21,7 @@ impl Store {
     ) -> Result<u64, Error> {
         let mut transaction = self.sqlite.begin("begin to mirror").await?;
         let present = all(namespace, &mut *transaction).await?;
-        let difference = Difference::between(&present, entries);
+        let difference = MirrorDifference::between(&present, entries);
         write(&mut transaction, namespace, &difference.changed).await?;
         remove(&mut transaction, namespace, &difference.gone).await?;
         transaction.commit("mirror entries").await?;
@@ -44,12 +44,12 @@ impl Store {
 }
 
 /// The rows that have to be written and removed.
-struct Difference<'a> {
+struct MirrorDifference<'a> {
     changed: Vec<(&'a str, &'a str)>,
     gone: Vec<&'a str>,
 }
 
-impl<'a> Difference<'a> {
+impl<'a> MirrorDifference<'a> {
     fn between(present: &'a HashMap<String, String>, wanted: &'a [(String, String)]) -> Self {
         let entries = wanted.iter().map(|(name, value)| (&**name, &**value));
         let wanted: HashMap<&str, &str> = entries.collect();

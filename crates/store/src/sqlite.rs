@@ -26,7 +26,7 @@ static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
 /// Reads are short and come from memory, so that a few connections serve many requests.
 const READERS: u32 = 4;
 
-/// How long a write waits for another process that is writing.
+/// The longest time that a write waits for another process that is writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! Kills a process that is writing, again and again, and looks whether anything it had
 //! acknowledged is gone.
 //!
-//! The process is this test binary itself, told by a variable to play the writer.
+//! The process is this test binary itself; a variable makes it play the writer.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -19,7 +19,7 @@ const ROUNDS: u32 = 24;
 const MIRRORED: usize = 20;
 
 #[tokio::test]
-async fn what_was_acknowledged_survives_a_kill_at_any_moment() {
+async fn every_acknowledged_write_survives_a_kill_at_any_moment() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("kitbag.db");
     let mut acknowledged = Acknowledged::default();

@@ -48,7 +48,7 @@ fn the_four_first_class_agents_come_first() {
 #[test]
 fn the_closed_sets_of_the_schema_are_those_of_the_program() {
     fn check<T: DeserializeOwned + std::fmt::Debug>(place: &str) {
-        // Whoever is given a word it does not know names all it does.
+        // The error for an unknown word names all known ones.
         let known = serde_json::from_value::<T>(json!("?"))
             .unwrap_err()
             .to_string();
@@ -204,7 +204,7 @@ fn a_mistake_is_refused_by_the_schema_and_named_by_file_entry_and_field() {
     ];
     let schema = schema();
     assert!(schema.is_valid(&sound()));
-    for (at, value, told) in mistakes {
+    for (at, value, reported) in mistakes {
         let mut file = sound();
         put(&mut file, at, value.clone());
         assert!(!schema.is_valid(&file), "the schema takes {at} = {value}");
@@ -213,12 +213,15 @@ fn a_mistake_is_refused_by_the_schema_and_named_by_file_entry_and_field() {
             error.contains("agents/some-agent/capabilities/current.json"),
             "{error}"
         );
-        assert!(error.contains(told), "{at} = {value} is told as: {error}");
+        assert!(
+            error.contains(reported),
+            "{at} = {value} is reported as: {error}"
+        );
     }
 }
 
 #[test]
-fn what_is_left_out_is_missed_by_both() {
+fn a_missing_field_is_refused_by_the_reader_and_the_schema() {
     let fields = [
         "agent",
         "capabilities",
@@ -255,7 +258,7 @@ fn what_is_left_out_is_missed_by_both() {
 
 #[test]
 fn files_that_contradict_each_other_are_refused() {
-    let check = |name: &str, category: &str, told: &str| {
+    let check = |name: &str, category: &str, reported: &str| {
         let mut other = sound();
         put(&mut other, "agent/id", json!("other"));
         put(&mut other, "capabilities/0/name", json!(name));
@@ -263,7 +266,7 @@ fn files_that_contradict_each_other_are_refused() {
         let error = open_all(&[("some-agent", &sound()), ("other", &other)])
             .unwrap_err()
             .to_string();
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(reported), "{error}");
     };
     check("mcp", "api-integration", "one capability has one name");
     check("MCP", "security", "one capability has one category");
@@ -285,13 +288,13 @@ fn files_that_contradict_each_other_are_refused() {
 #[test]
 fn an_alias_for_nothing_is_refused_and_names_itself() {
     let directory = lay_out(&[("some-agent", &sound())]);
-    let check = |file: &str, text: &str, told: &str| {
+    let check = |file: &str, text: &str, reported: &str| {
         let path = directory.path().join("framework/data");
         fs::create_dir_all(&path).unwrap();
         fs::write(path.join(file), text).unwrap();
         let error = Library::open(directory.path()).unwrap_err().to_string();
         fs::remove_file(path.join(file)).unwrap();
-        assert!(error.contains(file) && error.contains(told), "{error}");
+        assert!(error.contains(file) && error.contains(reported), "{error}");
     };
     check(
         "aliases.json",

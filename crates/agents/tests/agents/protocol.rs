@@ -91,7 +91,7 @@ async fn a_modern_client_needs_no_greeting() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_said_in_the_protocols_own_codes() {
+async fn errors_have_the_codes_of_the_protocol() {
     let mut other = modern(1, "tools/list", json!({}));
     other["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2030-01-01");
     let answers = dialogue(&[

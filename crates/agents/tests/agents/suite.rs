@@ -117,7 +117,7 @@ async fn each_scenario_is_done_within_its_calls_and_no_call_is_repeated() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_have_it_is_one_short_line() {
+async fn an_agent_without_the_capability_is_one_short_row() {
     let rows = run(
         &answers(),
         "compare_capability",
@@ -158,8 +158,8 @@ async fn lists_have_no_notes_and_need_a_filter() {
             "Agent Client Protocol"
         ])
     );
-    let told = miss(&answers, "list_capabilities", &json!({})).await;
-    assert_eq!(told, "Give `agent`, `category` or both.");
+    let reported = miss(&answers, "list_capabilities", &json!({})).await;
+    assert_eq!(reported, "Give `agent`, `category` or both.");
 }
 
 /// Every way to ask, with a field that does not exist.
@@ -187,10 +187,10 @@ async fn a_field_that_does_not_exist_is_refused_by_every_tool() {
             "`agent` and `capability`",
         ),
     ] {
-        let told = miss(&answers(), tool, &arguments).await;
+        let reported = miss(&answers(), tool, &arguments).await;
         assert!(
-            told.contains("has no parameter `") && told.ends_with(known),
-            "{tool}: {told}"
+            reported.contains("has no parameter `") && reported.ends_with(known),
+            "{tool}: {reported}"
         );
     }
 }
@@ -314,37 +314,37 @@ async fn sources_of_everything_say_what_and_in_which_state_each_is() {
 }
 
 #[tokio::test]
-async fn what_is_meant_by_nobody_is_answered_with_what_there_is() {
+async fn an_unknown_name_is_answered_with_the_known_ones() {
     let answers = answers();
-    let told = miss(
+    let reported = miss(
         &answers,
         "lookup_capability",
         &json!({ "agent": "clippy", "capability": "mcp" }),
     )
     .await;
     assert!(
-        told.starts_with("No agent `clippy`. Agents: claude-code, copilot-cli, "),
-        "{told}"
+        reported.starts_with("No agent `clippy`. Agents: claude-code, copilot-cli, "),
+        "{reported}"
     );
-    let told = miss(
+    let reported = miss(
         &answers,
         "list_capabilities",
         &json!({ "category": "cooking" }),
     )
     .await;
     assert!(
-        told.contains("agent-orchestration, api-integration"),
-        "{told}"
+        reported.contains("agent-orchestration, api-integration"),
+        "{reported}"
     );
-    let told = miss(
+    let reported = miss(
         &answers,
         "compare_capability",
         &json!({ "capability": "zzz" }),
     )
     .await;
     assert!(
-        told.contains("No capability like `zzz`. Nearest: "),
-        "{told}"
+        reported.contains("No capability like `zzz`. Nearest: "),
+        "{reported}"
     );
 }
 
@@ -369,23 +369,23 @@ async fn an_agent_named_beside_the_capability_is_no_hindrance() {
 }
 
 #[tokio::test]
-async fn what_is_longer_than_any_name_is_refused() {
+async fn a_text_that_is_longer_than_any_name_is_refused() {
     let (answers, long) = (answers(), "mcp ".repeat(200));
-    let told = miss(
+    let reported = miss(
         &answers,
         "compare_capability",
         &json!({ "capability": long }),
     )
     .await;
-    assert_eq!(told, "`capability` may have 500 letters");
+    assert_eq!(reported, "`capability` may have 500 letters");
     let many = vec!["zed"; 200];
-    let told = miss(
+    let reported = miss(
         &answers,
         "compare_capability",
         &json!({ "capability": "mcp", "agents": many }),
     )
     .await;
-    assert_eq!(told, "`agents` may have 100 entries");
+    assert_eq!(reported, "`agents` may have 100 entries");
 }
 
 #[tokio::test]
@@ -451,11 +451,11 @@ async fn miss(answers: &AgentAnswers, tool: &str, arguments: &Value) -> String {
 async fn call(answers: &AgentAnswers, tool: &str, arguments: &Value) -> Result<Value, String> {
     let tool: AgentTool = tool.parse().map_err(|_| format!("no tool {tool}"))?;
     let arguments: RawObject = serde_json::from_value(arguments.clone()).unwrap();
-    let told = tool
+    let reported = tool
         .call(answers, &arguments)
         .await
         .map_err(|error| error.message)?;
-    told.map_err(|miss| miss.to_string())
+    reported.map_err(|miss| miss.to_string())
 }
 
 /// Whether everything expected is in the answer, which may hold more.

@@ -26,7 +26,7 @@ use placeholder::MarkedText;
 pub(crate) use variable::{needed_secret, variable};
 
 /// The facts that are needed to understand the texts of one file.
-pub(crate) struct Dialect<'a> {
+pub(crate) struct ClientDialect<'a> {
     pub(crate) client: Client,
     pub(crate) home: &'a Path,
     /// The folder that the file is for, if it belongs to a project.
@@ -34,10 +34,13 @@ pub(crate) struct Dialect<'a> {
     /// The folder in which the file lies.
     pub(crate) folder: &'a Path,
     pub(crate) inputs: &'a BTreeMap<String, ClientPrompt>,
-    pub(crate) read_file: Box<dyn Fn(&Path) -> Option<String> + 'a>,
+    pub(crate) read_file: ReadFile<'a>,
     /// Set when a variable was replaced by the folder of the project.
     pub(crate) folder_used: Cell<bool>,
 }
+
+/// Returns the text of a file that another one mentions, if that may be read.
+pub(crate) type ReadFile<'a> = Box<dyn Fn(&Path) -> Option<String> + 'a>;
 
 /// A question that the client asks the person.
 #[derive(Debug, Clone, Default)]
@@ -47,7 +50,7 @@ pub(crate) struct ClientPrompt {
     pub(crate) default: Option<String>,
 }
 
-impl Dialect<'_> {
+impl ClientDialect<'_> {
     /// Translates a text; `find_secrets` splits it into what was typed as a secret and the rest.
     /// Variables that have no value yet are added to `needed`.
     pub(crate) fn translate(
@@ -211,7 +214,7 @@ mod tests {
             ("region".to_owned(), input(false, Some("eu"))),
             ("zone".to_owned(), input(false, None)),
         ]);
-        let dialect = Dialect {
+        let dialect = ClientDialect {
             client,
             home: Path::new("/home/ann"),
             project: (client == Client::VsCode).then_some(Path::new("/home/ann/shop")),
@@ -332,7 +335,7 @@ mod tests {
             ..ClientPrompt::default()
         };
         for client in Client::ALL {
-            let dialect = Dialect {
+            let dialect = ClientDialect {
                 client,
                 home: Path::new("/home/ann"),
                 project: Some(Path::new("/shop")),

@@ -153,7 +153,7 @@ impl<'a> JsonDocument<'a> {
 
     /// Appends the entry `name`, with nested objects under the names in `below`.
     fn append(&self, object: &Node, name: &str, below: &[&str], value: JsonText<'_>) -> String {
-        let gap = self.gap(object);
+        let end = self.end(object);
         if self.is_open(object) {
             let outer = indent(self.text, object.span.start);
             let (indent, step) = self.indentation(object);
@@ -163,39 +163,39 @@ impl<'a> JsonDocument<'a> {
             };
             let value = spelt(below, value, inside);
             let entry = format!("\n{indent}{}: {value}", Value::from(name));
-            self.append_line(&gap, &entry, outer)
+            self.append_line(&end, &entry, outer)
         } else {
             let value = spelt(below, value, Indentation::ONE_LINE);
-            let space = if gap.is_first { "" } else { " " };
+            let space = if end.is_first { "" } else { " " };
             let entry = format!("{space}{}: {value}", Value::from(name));
-            self.append_in_line(&gap, &entry)
+            self.append_in_line(&end, &entry)
         }
     }
 
-    fn append_in_line(&self, gap: &Gap, entry: &str) -> String {
-        let entry = format!("{}{entry}{}", gap.comma(), gap.end_comma());
-        splice(self.text, gap.at..gap.at, &entry)
+    fn append_in_line(&self, end: &ObjectEnd, entry: &str) -> String {
+        let entry = format!("{}{entry}{}", end.comma(), end.end_comma());
+        splice(self.text, end.at..end.at, &entry)
     }
 
-    fn append_line(&self, gap: &Gap, entry: &str, outer: &str) -> String {
+    fn append_line(&self, end: &ObjectEnd, entry: &str, outer: &str) -> String {
         // An object that closes on the line of its last entry does so on a line of its own now.
-        let closes_below = self.text[gap.at..gap.close].contains('\n');
+        let closes_below = self.text[end.at..end.close].contains('\n');
         let (until, after) = if closes_below {
-            (gap.at, String::new())
+            (end.at, String::new())
         } else {
-            (gap.close, format!("\n{outer}"))
+            (end.close, format!("\n{outer}"))
         };
-        let entry = format!("{entry}{}{after}", gap.end_comma());
+        let entry = format!("{entry}{}{after}", end.end_comma());
         let entry = entry.replace("\r\n", "\n").replace('\n', self.line_end());
-        let text = splice(self.text, gap.at..until, &entry);
-        splice(&text, gap.last..gap.last, gap.comma())
+        let text = splice(self.text, end.at..until, &entry);
+        splice(&text, end.last..end.last, end.comma())
     }
 
-    fn gap(&self, object: &Node) -> Gap {
+    fn end(&self, object: &Node) -> ObjectEnd {
         let close = object.span.end - 1;
         let last = object.entries().last();
         let last = last.map_or(object.span.start + 1, |(_, node)| node.span.end);
-        Gap {
+        ObjectEnd {
             is_first: object.entries().is_empty(),
             has_comma: self.comma_in(last..close).is_some(),
             last,
@@ -246,26 +246,38 @@ impl<'a> JsonDocument<'a> {
         self.remove(around, last)
     }
 
-    /// Removes an entry with the comma behind it, or else with the one before it.
     fn remove(&self, keys: &[&str], name: &str) -> Result<String, FileEditError> {
         let section = self.root.at(keys).ok_or(FileEditError::Entangled)?;
-        let entries = section.entries();
-        let index = entries.iter().position(|(key, _)| key.text == name);
-        let index = index.ok_or(FileEditError::Entangled)?;
-        let (key, node) = &entries[index];
-        let next = entries.get(index + 1).map(|(key, _)| key.span.start);
-        let next = next.unwrap_or(section.span.end - 1);
+        let mut entries = section.entries().iter();
+        let index = entries.position(|(key, _)| key.text == name);
+        Ok(self.without(section, index.ok_or(FileEditError::Entangled)?))
+    }
+
+    /// Removes an entry with the comma behind it, or else with the one before it.
+    fn without(&self, section: &Node, index: usize) -> String {
+        let (key, node) = &section.entries()[index];
         let begin = key.span.start - spaces_before(self.text, key.span.start);
-        if let Some(after) = self.comma_in(node.span.end..next) {
-            return Ok(splice(self.text, begin..after.end, ""));
+        if let Some(after) = self.comma_after(section, index) {
+            return splice(self.text, begin..after.end, "");
         }
         let text = splice(self.text, begin..node.span.end, "");
-        let before = index.checked_sub(1).map(|before| &entries[before].1);
-        let comma = before.and_then(|before| self.comma_in(before.span.end..key.span.start));
-        Ok(match comma {
+        match self.comma_before(section, index) {
             Some(comma) => splice(&text, comma.clone(), ""),
             None => text,
-        })
+        }
+    }
+
+    fn comma_after(&self, section: &Node, index: usize) -> Option<&Range<usize>> {
+        let (_, node) = &section.entries()[index];
+        let next = section.entries().get(index + 1);
+        let next = next.map_or(section.span.end - 1, |(key, _)| key.span.start);
+        self.comma_in(node.span.end..next)
+    }
+
+    fn comma_before(&self, section: &Node, index: usize) -> Option<&Range<usize>> {
+        let (key, _) = &section.entries()[index];
+        let (_, before) = &section.entries()[index.checked_sub(1)?];
+        self.comma_in(before.span.end..key.span.start)
     }
 
     fn comma_in(&self, range: Range<usize>) -> Option<&Range<usize>> {
@@ -283,7 +295,7 @@ impl<'a> JsonDocument<'a> {
 }
 
 /// The positions around the end of an object, where an entry is added.
-struct Gap {
+struct ObjectEnd {
     is_first: bool,
     /// The last entry is followed by a comma.
     has_comma: bool,
@@ -295,7 +307,7 @@ struct Gap {
     close: usize,
 }
 
-impl Gap {
+impl ObjectEnd {
     /// The comma that the last entry needs now.
     fn comma(&self) -> &'static str {
         if self.is_first || self.has_comma {

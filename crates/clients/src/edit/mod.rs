@@ -134,7 +134,6 @@ fn add(
     let (mark, text) = without_mark(text);
     let edited = EditedFile::of(file, text)?;
     edited.check_section()?;
-    let keys = edited.keys();
     // In the order of the file, so that the same call always gives the same text.
     let mut switched = edited.names();
     switched.retain(|name| behind.contains(name) && edited.is_on(name));
@@ -142,13 +141,19 @@ fn add(
     for name in &switched {
         new = switch_off(&edited, &new, name)?;
     }
-    new = match edited.format {
-        FileFormat::Json => json::add(&new, &keys, NAME, value)?,
-        FileFormat::Toml => toml::add(&new, &keys, NAME, value)?,
-        FileFormat::Yaml => yaml::add(&new, &keys, NAME, value, file.client == Client::Continue)?,
-    };
+    new = add_entry(&edited, &new, value)?;
     edited.check_after_adding(&EditedFile::of(file, &new)?, value, &switched)?;
     Ok(format!("{mark}{new}"))
+}
+
+fn add_entry(edited: &EditedFile<'_>, text: &str, value: &Value) -> Result<String, FileEditError> {
+    let keys = edited.keys();
+    let in_list = edited.client == Client::Continue;
+    match edited.format {
+        FileFormat::Json => json::add(text, &keys, NAME, value),
+        FileFormat::Toml => toml::add(text, &keys, NAME, value),
+        FileFormat::Yaml => yaml::add(text, &keys, NAME, value, in_list),
+    }
 }
 
 fn switch_off(edited: &EditedFile<'_>, text: &str, name: &str) -> Result<String, FileEditError> {
@@ -181,19 +186,24 @@ fn switch(
 fn remove(file: &ClientFile, text: &str, behind: &[String]) -> Result<String, FileEditError> {
     let (mark, text) = without_mark(text);
     let edited = EditedFile::of(file, text)?;
-    let keys = edited.keys();
-    let mut new = match edited.format {
-        FileFormat::Json => json::bring_back(&json::remove(text, &keys, NAME)?, &keys)?,
-        FileFormat::Toml => toml::remove(text, &keys, NAME)?,
-        FileFormat::Yaml => yaml::bring_back(&yaml::remove(text, &keys, NAME)?),
-    };
+    let mut new = remove_entry(&edited, text)?;
     if let SwitchedOff::Switch { key, value } = SwitchedOff::by(file.client) {
         for name in behind {
-            new = switch(edited.format, &new, &keys, name, key, !value)?;
+            new = switch(edited.format, &new, &edited.keys(), name, key, !value)?;
         }
     }
     edited.check_after_removing(&EditedFile::of(file, &new)?)?;
     Ok(format!("{mark}{new}"))
+}
+
+/// Removes the entry of Kitbag, and brings back the servers that were put aside.
+fn remove_entry(edited: &EditedFile<'_>, text: &str) -> Result<String, FileEditError> {
+    let keys = edited.keys();
+    match edited.format {
+        FileFormat::Json => json::bring_back(&json::remove(text, &keys, NAME)?, &keys),
+        FileFormat::Toml => toml::remove(text, &keys, NAME),
+        FileFormat::Yaml => yaml::remove(text, &keys, NAME).map(|text| yaml::bring_back(&text)),
+    }
 }
 
 impl FileEditError {

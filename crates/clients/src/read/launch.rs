@@ -1,9 +1,11 @@
 //! The way in which a client reaches a server: a command line or an address.
 
+use kitbag_domain::RemoteTransport;
+
 use super::settings::ServerSettings;
-use super::translator::{Pairs, TextTranslator, plain};
+use super::translator::{Pairs, TextTranslator};
 use crate::client::Client;
-use crate::config::{ClientLaunch, FileFault, RemoteTransport};
+use crate::config::{ClientLaunch, FileFault};
 use crate::secret;
 use crate::sensitive_text::SensitiveText;
 use crate::tree::{Node, NodeData};
@@ -80,12 +82,7 @@ pub(super) fn stdio(
     env.extend(translator.handed_on(settings)?);
     translator.read_env_file(settings, &mut env)?;
     let cwd = settings.text(&["cwd"])?;
-    let cwd = cwd.map(|cwd| {
-        // Variables that stay open in it are not carried over, so they are not needed either.
-        let mut unneeded = Vec::new();
-        let cwd = translator.dialect.translate(cwd, &mut unneeded, plain);
-        cwd.masked()
-    });
+    let cwd = cwd.map(|cwd| translator.plain_folder(cwd));
     let cwd = translator.folder(cwd, &words);
     Ok(ClientLaunch::Stdio {
         command,
@@ -112,13 +109,11 @@ fn command_line(settings: &ServerSettings<'_>) -> Result<(Vec<String>, Pairs), F
     let (key, node) = settings.first(&COMMANDS).unwrap_or(("command", NOTHING));
     let mut env = settings.pairs(&["env", "envs", "environment"])?;
     let mut words = if node.is_map() {
-        // The older Zed has the words and the variables under `command`.
-        let inner = ServerSettings::new(key, node)?;
-        env.extend(inner.pairs(&["env"])?);
-        let program = inner.text(&["path"])?.map(str::to_owned);
-        program.into_iter().chain(inner.words(&["args"])?).collect()
+        let (words, variables) = nested_command(key, node)?;
+        env.extend(variables);
+        words
     } else if node.list().is_some() {
-        // So does opencode with the words.
+        // Opencode has a list of words there.
         settings.words(&[key])?
     } else {
         let program = node.text();
@@ -130,6 +125,14 @@ fn command_line(settings: &ServerSettings<'_>) -> Result<(Vec<String>, Pairs), F
         Some(program) if !program.trim().is_empty() => Ok((words, env)),
         _ => Err(settings.no_command_nor_address()),
     }
+}
+
+/// The older Zed has the words and the variables under `command`.
+fn nested_command(key: &str, node: &Node) -> Result<(Vec<String>, Pairs), FileFault> {
+    let inner = ServerSettings::new(key, node)?;
+    let program = inner.text(&["path"])?.map(str::to_owned);
+    let words = program.into_iter().chain(inner.words(&["args"])?);
+    Ok((words.collect(), inner.pairs(&["env"])?))
 }
 
 const NOTHING: &Node = &Node {

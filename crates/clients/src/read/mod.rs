@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use crate::client::{Client, ClientFile, Scope};
 use crate::config::{ClientConfig, FileFault, FileProblem, FoundServer};
-use crate::dialect::{ClientPrompt, Dialect};
+use crate::dialect::{ClientDialect, ClientPrompt};
 use crate::directories::ClientDirectories;
 use crate::tree::{self, FileFormat, Node};
 use file::{read_mentioned, read_text};
@@ -106,9 +106,9 @@ impl FileReader<'_> {
         }
     }
 
-    fn dialect<'d>(&'d self, project: Option<&'d Path>) -> Dialect<'d> {
+    fn dialect<'d>(&'d self, project: Option<&'d Path>) -> ClientDialect<'d> {
         let home = &self.directories.home;
-        Dialect {
+        ClientDialect {
             client: self.file.client,
             home,
             project,
@@ -123,7 +123,7 @@ impl FileReader<'_> {
         &self,
         name: Option<String>,
         node: &Node,
-        dialect: &Dialect<'_>,
+        dialect: &ClientDialect<'_>,
     ) -> Result<FoundServer, FileFault> {
         let Some(name) = name.filter(|name| !name.trim().is_empty()) else {
             return Err(nameless(node));

@@ -33,17 +33,20 @@ fn is_of_project(config: &ClientConfig) -> bool {
 fn refused(directories: &ClientDirectories) -> BTreeSet<String> {
     let folder = directories.cwd.join(".claude");
     let here = directories.cwd.to_string_lossy();
-    let project = parsed(&folder.join("settings.json"));
-    let local = parsed(&folder.join("settings.local.json"));
-    let user = parsed(&directories.home.join(".claude.json"));
-    let lists = [
-        project.as_ref().and_then(|root| root.get(LIST)),
-        local.as_ref().and_then(|root| root.get(LIST)),
-        user.as_ref()
-            .and_then(|root| root.at(&["projects", &here, LIST])),
-    ];
-    let names = lists.into_iter().flatten().filter_map(Node::list).flatten();
-    names.filter_map(Node::text).map(str::to_owned).collect()
+    let user = directories.home.join(".claude.json");
+    let mut names = BTreeSet::new();
+    names.extend(listed(&folder.join("settings.json"), &[LIST]));
+    names.extend(listed(&folder.join("settings.local.json"), &[LIST]));
+    names.extend(listed(&user, &["projects", &here, LIST]));
+    names
+}
+
+/// Returns the names in a list of a file.
+fn listed(path: &Path, keys: &[&str]) -> Vec<String> {
+    let root = parsed(path);
+    let list = root.as_ref().and_then(|root| root.at(keys)?.list());
+    let names = list.unwrap_or_default().iter().filter_map(Node::text);
+    names.map(str::to_owned).collect()
 }
 
 /// Returns nothing if the file cannot be read: reading its servers reports why.

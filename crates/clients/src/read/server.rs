@@ -8,7 +8,7 @@ use super::launch::{self, ReachKind};
 use super::settings::ServerSettings;
 use super::translator::TextTranslator;
 use crate::config::{ClientLaunch, FileFault, FoundServer, ImportNote};
-use crate::dialect::Dialect;
+use crate::dialect::ClientDialect;
 use crate::tree::Node;
 
 /// Settings that mean nothing outside the client, and are dropped without a note.
@@ -26,7 +26,7 @@ const DROPPED: [&str; 8] = [
 pub(super) fn read(
     name: &str,
     node: &Node,
-    dialect: &Dialect<'_>,
+    dialect: &ClientDialect<'_>,
 ) -> Result<FoundServer, FileFault> {
     let settings = ServerSettings::new(name, node)?;
     let mut translator = TextTranslator::new(dialect);
@@ -60,7 +60,7 @@ fn is_disabled(settings: &ServerSettings<'_>) -> Result<bool, FileFault> {
 
 fn notes_about(
     settings: &ServerSettings<'_>,
-    dialect: &Dialect<'_>,
+    dialect: &ClientDialect<'_>,
     needs_variables: bool,
 ) -> Vec<ImportNote> {
     let mut notes = Vec::new();

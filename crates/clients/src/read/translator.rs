@@ -6,7 +6,7 @@ use url::Url;
 
 use super::settings::ServerSettings;
 use crate::config::{FileFault, ImportNote, NeededVariable, VariableSource};
-use crate::dialect::{Dialect, needed_secret, variable};
+use crate::dialect::{ClientDialect, needed_secret, variable};
 use crate::secret;
 use crate::sensitive_text::{SensitiveText, TextPart};
 use crate::tree::Node;
@@ -14,13 +14,13 @@ use crate::tree::Node;
 pub(super) type Pairs = Vec<(String, String)>;
 
 pub(super) struct TextTranslator<'a> {
-    pub(super) dialect: &'a Dialect<'a>,
+    pub(super) dialect: &'a ClientDialect<'a>,
     pub(super) needed: Vec<NeededVariable>,
     pub(super) notes: Vec<ImportNote>,
 }
 
 impl<'a> TextTranslator<'a> {
-    pub(super) fn new(dialect: &'a Dialect<'a>) -> Self {
+    pub(super) fn new(dialect: &'a ClientDialect<'a>) -> Self {
         Self {
             dialect,
             needed: Vec::new(),
@@ -98,6 +98,14 @@ impl<'a> TextTranslator<'a> {
         Ok(())
     }
 
+    /// Translates the path of a folder. Variables that stay open in it are not carried over, so they
+    /// are not needed either.
+    pub(super) fn plain_folder(&self, text: &str) -> String {
+        let mut unneeded = Vec::new();
+        let folder = self.dialect.translate(text, &mut unneeded, plain);
+        folder.masked()
+    }
+
     /// Returns the folder to launch in. A server of a project that names files there must be
     /// launched there.
     pub(super) fn folder(&mut self, cwd: Option<String>, words: &[String]) -> Option<String> {
@@ -172,7 +180,7 @@ impl<'a> TextTranslator<'a> {
     }
 }
 
-pub(super) fn plain(text: &str) -> Vec<TextPart> {
+fn plain(text: &str) -> Vec<TextPart> {
     vec![TextPart::Literal(text.to_owned())]
 }
 

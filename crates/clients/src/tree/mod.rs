@@ -13,7 +13,7 @@ pub(crate) use json::options;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileFormat {
-    /// With comments and trailing commas, which some clients write.
+    /// JSON with comments and trailing commas, which some clients write.
     Json,
     Toml,
     Yaml,

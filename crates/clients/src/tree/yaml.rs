@@ -63,13 +63,7 @@ impl ByteOffsets {
 
     fn data<'a>(&self, data: &YamlData<'a, MarkedYaml<'a>>) -> NodeData {
         match data {
-            YamlData::Value(scalar) => match scalar {
-                Scalar::Null => NodeData::Null,
-                Scalar::Boolean(value) => NodeData::Bool(*value),
-                Scalar::Integer(number) => NodeData::Number(number.to_string()),
-                Scalar::FloatingPoint(number) => NodeData::Number(number.to_string()),
-                Scalar::String(text) => NodeData::Text(text.clone().into_owned()),
-            },
+            YamlData::Value(value) => scalar(value),
             YamlData::Representation(text, ..) => NodeData::Text(text.clone().into_owned()),
             YamlData::Sequence(items) => {
                 NodeData::List(items.iter().map(|item| self.node(item)).collect())
@@ -94,5 +88,15 @@ impl ByteOffsets {
             text,
             span: self.span(key),
         }
+    }
+}
+
+fn scalar(scalar: &Scalar<'_>) -> NodeData {
+    match scalar {
+        Scalar::Null => NodeData::Null,
+        Scalar::Boolean(value) => NodeData::Bool(*value),
+        Scalar::Integer(number) => NodeData::Number(number.to_string()),
+        Scalar::FloatingPoint(number) => NodeData::Number(number.to_string()),
+        Scalar::String(text) => NodeData::Text(text.clone().into_owned()),
     }
 }

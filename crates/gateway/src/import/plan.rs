@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use kitbag_clients::{
     Client, ClientConfig, ClientLaunch, FileProblem, FoundServer, HiddenText, ImportNote,
-    MergedServer, NeededVariable, RemoteTransport, Scope, SensitiveText, ServerOrigin, merge,
+    MergedServer, NeededVariable, Scope, SensitiveText, ServerOrigin, merge,
 };
 use kitbag_config::edit::{self, EditError, NewServer, Reach};
 use kitbag_config::{Config, ConfigError, KeyPlace, Whereabouts};
-use kitbag_domain::{ServerName, Template};
+use kitbag_domain::{RemoteTransport, ServerName, Template};
 use serde::Serialize;
 use toml_edit::Array;
 

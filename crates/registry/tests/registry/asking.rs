@@ -75,17 +75,17 @@ async fn an_entry_is_fetched_by_name_and_version() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_is_told_with_what_to_do_about_it() {
+async fn every_error_comes_with_a_remedy() {
     let shelf = Shelf::open().await;
     let registry = at(&shelf);
     let place = registry.place();
-    let told = |error: kitbag_registry::RegistryError| {
+    let reported = |error: kitbag_registry::RegistryError| {
         format!("{error} => {}", error.remedy().unwrap())
             .replace(place, "HERE")
             .replace('\n', " ")
     };
     let entry = async |name: &str, version| {
-        told(
+        reported(
             registry
                 .entry(&name.parse().unwrap(), version)
                 .await
@@ -106,7 +106,7 @@ async fn what_goes_wrong_is_told_with_what_to_do_about_it() {
         "the registry HERE knows no version `9.9/9` of `io.github.acme/weather` => take the latest: \
          kitbag servers add io.github.acme/weather"
     );
-    let find = async |text: &str| told(registry.find(text).await.unwrap_err());
+    let find = async |text: &str| reported(registry.find(text).await.unwrap_err());
     assert_eq!(
         find("too-much").await,
         "the registry HERE takes no more requests for now (429) => try again in 7 seconds"
@@ -126,10 +126,10 @@ async fn what_goes_wrong_is_told_with_what_to_do_about_it() {
         .find("x")
         .await
         .unwrap_err();
-    let told = format!("{nowhere} => {}", nowhere.remedy().unwrap());
+    let reported = format!("{nowhere} => {}", nowhere.remedy().unwrap());
     assert!(
-        told.starts_with("the registry http://127.0.0.1:1 cannot be reached: "),
-        "{told}"
+        reported.starts_with("the registry http://127.0.0.1:1 cannot be reached: "),
+        "{reported}"
     );
-    assert!(told.contains("--registry-url"), "{told}");
+    assert!(reported.contains("--registry-url"), "{reported}");
 }

@@ -283,7 +283,7 @@ async fn a_way_that_cannot_be_gone_is_refused_with_the_reason() {
 }
 
 #[tokio::test]
-async fn what_an_author_writes_is_only_ever_letters() {
+async fn the_text_of_an_author_is_always_plain_text() {
     check(
         &plan("io.github.mallory/helper", "npm").await,
         &[],

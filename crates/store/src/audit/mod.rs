@@ -2,7 +2,7 @@
 //!
 //! - [`sink`]: takes rows in off the hot path and writes them; `queue`: the rows that wait for that
 //! - [`query`]: reads rows, narrowed and page by page; [`row`]: one row
-//! - [`tool_statistics`]: how tools have done lately; [`favourites`]: the tools that a caller uses most
+//! - [`tool_statistics`]: the success and the latency of tools; [`favourites`]: the tools that a caller uses most
 //! - `table`: the SQL that writes, counts and removes rows; `selection`: the SQL that reads them
 
 pub mod favourites;

@@ -6,7 +6,7 @@
 //! once and a busy one does not spend its time on syncing the disk. A batch that cannot be
 //! written, for example because the disk is full, is tried again until it can be.
 //!
-//! Where the audit is required a call begins with its row: [`AuditSink::begin`] returns when
+//! If the audit is required, a call begins with its row: [`AuditSink::begin`] returns when
 //! the row is on the disk. All calls that wait at the same time share one sync.
 
 use std::sync::Arc;
@@ -157,12 +157,12 @@ const LIMITS: QueueLimits = QueueLimits {
 const BATCH: usize = 1024;
 /// A crash loses at most this much time of an audit that is not required.
 const GATHER: Duration = Duration::from_millis(50);
-/// How long a call waits for its row, also while another process writes.
+/// The longest time that a call waits for its row, also while another process writes.
 const BEGIN_PATIENCE: Duration = Duration::from_secs(10);
 /// Pauses between attempts to write: they begin with the first and double up to the last.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LAST_RETRY: Duration = Duration::from_secs(2);
-/// How often losses and failures are logged while they last.
+/// The time between two log lines about losses and failures that last.
 const LOG_EVERY: Duration = Duration::from_secs(60);
 
 async fn write(store: Store, queue: Arc<AuditQueue>) {
@@ -288,7 +288,7 @@ mod tests {
             .collect()
     }
 
-    /// As many as the writer may not have begun to write.
+    /// Limits that a test reaches before the writer has begun to write.
     const FEW: QueueLimits = QueueLimits {
         entries: 4,
         bytes: 1 << 20,

@@ -137,6 +137,7 @@ pub(super) async fn most_used(
 }
 
 /// A record, column by column.
+#[derive(Clone, Copy)]
 struct Columns<'a> {
     at: Timestamp,
     event: &'static str,

@@ -1,4 +1,4 @@
-//! How tools have done lately, from the rows of their calls.
+//! Counts how tools have done lately, from the rows of their calls.
 
 use std::collections::HashMap;
 use std::time::Duration;

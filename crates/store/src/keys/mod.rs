@@ -66,8 +66,8 @@ pub struct KeyInfo {
 }
 
 const PREFIX: &str = "kb_";
-/// Eight digits are short enough to be read aloud. Two keys that draw the same id are told apart
-/// when the second is inserted.
+/// Eight digits are short enough to be read aloud. If two keys draw the same id, the second draws
+/// another one when it is inserted.
 const ID_BYTES: usize = 4;
 /// 256 bits, so that a secret cannot be guessed even without a limit on attempts.
 const SECRET_BYTES: usize = 32;

@@ -1,17 +1,15 @@
 //! Adding and removing servers in `kitbag.toml` the way a careful person would: comments,
 //! order and spelling of everything else stay as they are.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use kitbag_domain::ServerName;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, TomlError, value};
 
+use super::edit_log::note_edit;
 use super::error::ConfigError;
 use super::load;
-use kitbag_domain::sync::lock;
 
 /// A server as somebody describes it on the command line.
 #[derive(Debug, Clone)]
@@ -59,68 +57,8 @@ pub fn write(path: &Path, text: &str) -> Result<(), EditError> {
         path: path.to_owned(),
         source,
     })?;
-    lock(&EDITS).push(Edit {
-        path: path.to_owned(),
-        changes: changes(&before, text),
-    });
+    note_edit(path, &before, text);
     Ok(())
-}
-
-/// A file that this process has changed, and which tables of it, such as `servers.git`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
-    pub path: PathBuf,
-    pub changes: Vec<String>,
-}
-
-/// Every edit goes through [`write()`], from whichever verb, so that none is missing in the audit.
-static EDITS: Mutex<Vec<Edit>> = Mutex::new(Vec::new());
-
-/// The edits that were not asked for before.
-pub fn take_edits() -> Vec<Edit> {
-    std::mem::take(&mut *lock(&EDITS))
-}
-
-/// Which tables differ. Of those that hold a table for each name, the names.
-fn changes(before: &str, after: &str) -> Vec<String> {
-    let tables = |text: &str| {
-        text.parse::<DocumentMut>()
-            .map(|document| flat(&document))
-            .unwrap_or_default()
-    };
-    let (before, after) = (tables(before), tables(after));
-    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    let verb = |name: &String| match (before.get(name), after.get(name)) {
-        (None, Some(_)) => Some("added"),
-        (Some(_), None) => Some("removed"),
-        (Some(was), Some(is)) if was != is => Some("changed"),
-        _ => None,
-    };
-    names
-        .into_iter()
-        .filter_map(|name| Some(format!("{} {name}", verb(name)?)))
-        .collect()
-}
-
-/// Each table with its text, under its name.
-fn flat(document: &DocumentMut) -> BTreeMap<String, String> {
-    let mut tables = BTreeMap::new();
-    for (section, item) in document.iter() {
-        let inner = item
-            .as_table_like()
-            .filter(|table| table.iter().all(|(_, it)| it.is_table_like()));
-        match inner.filter(|table| !table.is_empty()) {
-            Some(table) => {
-                tables.extend(
-                    table
-                        .iter()
-                        .map(|(name, it)| (format!("{section}.{name}"), it.to_string())),
-                );
-            }
-            None => drop(tables.insert(section.to_owned(), item.to_string())),
-        }
-    }
-    tables
 }
 
 /// The text with the server in it; one of the same name is replaced.

@@ -16,6 +16,7 @@ mod agents;
 mod anything;
 mod build;
 pub mod edit;
+mod edit_log;
 mod error;
 mod index;
 mod keys;
@@ -46,6 +47,7 @@ use url::Url;
 
 pub use agents::Agents;
 pub use build::{parse_bind, parse_registry};
+pub use edit_log::{Edit, take_edits};
 pub use error::{ConfigError, Place, Problem};
 pub use index::{DeclaredTool, Embedder, EmbeddingsEndpoint, ModelDirectory, Prefixes};
 pub use keys::nearest;

@@ -7,20 +7,16 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use kitbag_domain::Remedy as _;
-use kitbag_domain::{Capability, ExposedName, KeyId, Kind, ServerName, Timestamp};
+use kitbag_domain::{ExposedName, KeyId, ServerName, Timestamp};
 use kitbag_store::StoredListing;
 use kitbag_upstream::{CallError, Listing, ListingProblem, Notice, NoticeKind, Server};
-use kitbag_wire::meta::method;
-use kitbag_wire::{Message, Notification, Raw, RawObject, is_too_deep};
 use tokio::sync::{Semaphore, mpsc};
 
+use crate::announce::{Changes, announce_changes, announce_update};
 use crate::clock::now;
 use crate::front::forget_subscriptions;
 use crate::gateway::Gateway;
 use crate::host::GatewayHost;
-use crate::resources::{Route, marked};
-use crate::session::announcements::Subscriber;
-use crate::turn::View;
 
 /// Servers that are started at once to be listed for the first time.
 const LISTED_AT_ONCE: usize = 4;
@@ -34,8 +30,6 @@ const LOOK_AGAIN: Duration = Duration::from_secs(300);
 const TRY_AGAIN: Duration = Duration::from_secs(30);
 /// How often a long computation is mentioned.
 const TELL_EVERY: Duration = Duration::from_secs(2);
-/// What an update of a resource may say besides naming it.
-const LONGEST_UPDATE: usize = 4 << 10;
 const FORGET_EVERY: Duration = Duration::from_secs(3600);
 /// How soon what was opened with a key ends after the key has. Revocations come from other processes,
 /// so the store has to be asked.
@@ -105,7 +99,7 @@ pub(crate) async fn follow_notices(host: Arc<GatewayHost>, mut notices: mpsc::Re
         };
         match notice.kind {
             NoticeKind::ResourceUpdated(params) => {
-                announce_update(&host.gateway(), &notice.server, &params)
+                announce_update(&host.gateway(), &notice.server, &params);
             }
             kind => changed.entry(notice.server).or_default().add(&kind),
         }
@@ -205,7 +199,7 @@ pub(crate) async fn close_ended_keys(host: Arc<GatewayHost>) {
             Ok(ended) if ended.is_empty() => {}
             Ok(ended) => close_of(&gateway, &ended).await,
             Err(error) => {
-                tracing::warn!(%error, "whether keys were revoked could not be looked up")
+                tracing::warn!(%error, "whether keys were revoked could not be looked up");
             }
         }
     }
@@ -326,51 +320,6 @@ fn mention_problems(server: &Server, listing: &Listing) {
     }
 }
 
-/// Which lists of a server are not what they were.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Changes {
-    tools: bool,
-    prompts: bool,
-    resources: bool,
-}
-
-impl Changes {
-    fn add(&mut self, kind: &NoticeKind) {
-        match kind {
-            NoticeKind::ToolsChanged => self.tools = true,
-            NoticeKind::PromptsChanged => self.prompts = true,
-            NoticeKind::ResourcesChanged => self.resources = true,
-            NoticeKind::Started | NoticeKind::ResourceUpdated(_) => {}
-        }
-    }
-
-    fn any(self) -> bool {
-        self.tools || self.prompts || self.resources
-    }
-
-    fn or(self, other: Self) -> Self {
-        Self {
-            tools: self.tools || other.tools,
-            prompts: self.prompts || other.prompts,
-            resources: self.resources || other.resources,
-        }
-    }
-
-    fn between(before: Option<&Listing>, after: &Listing) -> Self {
-        let texts =
-            |listing, list: fn(&Listing) -> &[Raw]| list(listing).iter().map(|item| item.get());
-        let differ = |list: fn(&Listing) -> &[Raw]| match before {
-            Some(before) => texts(before, list).ne(texts(after, list)),
-            None => !list(after).is_empty(),
-        };
-        Self {
-            tools: differ(|it| &it.tools),
-            prompts: differ(|it| &it.prompts),
-            resources: differ(|it| &it.resources) || differ(|it| &it.templates),
-        }
-    }
-}
-
 fn relist(host: &Arc<GatewayHost>, name: &ServerName, changes: Changes) {
     let Some(server) = host.gateway().upstreams.get(name).cloned() else {
         return;
@@ -410,107 +359,5 @@ async fn keep(gateway: &Gateway, server: &Server, listing: &Arc<Listing>) {
     };
     if let Err(error) = gateway.services.store.put_listing(&stored).await {
         tracing::warn!(server = %server.name(), %error, "the listing could not be kept for the next start");
-    }
-}
-
-fn announce_changes(gateway: &Gateway, server: &ServerName, changes: Changes) {
-    announce(gateway, changes, |subscriber| {
-        concerns(&subscriber.view, server) && gateway.server_visible(&subscriber.caller, server)
-    });
-}
-
-/// After a change of which nobody knows whom it concerns.
-pub(crate) fn announce_everything(gateway: &Gateway) {
-    announce(
-        gateway,
-        Changes {
-            tools: true,
-            prompts: true,
-            resources: true,
-        },
-        |_| true,
-    );
-}
-
-fn announce(gateway: &Gateway, changes: Changes, concerned: impl Fn(&Subscriber) -> bool) {
-    let announce = |method: &str, wanted: fn(&Subscriber) -> bool| {
-        for subscriber in gateway.services.sessions.subscribers() {
-            if concerned(&subscriber) && wanted(&subscriber) {
-                subscriber
-                    .mailbox
-                    .put(Message::from(Notification::new(method, None)));
-            }
-        }
-    };
-    if changes.tools {
-        announce(method::TOOLS_CHANGED, |it| {
-            it.filter().tools && it.view.tools_change()
-        });
-    }
-    if changes.prompts {
-        announce(method::PROMPTS_CHANGED, |it| it.filter().prompts);
-    }
-    if changes.resources {
-        announce(method::RESOURCES_CHANGED, |it| it.filter().resources);
-    }
-}
-
-fn announce_update(gateway: &Gateway, server: &ServerName, params: &Raw) {
-    let Ok(mut object) = RawObject::open(params) else {
-        return;
-    };
-    // It is kept for everybody who watches, so only what every update has is taken from a long one.
-    if params.get().len() > LONGEST_UPDATE || is_too_deep(params.get().as_bytes()) {
-        object = object
-            .into_iter()
-            .filter(|(name, _)| name == "uri")
-            .collect();
-    }
-    let Some(own) = object.read::<String>("uri") else {
-        return;
-    };
-    let capability = Capability {
-        server: server.clone(),
-        kind: Kind::Resource,
-        name: own,
-    };
-    for subscriber in gateway.services.sessions.subscribers() {
-        // Rules may have changed since it subscribed.
-        if concerns(&subscriber.view, server)
-            && gateway.policy.visible(&subscriber.caller, &capability)
-        {
-            for uri in watched(gateway, &subscriber, &capability) {
-                let params = object.clone().with("uri", &uri).to_raw();
-                let update = Notification::new(method::RESOURCE_UPDATED, Some(params));
-                subscriber.mailbox.put(Message::from(update));
-            }
-        }
-    }
-}
-
-/// Under which names the subscriber watches the resource.
-fn watched(gateway: &Gateway, subscriber: &Subscriber, resource: &Capability) -> Vec<String> {
-    let own = resource.name.clone();
-    let mut names = match &subscriber.view {
-        View::One(_) => vec![own],
-        View::Merged(_) => {
-            let seen = |it: &Capability| gateway.policy.visible(&subscriber.caller, it);
-            let is_meant =
-                gateway.catalog().routes().resource(&own, &seen) == Route::To(resource.clone());
-            is_meant
-                .then_some(own)
-                .into_iter()
-                .chain([marked(resource)])
-                .collect()
-        }
-    };
-    names.retain(|name| subscriber.filter().uris.contains(name));
-    names
-}
-
-fn concerns(view: &View, server: &ServerName) -> bool {
-    match view {
-        View::Merged(_) => true,
-        View::One(one) => one == server,
     }
 }

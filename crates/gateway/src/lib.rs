@@ -1,5 +1,6 @@
 //! Opens the doors, carries each request through the rooms in order, and tells people what happened.
 
+mod announce;
 pub mod app;
 mod audit;
 mod authored;
@@ -42,6 +43,7 @@ pub mod search;
 mod secrecy;
 mod secret;
 mod services;
+pub mod serving;
 mod session;
 mod signature;
 pub mod surface;

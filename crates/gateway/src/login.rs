@@ -15,7 +15,8 @@ use kitbag_store::{Secret, Store, Vault};
 use kitbag_upstream::oauth::{AddressGuards, Grant, GrantStore, GrantStoreError, Logins};
 use kitbag_upstream::{Server, StartError};
 
-use crate::background::{self, Changes};
+use crate::announce::Changes;
+use crate::background;
 use crate::clock::now;
 use crate::host::GatewayHost;
 use crate::vault;

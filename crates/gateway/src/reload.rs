@@ -13,11 +13,11 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, bail};
 use kitbag_clients::Client;
-use kitbag_config::edit;
 use kitbag_config::{Config, ConfigError, OpenDoor, Project, Serve, Whereabouts};
 use kitbag_domain::{Action as Recorded, Event, ShortText};
 use tokio::sync::watch;
 
+use crate::announce;
 use crate::background;
 use crate::clock::now;
 use crate::host::{GatewayHost, ServerChanges};
@@ -174,7 +174,7 @@ impl Follower {
                 _ => {}
             }
         }
-        for edit in edit::take_edits() {
+        for edit in kitbag_config::take_edits() {
             host.gateway()
                 .services
                 .audit
@@ -217,7 +217,7 @@ impl Follower {
                 "a change of this takes effect when Kitbag is started again"
             );
         }
-        background::announce_everything(&host.gateway());
+        announce::announce_everything(&host.gateway());
         tokio::spawn(background::list_unknown(host.clone()));
         if config.project != self.project {
             tell(&config.project);

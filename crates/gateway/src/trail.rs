@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::Context as _;
-use kitbag_config::edit::Edit;
+use kitbag_config::Edit;
 use kitbag_domain::{Action, Event, KeyId, ShortText, Tenant};
 use kitbag_store::Store;
 

@@ -92,7 +92,7 @@ fn outline(schema: &Value, levels: usize) -> Value {
                 kept.insert(key.clone(), inner.collect::<Map<_, _>>().into());
             }
             ("items", items) if levels > 0 => {
-                drop(kept.insert(key.clone(), outline(items, levels - 1)))
+                drop(kept.insert(key.clone(), outline(items, levels - 1)));
             }
             ("anyOf" | "oneOf" | "allOf", Value::Array(forms)) if levels > 0 => {
                 let forms = forms.iter().map(|form| outline(form, levels - 1));

@@ -81,7 +81,7 @@ fn fix(compiled: &Compiled, about: &About<'_>, kind: &Kind, fixes: &mut Vec<Fix>
                 // Of forms that are as near as each other, the first will do.
                 (None, Some(branch)) => branch.iter().for_each(|error| {
                     show(compiled, error, &mut |about, kind| {
-                        fix(compiled, about, kind, fixes)
+                        fix(compiled, about, kind, fixes);
                     });
                 }),
                 (None, None) => fixes.push(give_up(compiled, about)),
@@ -103,7 +103,7 @@ fn fix(compiled: &Compiled, about: &About<'_>, kind: &Kind, fixes: &mut Vec<Fix>
         Kind::UniqueItems => fixes.push(put(distinct(about.value))),
         Kind::Minimum { limit } | Kind::Maximum { limit } => fixes.push(put(limit.clone())),
         kind => {
-            fixes.push(reading(about.value, kind).map_or_else(|| give_up(compiled, about), put))
+            fixes.push(reading(about.value, kind).map_or_else(|| give_up(compiled, about), put));
         }
     }
 }

@@ -182,7 +182,7 @@ impl<'a> About<'a> {
                 );
             }
             Kind::Required { property } => {
-                found.extend(property.as_str().map(|name| self.missing(name)))
+                found.extend(property.as_str().map(|name| self.missing(name)));
             }
             kind => found.push(self.unfit(expected(kind))),
         }

@@ -76,7 +76,7 @@ async fn call(
     let shown = output.progress(&calling);
     gateway
         .call(name, given, |step| {
-            shown.update(&format!("{calling}: {}", how_far(&step)))
+            shown.update(&format!("{calling}: {}", how_far(&step)));
         })
         .await
 }

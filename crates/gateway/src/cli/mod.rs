@@ -61,7 +61,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
-use kitbag_config::edit::{self, Edit};
+use kitbag_config::Edit;
 use kitbag_config::{Config, Overrides, Surroundings, Whereabouts};
 use kitbag_store::Store;
 
@@ -276,7 +276,7 @@ impl Verb {
 async fn recorded(verb: Verb, invocation: Invocation) -> anyhow::Result<ExitCode> {
     let (at, output) = (invocation.at.clone(), invocation.output);
     let ended = Box::pin(verb.run(invocation)).await;
-    let edits = edit::take_edits();
+    let edits = kitbag_config::take_edits();
     if !edits.is_empty()
         && let Err(error) = record_edits(&edits, &at).await
     {

@@ -12,11 +12,12 @@ use super::next_steps::{first_steps, is_bare};
 use super::output::count;
 use super::overriding::Overriding;
 use super::{Invocation, journal};
-use crate::app::{App, Banner, asked_to_end};
+use crate::app::App;
 use crate::files;
 use crate::local::joined::Joined;
 use crate::local::protocol::Want;
 use crate::local::relay::{Ended, GatewayEnded, relay};
+use crate::serving::{Banner, asked_to_end};
 
 /// Serve every configured server at one MCP endpoint.
 #[derive(Debug, Args)]

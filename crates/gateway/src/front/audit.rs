@@ -77,10 +77,10 @@ fn query(asked: &Asked) -> Result<AuditQuery, String> {
             "since" => query.since = Some(terms::start(value).map_err(|error| wrong(&error))?),
             "until" => query.until = Some(terms::start(value).map_err(|error| wrong(&error))?),
             "limit" => {
-                query.limit = limit(value).ok_or_else(|| wrong(&"a number from 1 to 1000"))?
+                query.limit = limit(value).ok_or_else(|| wrong(&"a number from 1 to 1000"))?;
             }
             "cursor" => {
-                query.page = cursor(value).ok_or_else(|| wrong(&"take `next` of a page"))?
+                query.page = cursor(value).ok_or_else(|| wrong(&"take `next` of a page"))?;
             }
             _ => return Err(format!("there is no `{name}`; there are {KNOWN}")),
         }

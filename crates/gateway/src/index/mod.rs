@@ -316,7 +316,7 @@ impl CapabilityIndex {
                 );
             }
             Err(error) => {
-                tracing::warn!(%error, "stored vectors cannot be read and are computed again")
+                tracing::warn!(%error, "stored vectors cannot be read and are computed again");
             }
         }
         Ok(())

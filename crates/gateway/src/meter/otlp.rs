@@ -161,7 +161,7 @@ fn conventional(observation: &Observation, name: &str) -> Vec<KeyValue> {
             KeyValue::new("gen_ai.tool.name", name.to_owned()),
         ]),
         Kind::Prompt => {
-            attributes.push(KeyValue::new("gen_ai.prompt.name", capability.name.clone()))
+            attributes.push(KeyValue::new("gen_ai.prompt.name", capability.name.clone()));
         }
         Kind::Resource => {}
     }
@@ -208,19 +208,19 @@ fn watch(meter: &Meter, tables: &Arc<Mutex<Tables>>, per_tool: bool) {
     type Read = fn(&Tables, &dyn AsyncInstrument<u64>, bool);
     let instruments: [(&'static str, Read); 5] = [
         ("kitbag.tokens.catalog", |tables, it, _| {
-            by_surface(tables, it, |listed| listed.catalog)
+            by_surface(tables, it, |listed| listed.catalog);
         }),
         ("kitbag.tokens.shown", |tables, it, _| {
-            by_surface(tables, it, |listed| listed.shown)
+            by_surface(tables, it, |listed| listed.shown);
         }),
         ("kitbag.tokens.saved", |tables, it, _| {
-            by_surface(tables, it, |listed| listed.saved)
+            by_surface(tables, it, |listed| listed.saved);
         }),
         ("kitbag.tokens.returned", |tables, it, each| {
-            by_tool(tables, it, each, |tool| tool.returned)
+            by_tool(tables, it, each, |tool| tool.returned);
         }),
         ("kitbag.answers", |tables, it, each| {
-            by_tool(tables, it, each, |tool| tool.answers)
+            by_tool(tables, it, each, |tool| tool.answers);
         }),
     ];
     for (name, read) in instruments {

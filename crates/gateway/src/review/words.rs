@@ -75,7 +75,7 @@ pub(crate) fn visible(text: &str) -> String {
             '\r' => shown.push_str("\\r"),
             '\t' => shown.push_str("\\t"),
             c if is_hidden(c) => {
-                write!(shown, "\\u{{{:x}}}", c as u32).expect("a string takes all")
+                write!(shown, "\\u{{{:x}}}", c as u32).expect("a string takes all");
             }
             c => shown.push(c),
         }

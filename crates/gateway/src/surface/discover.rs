@@ -31,7 +31,7 @@ pub(super) fn discover(turn: &Turn, asked: Discover) -> Result<String, Failure> 
     match asked {
         Discover {
             tool: Some(tool), ..
-        } => definition(turn, tool),
+        } => definition(turn, &tool),
         Discover {
             provider: Some(provider),
             ..
@@ -196,11 +196,11 @@ fn one_group(turn: &Turn, group: &str) -> Result<String, Failure> {
         .join("\n"))
 }
 
-fn definition(turn: &Turn, name: String) -> Result<String, Failure> {
-    let entry = turn.catalog.tool(&name);
+fn definition(turn: &Turn, name: &str) -> Result<String, Failure> {
+    let entry = turn.catalog.tool(name);
     match entry.filter(|entry| turn.sees(&entry.capability)) {
         Some(entry) => Ok(for_a_model(entry)),
-        None => Err(resolve::unknown_tool(turn, &name)),
+        None => Err(resolve::unknown_tool(turn, name)),
     }
 }
 

@@ -130,7 +130,7 @@ async fn measure(
     let going_on = invocation.output.progress("Indexing tools");
     let with_vectors = arguments.ranker != Ranker::Bm25;
     let index_of = index.index_of(&sources, with_vectors, |done, total| {
-        going_on.update(&embedded(done, total))
+        going_on.update(&embedded(done, total));
     });
     let built = index_of.await?;
     let build = started.elapsed();

@@ -63,7 +63,7 @@ impl RetrievedContext {
             let name = &candidate.entry.tool_name;
             match writer.write(name) {
                 Err(unfit) => {
-                    context.leave_out(name, &format!("{unfit}, which this vendor does not accept"))
+                    context.leave_out(name, &format!("{unfit}, which this vendor does not accept"));
                 }
                 Ok(tool) => {
                     spent += tool.as_ref().map_or(0, |tool| estimate(tool.get()));

@@ -158,7 +158,7 @@ fn address(text: &str) -> Vec<Danger> {
         .is_some_and(|authority| authority.contains("${"));
     match Url::parse(text) {
         Ok(_) if host_is_open => {
-            found.push(Danger::new(text, "where this leads depends on a variable"))
+            found.push(Danger::new(text, "where this leads depends on a variable"));
         }
         Ok(url) if !url.username().is_empty() => {
             found.push(Danger::new(

@@ -32,7 +32,7 @@ pub(super) fn search() -> Say {
     )
 }
 
-pub(super) fn call_api(tool: &str, arguments: Value) -> Say {
+pub(super) fn call_api(tool: &str, arguments: &Value) -> Say {
     call("call_api", json!({ "tool": tool, "arguments": arguments }))
 }
 
@@ -44,7 +44,7 @@ pub(super) fn find(asked: &Asked) -> Say {
     match asked.results.last() {
         None => search(),
         Some(found) if found.contains("bed__echo") => {
-            call_api("bed__echo", json!({ "message": asked.id() }))
+            call_api("bed__echo", &json!({ "message": asked.id() }))
         }
         Some(_) => Say::Words,
     }

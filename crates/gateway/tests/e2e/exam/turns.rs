@@ -66,7 +66,7 @@ async fn giving_up_and_running_out_of_turns_are_two_outcomes() {
 #[tokio::test]
 async fn after_an_error_a_model_may_look_again_and_call_once_more() {
     let again = |asked: &Asked| match asked.results.len() {
-        0 => call_api("bed__test_error_handling", json!({})),
+        0 => call_api("bed__test_error_handling", &json!({})),
         1 => search(),
         _ => find(asked),
     };
@@ -77,10 +77,10 @@ async fn after_an_error_a_model_may_look_again_and_call_once_more() {
     );
 
     let unheard_of = |asked: &Asked| match asked.results.last() {
-        None => call_api("bed__sing", json!({})),
+        None => call_api("bed__sing", &json!({})),
         Some(error) => {
             assert!(error.contains("bed__sing"), "{error}");
-            call_api("bed__echo", json!({ "message": "p" }))
+            call_api("bed__echo", &json!({ "message": "p" }))
         }
     };
     assert_eq!(
@@ -88,7 +88,7 @@ async fn after_an_error_a_model_may_look_again_and_call_once_more() {
         ["unknown_tool", "right"]
     );
 
-    let hopeless = |_: &Asked| call_api("bed__test_error_handling", json!({}));
+    let hopeless = |_: &Asked| call_api("bed__test_error_handling", &json!({}));
     let told = record(&[], hopeless).await;
     assert_eq!(
         (outcomes(&told).len(), &told["turns"]),
@@ -102,7 +102,7 @@ async fn a_call_that_cannot_be_read_is_explained_and_not_judged() {
     let told = record(&[], |asked| match asked.results.len() {
         0 => Say::Broken("call_api"),
         1 => call("call_api", json!({ "arguments": { "message": "p" } })),
-        _ => call_api("bed__echo", json!({ "message": "p" })),
+        _ => call_api("bed__echo", &json!({ "message": "p" })),
     })
     .await;
     assert_eq!(
@@ -147,7 +147,8 @@ async fn of_a_batch_and_of_several_calls_the_first_is_made_and_judged() {
 #[tokio::test]
 async fn a_result_too_long_for_a_context_is_judged_by_the_whole_of_it() {
     let long = "word ".repeat(2_000);
-    let model = Model::start(|asked| call_api("bed__echo", json!({ "message": asked.id() }))).await;
+    let model =
+        Model::start(|asked| call_api("bed__echo", &json!({ "message": asked.id() }))).await;
     let home = home(&[long.trim()]);
     home.configure(&format!(
         "[surfaces]\nresult_tokens = 200\n{}",

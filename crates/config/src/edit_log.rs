@@ -1,0 +1,70 @@
+//! The edits of configuration files that this process has made, for the audit.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use kitbag_domain::sync::lock;
+use toml_edit::DocumentMut;
+
+/// A file that this process has changed, and its changed tables, such as `added servers.git`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    pub path: PathBuf,
+    pub changes: Vec<String>,
+}
+
+/// Every verb writes through [`crate::edit::write`], so that no edit is missing in the audit.
+static EDITS: Mutex<Vec<Edit>> = Mutex::new(Vec::new());
+
+pub(crate) fn note_edit(path: &Path, before: &str, after: &str) {
+    lock(&EDITS).push(Edit {
+        path: path.to_owned(),
+        changes: changes(before, after),
+    });
+}
+
+/// The edits since the last time they were taken.
+pub fn take_edits() -> Vec<Edit> {
+    std::mem::take(&mut *lock(&EDITS))
+}
+
+/// The tables that differ. Of those that hold a table for each name, the names.
+pub(crate) fn changes(before: &str, after: &str) -> Vec<String> {
+    let (before, after) = (tables(before), tables(after));
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let changed = names.into_iter().filter_map(|name| {
+        let verb = verb(before.get(name), after.get(name))?;
+        Some(format!("{verb} {name}"))
+    });
+    changed.collect()
+}
+
+fn verb(before: Option<&String>, after: Option<&String>) -> Option<&'static str> {
+    match (before, after) {
+        (None, Some(_)) => Some("added"),
+        (Some(_), None) => Some("removed"),
+        (Some(was), Some(is)) if was != is => Some("changed"),
+        _ => None,
+    }
+}
+
+/// Each table with its text, under its name.
+fn tables(text: &str) -> BTreeMap<String, String> {
+    let document = text.parse::<DocumentMut>().unwrap_or_default();
+    let mut tables = BTreeMap::new();
+    for (section, item) in document.iter() {
+        let inner = item
+            .as_table_like()
+            .filter(|table| table.iter().all(|(_, item)| item.is_table_like()));
+        match inner.filter(|table| !table.is_empty()) {
+            Some(table) => tables.extend(
+                table
+                    .iter()
+                    .map(|(name, item)| (format!("{section}.{name}"), item.to_string())),
+            ),
+            None => drop(tables.insert(section.to_owned(), item.to_string())),
+        }
+    }
+    tables
+}

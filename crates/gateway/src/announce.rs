@@ -8,7 +8,7 @@ use kitbag_wire::{Message, Notification, Raw, RawObject, is_too_deep};
 use crate::gateway::Gateway;
 use crate::resources::{Route, marked};
 use crate::session::announcements::Subscriber;
-use crate::turn::View;
+use crate::view::View;
 
 /// The longest text that an update of a resource may carry besides its name.
 const LONGEST_UPDATE: usize = 4 << 10;

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::announce::Changes;
 use crate::background;
 use crate::call::{Call, McpCall};
+use crate::client::{Capabilities, Client};
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::flights::HeldMessage;
@@ -29,13 +30,13 @@ use crate::index::intent::degraded;
 use crate::local::answer::Meanwhile;
 use crate::local::offers::{self, PromptRow, ResourceRow};
 use crate::local::protocol::{Progress, ServerStatus, Status, VERSION};
-use crate::meter::Meter;
-use crate::meter::report::{Tokens, report};
 use crate::pipeline;
 use crate::search::{self, Search, Verdict};
 use crate::secret::request_id;
 use crate::surface::answer::{as_meant, with_taken};
-use crate::turn::{BackChannel, Capabilities, Client, Turn, View};
+use crate::surface::tokens::{Tokens, report};
+use crate::turn::{BackChannel, Turn};
+use crate::view::View;
 use kitbag_embed::EmbedderError;
 
 pub struct App {
@@ -108,7 +109,7 @@ impl App {
         for task in &self.background {
             task.abort();
         }
-        Meter::close(gateway.clone()).await;
+        gateway.services.meter.clone().close().await;
         gateway.services.audit.shutdown().await;
         background::keep_key_uses_now(&gateway).await;
         gateway.services.store.close().await;

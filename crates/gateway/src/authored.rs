@@ -14,7 +14,6 @@ use kitbag_wire::meta::method;
 use kitbag_wire::{Raw, RawObject};
 
 use crate::failure::Failure;
-use crate::turn::View;
 
 /// Members of a result whose text is handed back to a server as it is.
 const OPAQUE: [&str; 3] = ["requestState", "taskId", "nextCursor"];
@@ -141,13 +140,6 @@ fn introduced_message(message: Raw, server: &ServerName) -> Raw {
 
 fn asks(server: &ServerName, text: &str) -> String {
     format!("`{server}` asks: {text}")
-}
-
-impl View {
-    /// Whether what servers write is cleaned before a client sees it.
-    pub(crate) fn cleans(&self) -> bool {
-        matches!(self, Self::Merged(surface) if surface.is_frugal())
-    }
 }
 
 fn cleaned<'a>(json: &'a str, secrets: &Secrets) -> Cow<'a, str> {

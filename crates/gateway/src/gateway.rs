@@ -15,6 +15,7 @@ use kitbag_upstream::Upstreams;
 use crate::catalog::Catalog;
 use crate::index::Contents;
 use crate::index::priors::Declared;
+use crate::meter::Tables;
 use crate::providers::Providers;
 use crate::services::Services;
 
@@ -94,6 +95,17 @@ impl Gateway {
             Some(_) => offered.any(|entry| self.policy.visible(caller, &entry.capability)),
             None => self.policy.may_reach(caller, server),
         }
+    }
+
+    /// The figures of the meter that the caller may see.
+    pub(crate) fn figures(&self, caller: &Caller) -> Tables {
+        let catalog = self.catalog();
+        let visible = |name: &str, server: Option<&ServerName>| match (catalog.tool(name), server) {
+            (Some(entry), _) => self.policy.visible(caller, &entry.capability),
+            (None, Some(server)) => self.server_visible_in(&catalog, caller, server),
+            (None, None) => true,
+        };
+        self.services.meter.figures(caller, visible)
     }
 
     /// How many tools of the index the caller may see, and how many of those have their vector.

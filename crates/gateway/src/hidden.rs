@@ -12,7 +12,8 @@ use kitbag_wire::meta::code;
 use crate::call::CallSubject;
 use crate::failure::Failure;
 use crate::resolve;
-use crate::turn::{Turn, View};
+use crate::turn::Turn;
+use crate::view::View;
 
 /// Refuses everything to a key whose tenant nobody has named. It says so plainly, because this tells
 /// of no server, and somebody has to write the table.

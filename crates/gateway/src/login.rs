@@ -4,7 +4,6 @@ use std::any::Any;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use kitbag_config::Config;
@@ -13,16 +12,9 @@ use kitbag_fetch::AddressGuard;
 use kitbag_policy::AddressRules;
 use kitbag_store::{Secret, Store, Vault};
 use kitbag_upstream::oauth::{AddressGuards, Grant, GrantStore, GrantStoreError, Logins};
-use kitbag_upstream::{Server, StartError};
 
-use crate::announce::Changes;
-use crate::background;
 use crate::clock::now;
-use crate::host::GatewayHost;
 use crate::vault;
-
-/// How soon a running gateway knows of a login from the command line.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// What servers need for logging in, kept in this store.
 pub(crate) fn logins(config: &Config, store: &Store) -> anyhow::Result<Logins> {
@@ -38,35 +30,6 @@ pub(crate) fn logins(config: &Config, store: &Store) -> anyhow::Result<Logins> {
         store: Arc::new(grants),
         guards,
     })
-}
-
-/// Lists servers as soon as somebody has logged in there, until the house closes.
-pub(crate) async fn follow(host: Arc<GatewayHost>) {
-    loop {
-        tokio::time::sleep(LOOK_EVERY).await;
-        let gateway = host.gateway();
-        for server in gateway
-            .upstreams
-            .iter()
-            .filter(|server| waits_for_login(server))
-        {
-            let Some(credentials) = server.credentials() else {
-                continue;
-            };
-            if credentials.has_news().await {
-                tracing::info!(server = %server.name(), "somebody has logged in");
-                if let Err(error) = background::refresh(&host, server, Changes::default()).await {
-                    tracing::warn!(server = %server.name(), %error, "it cannot be used yet");
-                }
-            }
-        }
-    }
-}
-
-fn waits_for_login(server: &Server) -> bool {
-    server
-        .trouble()
-        .is_some_and(|trouble| matches!(*trouble, StartError::Login(_)))
 }
 
 fn guard(private: bool) -> AddressGuard {

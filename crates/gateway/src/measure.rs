@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use crate::app::App;
 use crate::call::McpCall;
 use crate::failure::Failure;
-use crate::front::surface_tools;
 use crate::local::answer::Meanwhile;
+use crate::surface::listed::surface_tools;
 use crate::surface::reach::{self, Answered};
 use crate::turn::Turn;
 

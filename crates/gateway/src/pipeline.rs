@@ -19,11 +19,12 @@ use crate::hidden;
 use crate::prompts;
 use crate::record::CallRecord;
 use crate::resolve::{self, ApiTarget, Executor, McpTarget, Target};
-use crate::turn::{Turn, View};
+use crate::turn::Turn;
+use crate::view::View;
 
 pub(crate) async fn run(turn: &Turn, call: Call) -> Result<Raw, Failure> {
     let mut record = CallRecord::new(turn, call.unresolved());
-    let answer = match resolve::resolve(turn, call) {
+    let answer = match hidden::known_tenant(turn).and_then(|()| resolve::resolve(turn, call)) {
         Ok(mut target) => {
             record.concerns(&target.capability);
             let answer = attempt(turn, &mut target, &mut record).await;

@@ -68,7 +68,10 @@ impl CallRecord {
     ) {
         let outcome = answer.as_ref().map_or_else(Failure::outcome, outcome);
         if let Some(observation) = self.finish(outcome) {
-            turn.gateway.services.meter.called(turn, &observation);
+            turn.gateway
+                .services
+                .meter
+                .called(&turn.catalog, &observation);
         }
     }
 

@@ -1,13 +1,14 @@
-//! Keys that were refused, for the audit: enough rows to see an attack, too few to be one.
+//! Why a request is not let in, and the record of refused keys: enough rows to see an attack, too few
+//! to be one.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use kitbag_domain::{Action, Event, Origin, ShortText};
+use kitbag_domain::{Action, Event, KeyId, Origin, ShortText};
+use kitbag_store::AuditSink;
 
 use crate::clock::now;
-use crate::front::auth::Refused;
-use crate::gateway::Gateway;
+use crate::meter::KeyRefusal;
 use kitbag_domain::sync::lock;
 
 /// Anybody can be refused as often as they like; so many rows in a row are written all the same.
@@ -29,7 +30,7 @@ struct Budget {
 
 impl Refusals {
     /// Records that a key was refused, where from and why; never the key.
-    pub(crate) fn note(&self, gateway: &Gateway, refused: &Refused, origin: Origin) {
+    pub(crate) fn note(&self, audit: &AuditSink, refused: &Refused, origin: Origin) {
         let Some(fault) = refused.fault_of_key() else {
             return;
         };
@@ -37,12 +38,77 @@ impl Refusals {
             return;
         };
         let more = (untold > 0).then(|| format!("{untold} more since the row before this one"));
-        gateway.services.audit.note(Event {
+        audit.note(Event {
             origin,
             key: refused.key().cloned(),
             detail: more.map(|text| ShortText::cut(&text)),
             ..Event::new(now(), Action::KeyRefused, fault)
         });
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refused {
+    /// A web page from elsewhere, or a name that is not ours.
+    #[error("{reason}")]
+    Foreign { reason: String },
+    #[error(
+        "this gateway wants an API key: send `Authorization: Bearer kb_…` (make one with `kitbag key create`)"
+    )]
+    KeyWanted,
+    #[error(
+        "the API key is unknown, was revoked or has expired (see which there are with `kitbag key list`, make a \
+         new one with `kitbag key create`)"
+    )]
+    KeyUnknown {
+        why: KeyRefusal,
+        /// Whoever shows a key that was one of ours is told what a stranger is told; the record
+        /// has its id.
+        key: Option<KeyId>,
+    },
+    #[error(
+        "this is an operator's key: it reads /metrics, /v1/tokens and /v1/audit and calls nothing; for tools, make one with \
+         `kitbag key create --tenant NAME`"
+    )]
+    CallsNothing,
+    #[error("the Authorization header is not of the form `Bearer kb_…`")]
+    NotABearer,
+    #[error("this caller has too many requests open")]
+    TooManyRequests,
+    #[error("keys cannot be checked right now: {0}")]
+    Store(#[from] kitbag_store::Error),
+}
+
+impl Refused {
+    /// The key that was refused, where it was once one of ours.
+    pub(crate) fn key(&self) -> Option<&KeyId> {
+        match self {
+            Self::KeyUnknown { key, .. } => key.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// How it is counted.
+    pub(crate) fn of_key(&self) -> Option<KeyRefusal> {
+        match self {
+            Self::KeyWanted => Some(KeyRefusal::Missing),
+            Self::NotABearer => Some(KeyRefusal::Unknown),
+            Self::KeyUnknown { why, .. } => Some(*why),
+            Self::Foreign { .. } | Self::CallsNothing | Self::TooManyRequests | Self::Store(_) => {
+                None
+            }
+        }
+    }
+
+    /// What was wrong with the key that somebody showed, in few words, if that is what it was.
+    pub(crate) fn fault_of_key(&self) -> Option<&'static str> {
+        match self {
+            Self::KeyUnknown { key: None, .. } => Some("unknown"),
+            Self::KeyUnknown { key: Some(_), .. } => Some("revoked or expired"),
+            Self::NotABearer => Some("not of the form of a key"),
+            Self::CallsNothing => Some("an operator's, which calls nothing"),
+            Self::Foreign { .. } | Self::KeyWanted | Self::TooManyRequests | Self::Store(_) => None,
+        }
     }
 }
 

@@ -14,13 +14,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::background;
+use crate::follow_logins;
 use crate::front;
 use crate::host::GatewayHost;
 use crate::key_check::{UnknownTenant, check_keys, unknown_tenants};
 use crate::local::listener::LocalDoor;
-use crate::login;
 use crate::reload::{Entrance, Follower};
-use crate::surface::Door;
+use crate::view::Door;
 
 /// What servers asked for the first time have at least, counted from the start, also when the
 /// only client has left by then.
@@ -121,7 +121,7 @@ impl App {
             tokio::spawn(background::forget_old_audit(self.host.clone())).abort_handle(),
             tokio::spawn(background::close_ended_keys(self.host.clone())).abort_handle(),
             tokio::spawn(background::keep_key_uses(self.host.clone())).abort_handle(),
-            tokio::spawn(login::follow(self.host.clone())).abort_handle(),
+            tokio::spawn(follow_logins::follow(self.host.clone())).abort_handle(),
         ]);
     }
 

@@ -15,7 +15,6 @@
 
 mod legacy_client;
 mod modern_client;
-mod parking;
 
 use kitbag_domain::ServerName;
 use kitbag_fetch::Secrets;
@@ -25,11 +24,11 @@ use kitbag_wire::{Era, ErrorObject, MAX_NESTING, Raw, RawObject, is_too_deep};
 use serde_json::json;
 
 pub(crate) use self::modern_client::complete;
-pub(crate) use self::parking::Parking;
 use crate::authored;
 use crate::failure::Failure;
 use crate::resolve::McpTarget;
-use crate::turn::{Turn, View};
+use crate::turn::Turn;
+use crate::view::View;
 
 /// Questions a server may put in one call before the first is answered; a person could not answer
 /// that many.

@@ -9,9 +9,9 @@ use kitbag_wire::{ErrorObject, Raw, RawObject};
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
-use super::parking::{Parked, Purpose, Ticket};
 use super::{MOST_QUESTIONS, next, pass_on, refuse_further, send, signed};
 use crate::failure::Failure;
+use crate::parking::{Parked, Purpose, Ticket};
 use crate::resolve::McpTarget;
 use crate::turn::Turn;
 
@@ -148,7 +148,7 @@ impl Carrying<'_> {
     }
 
     fn purpose(&self) -> Purpose {
-        Purpose::of(self.turn, self.target)
+        purpose(self.turn, self.target)
     }
 }
 
@@ -175,6 +175,25 @@ async fn gather(turn: &Turn, in_flight: &mut InFlight, first: ClientQuestion) ->
         .enumerate()
         .map(|(number, ask)| (format!("question-{}", number + 1), ask));
     Gathered::Asks(keyed.collect())
+}
+
+/// The request as the server saw it, without the parts that belong to a single attempt.
+fn purpose(turn: &Turn, target: &McpTarget) -> Purpose {
+    let outbound = &target.outbound;
+    let mut hash = blake3::Hasher::new();
+    hash.update(target.server.name().as_str().as_bytes())
+        .update(b"\0")
+        .update(outbound.method.as_bytes());
+    for (name, value) in outbound.params.iter().filter(|(name, _)| *name != "_meta") {
+        hash.update(b"\0")
+            .update(name.as_bytes())
+            .update(b"\0")
+            .update(value.get().as_bytes());
+    }
+    Purpose {
+        caller: turn.client.caller.clone(),
+        digest: *hash.finalize().as_bytes(),
+    }
 }
 
 fn input_required(questions: &RawObject, ticket: &Ticket) -> Raw {

@@ -19,8 +19,8 @@ use crate::local::answer::{Meanwhile, answer};
 use crate::local::joined::Joined;
 use crate::local::offers::{PromptRow, ResourceRow};
 use crate::local::protocol::{Answer, Progress, Request, Want};
-use crate::meter::report::Tokens;
 use crate::search::Search;
+use crate::surface::tokens::Tokens;
 
 /// Whether to look for a gateway that runs.
 #[derive(Debug, Clone, Copy, Args)]

@@ -8,7 +8,7 @@ use clap::Args;
 use super::Invocation;
 use super::gateway::{Apart, Gateway};
 use super::output::{Output, count, table};
-use crate::meter::report::Tokens;
+use crate::surface::tokens::Tokens;
 
 /// Count the tokens that tools cost a model, and those it is spared.
 #[derive(Debug, Args)]

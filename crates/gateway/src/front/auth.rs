@@ -8,45 +8,14 @@ use std::net::SocketAddr;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use kitbag_config::Serve;
-use kitbag_domain::{Caller, KeyId, Role};
+use kitbag_domain::{Caller, Role};
 use kitbag_store::{Recognition, Store};
 
 use super::{access, guard};
 use crate::clock::now;
 use crate::gateway::Gateway;
 use crate::meter::KeyRefusal;
-
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Refused {
-    /// A web page from elsewhere, or a name that is not ours.
-    #[error("{reason}")]
-    Foreign { reason: String },
-    #[error(
-        "this gateway wants an API key: send `Authorization: Bearer kb_…` (make one with `kitbag key create`)"
-    )]
-    KeyWanted,
-    #[error(
-        "the API key is unknown, was revoked or has expired (see which there are with `kitbag key list`, make a \
-         new one with `kitbag key create`)"
-    )]
-    KeyUnknown {
-        why: KeyRefusal,
-        /// Whoever shows a key that was one of ours is told what a stranger is told; the record
-        /// has its id.
-        key: Option<KeyId>,
-    },
-    #[error(
-        "this is an operator's key: it reads /metrics, /v1/tokens and /v1/audit and calls nothing; for tools, make one with \
-         `kitbag key create --tenant NAME`"
-    )]
-    CallsNothing,
-    #[error("the Authorization header is not of the form `Bearer kb_…`")]
-    NotABearer,
-    #[error("this caller has too many requests open")]
-    TooManyRequests,
-    #[error("keys cannot be checked right now: {0}")]
-    Store(#[from] kitbag_store::Error),
-}
+use crate::refusals::Refused;
 
 /// Lets in who may use the servers, or says why not.
 pub(super) async fn admit(
@@ -87,10 +56,11 @@ pub(super) async fn admit_reader(
                 .of_key()
                 .into_iter()
                 .for_each(|why| gateway.services.meter.key_refused(why));
-            gateway
-                .services
-                .refusals
-                .note(gateway, &refused, access::origin(peer, headers));
+            gateway.services.refusals.note(
+                &gateway.services.audit,
+                &refused,
+                access::origin(peer, headers),
+            );
             Err(refused)
         }
     }
@@ -135,39 +105,6 @@ async fn caller(
                 why: KeyRefusal::Expired,
                 key: Some(key),
             })
-        }
-    }
-}
-
-impl Refused {
-    /// The key that was refused, where it was once one of ours.
-    pub(crate) fn key(&self) -> Option<&KeyId> {
-        match self {
-            Self::KeyUnknown { key, .. } => key.as_ref(),
-            _ => None,
-        }
-    }
-
-    /// How it is counted.
-    fn of_key(&self) -> Option<KeyRefusal> {
-        match self {
-            Self::KeyWanted => Some(KeyRefusal::Missing),
-            Self::NotABearer => Some(KeyRefusal::Unknown),
-            Self::KeyUnknown { why, .. } => Some(*why),
-            Self::Foreign { .. } | Self::CallsNothing | Self::TooManyRequests | Self::Store(_) => {
-                None
-            }
-        }
-    }
-
-    /// What was wrong with the key that somebody showed, in few words, if that is what it was.
-    pub(crate) fn fault_of_key(&self) -> Option<&'static str> {
-        match self {
-            Self::KeyUnknown { key: None, .. } => Some("unknown"),
-            Self::KeyUnknown { key: Some(_), .. } => Some("revoked or expired"),
-            Self::NotABearer => Some("not of the form of a key"),
-            Self::CallsNothing => Some("an operator's, which calls nothing"),
-            Self::Foreign { .. } | Self::KeyWanted | Self::TooManyRequests | Self::Store(_) => None,
         }
     }
 }

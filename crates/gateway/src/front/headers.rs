@@ -11,7 +11,8 @@ use kitbag_wire::{Era, ProtocolVersion, RawObject};
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::turn::{Turn, View};
+use crate::turn::Turn;
+use crate::view::View;
 
 /// Whether the headers alone claim the modern manner.
 pub(super) fn is_modern(headers: &HeaderMap) -> bool {

@@ -1,7 +1,7 @@
 //! How the gateway introduces itself: the answers to `initialize` and `server/discover`.
 
+use kitbag_domain::Caller;
 use kitbag_domain::Surface;
-use kitbag_domain::{Caller, ServerName};
 use kitbag_upstream::Listing;
 use kitbag_wire::{ProtocolVersion, Raw, RawObject, meta, raw};
 use serde_json::{Map, Value, json};
@@ -10,7 +10,9 @@ use super::lists::CACHE_MS;
 use crate::failure::Failure;
 use crate::gateway::Gateway;
 use crate::session::Session;
-use crate::turn::{Turn, View};
+use crate::surface::listed::instructions;
+use crate::turn::Turn;
+use crate::view::View;
 
 pub(super) async fn initialize(gateway: &Gateway, session: &Session) -> Result<Raw, Failure> {
     let face = Face::of(gateway, session.caller(), &session.view).await?;
@@ -101,33 +103,6 @@ impl Face {
             capabilities: Value::Object(bridged(capabilities)),
             info: listing.server_info.clone().unwrap_or_else(own_info),
             instructions: listing.instructions.clone(),
-        }
-    }
-}
-
-/// Every word is paid for in every context, so a frugal surface has few. What is hidden from the
-/// caller is neither named nor counted.
-pub(crate) fn instructions(gateway: &Gateway, caller: &Caller, surface: Surface) -> Option<String> {
-    let visible = |name: &&ServerName| gateway.server_visible(caller, name);
-    let servers: Vec<&ServerName> = gateway
-        .upstreams
-        .iter()
-        .map(|server| server.name())
-        .filter(visible)
-        .collect();
-    let count = servers.len() + gateway.providers.names().filter(visible).count();
-    let frugal = "search_available_tools finds tools, call_api runs them.";
-    match surface {
-        _ if count == 0 => None,
-        Surface::All => {
-            let names: Vec<_> = servers.iter().map(|name| name.as_str()).collect();
-            Some(format!(
-                "Kitbag puts {} behind one endpoint. Names begin with their server: <server>__<name>.",
-                names.join(", ")
-            ))
-        }
-        Surface::Search | Surface::Code | Surface::Adaptive => {
-            Some(format!("The tools of {count} servers and APIs. {frugal}"))
         }
     }
 }

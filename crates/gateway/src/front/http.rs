@@ -26,18 +26,20 @@ use tokio_util::sync::CancellationToken;
 use super::response::{self, accepts_events, json, not_admitted, not_allowed, refuse_at_door};
 use super::work::Work;
 use super::{
-    access, audit, auth, guard, headers, hello, mcp, metrics, modern, ready, reply, retrieve,
+    access, audit, auth, guard, headers, hello, mcp, metrics, modern, ready, retrieve,
     subscriptions, tokens,
 };
+use crate::client::Client;
 use crate::failure::Failure;
 use crate::flights::Held;
 use crate::gateway::Gateway;
 use crate::host::GatewayHost;
+use crate::reply;
 use crate::session::Session;
 use crate::session::registry::Opened;
 use crate::session::streams::EventId;
-use crate::surface::Door;
-use crate::turn::{BACKLOG, BackChannel, Client, Turn};
+use crate::turn::{BACKLOG, BackChannel, Turn};
+use crate::view::Door;
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");

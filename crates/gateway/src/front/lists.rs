@@ -3,7 +3,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use kitbag_domain::{Capability, Kind, Surface};
+use kitbag_domain::{Capability, Kind};
 use kitbag_fetch::Secrets;
 use kitbag_upstream::CallError;
 use kitbag_wire::meta::method;
@@ -14,10 +14,12 @@ use crate::bridge::complete;
 use crate::call::{Call, McpCall};
 use crate::catalog::Entry;
 use crate::failure::Failure;
+use crate::meter::ShownList;
 use crate::pipeline;
-use crate::surface::tools::AlwaysOn;
-use crate::surface::{kept, shown};
-use crate::turn::{Turn, View};
+use crate::surface::kept;
+use crate::surface::listed::surface_tools;
+use crate::turn::Turn;
+use crate::view::View;
 
 /// How long a modern client may keep a list without asking again. Changes are announced, so
 /// this only bounds how long a client that does not listen stays behind.
@@ -48,39 +50,19 @@ pub(super) async fn list(turn: &Turn, list: List, params: RawObject) -> Result<R
         result
     };
     if matches!(list, List::Tools) {
-        turn.gateway.services.meter.listed(turn, &result);
+        turn.gateway.services.meter.listed(&ShownList {
+            client: &turn.client,
+            view: &turn.view,
+            policy: turn.policy(),
+            catalog: &turn.catalog,
+            text: result.get(),
+        });
     }
     Ok(if turn.client.era == Era::Modern {
         cacheable(result)
     } else {
         result
     })
-}
-
-/// What a frugal surface shows always fits one page.
-pub(crate) async fn surface_tools(turn: &Turn, surface: Surface) -> Raw {
-    let _catalog = &turn.catalog;
-    let mut definitions: Vec<Raw> = AlwaysOn::on(surface)
-        .map(|it| it.definition().clone())
-        .collect();
-    if surface == Surface::Adaptive {
-        let shown = shown::listed(turn).await;
-        definitions.extend(shown.into_iter().map(|it| without_promise(&it.definition)));
-    }
-    RawObject::new()
-        .with(List::Tools.field(), &definitions)
-        .to_raw()
-}
-
-/// A result that is cut loses its structured content, so none can be promised.
-fn without_promise(definition: &Raw) -> Raw {
-    let Ok(mut object) = RawObject::open(definition) else {
-        return definition.clone();
-    };
-    match object.remove("outputSchema") {
-        Some(_) => object.to_raw(),
-        None => definition.clone(),
-    }
 }
 
 fn merged(turn: &Turn, list: List, params: &RawObject) -> Result<Raw, Failure> {

@@ -6,10 +6,11 @@ use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Raw, RawObject, Request, Response, raw};
 
 use super::lists::{self, List, cacheable};
-use super::{hello, reply, subscriptions, tasks};
+use super::{hello, subscriptions, tasks};
 use crate::call::{Call, McpCall, TaskMethod, required};
 use crate::failure::Failure;
 use crate::pipeline;
+use crate::reply;
 use crate::session::Session;
 use crate::surface;
 use crate::turn::Turn;

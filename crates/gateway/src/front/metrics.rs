@@ -39,7 +39,7 @@ pub(super) async fn metrics(
 /// What one caller may see, at one moment.
 fn page(gateway: &Gateway, caller: &Caller, format: Format) -> String {
     let mut page = Page::new(format);
-    let tables = gateway.services.meter.figures(gateway, caller);
+    let tables = gateway.figures(caller);
     lists(&mut page, &tables);
     calls(&mut page, &tables.published(gateway.metrics_per_tool));
     servers(&mut page, gateway, caller);

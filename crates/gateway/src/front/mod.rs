@@ -16,7 +16,7 @@
 
 mod access;
 mod audit;
-pub(crate) mod auth;
+mod auth;
 mod connections;
 mod exposition;
 mod guard;
@@ -30,8 +30,7 @@ mod metrics;
 mod modern;
 mod outgoing;
 mod patient;
-pub(crate) mod ready;
-pub(crate) mod reply;
+mod ready;
 mod response;
 mod retrieve;
 pub(crate) mod stdio;
@@ -40,6 +39,4 @@ mod tasks;
 mod tokens;
 mod work;
 
-pub(crate) use self::hello::instructions;
-pub(crate) use self::lists::surface_tools;
 pub(crate) use self::subscriptions::forget as forget_subscriptions;

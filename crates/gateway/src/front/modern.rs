@@ -7,8 +7,8 @@ use kitbag_upstream::{LogLevel, LogWish};
 use kitbag_wire::{Era, ProtocolVersion, RawObject, meta};
 use serde_json::value::RawValue;
 
+use crate::client::{Capabilities, Client};
 use crate::failure::Failure;
-use crate::turn::{Capabilities, Client};
 
 /// Whether a request is in the modern manner, which a single key tells.
 pub(super) fn is_modern(params: &RawObject) -> bool {

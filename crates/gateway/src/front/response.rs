@@ -16,12 +16,12 @@ use kitbag_wire::{Era, Message, RequestId, Response, sse};
 use tokio::sync::mpsc;
 use tokio_util::sync::DropGuard;
 
-use super::auth::Refused;
 use super::outgoing::until_out;
-use super::reply;
 use super::work::Work;
 use crate::failure::Failure;
 use crate::flights::HeldMessage;
+use crate::refusals::Refused;
+use crate::reply;
 use crate::session::Session;
 use crate::session::mailbox::Mailbox;
 use crate::session::streams::EventId;

@@ -15,15 +15,17 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{hello, mcp, modern, reply};
+use super::{hello, mcp, modern};
+use crate::client::Client;
 use crate::failure::Failure;
 use crate::flights::HeldMessage;
 use crate::host::GatewayHost;
+use crate::reply;
 use crate::secret::{random_token, request_id};
 use crate::session::Session;
 use crate::session::registry::Opened;
-use crate::surface::Door as Entrance;
-use crate::turn::{BACKLOG, BackChannel, Client, Turn};
+use crate::turn::{BACKLOG, BackChannel, Turn};
+use crate::view::Door as Entrance;
 use kitbag_domain::sync::lock;
 
 /// Serves until the client closes its side; requests under way then are cancelled. When `ended`

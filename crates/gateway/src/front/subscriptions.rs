@@ -15,7 +15,8 @@ use crate::hidden;
 use crate::resolve;
 use crate::session::Session;
 use crate::session::announcements::{Filter, Subscriber};
-use crate::turn::{Turn, View};
+use crate::turn::Turn;
+use crate::view::View;
 
 /// What one client watches is kept for as long as it listens, here and at the server.
 const MOST_WATCHED: usize = 1_000;

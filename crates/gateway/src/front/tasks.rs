@@ -6,7 +6,8 @@ use kitbag_wire::{Raw, RawObject};
 use crate::call::{Call, McpCall};
 use crate::failure::Failure;
 use crate::pipeline;
-use crate::turn::{Turn, View};
+use crate::turn::Turn;
+use crate::view::View;
 
 /// More pages than any honest server has.
 const MAX_PAGES: usize = 100;

@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::cli::failure::Failure;
 use crate::front;
 use crate::reload::Freshness;
-use crate::surface::Door;
+use crate::view::Door;
 
 /// How long the first line may take; both ends are programs on one machine.
 const HELLO_PATIENCE: Duration = Duration::from_secs(5);

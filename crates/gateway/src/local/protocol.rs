@@ -20,8 +20,8 @@ use kitbag_wire::lines::{Line, read_line};
 use super::offers::{PromptRow, ResourceRow};
 use crate::app::{ServerReport, ToolRow};
 use crate::cli::failure::Failure;
-use crate::meter::report::Tokens;
 use crate::search::Search;
+use crate::surface::tokens::Tokens;
 
 /// Both ends must be of the same version: what one writes the other could misread.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -5,20 +5,18 @@
 //! - this file: the moments at which something is counted
 //! - `tables`: the figures, by tenant, tool and client, and how many of them are kept
 //! - `prices`: what the whole catalog would have cost a caller
-//! - [`report`]: the same counted exactly, for `kitbag tokens`
 //! - `process`: what the operating system says of this process
 //! - `otlp`: the figures, and a span for each call, to a collector of OpenTelemetry
 
 mod otlp;
 mod prices;
 pub(crate) mod process;
-pub mod report;
 mod tables;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use kitbag_domain::{Caller, Capability, ExposedName, Kind, Observation};
+use kitbag_domain::{Caller, Capability, ExposedName, Kind, Observation, ServerName};
 use kitbag_wire::Raw;
 
 use self::otlp::Telemetry;
@@ -27,11 +25,11 @@ pub(crate) use self::process::Process;
 use self::tables::UNKNOWN;
 pub(crate) use self::tables::{BUCKETS, Listed, Published, Tables};
 use crate::catalog::{Catalog, Entry};
+use crate::client::Client;
 use crate::failure::Failure;
-use crate::gateway::Gateway;
-use crate::surface::tools::AlwaysOn;
-use crate::turn::{Turn, View};
+use crate::view::View;
 use kitbag_domain::sync::lock;
+use kitbag_policy::Policy;
 
 pub(crate) struct Meter {
     tables: Arc<Mutex<Tables>>,
@@ -41,7 +39,16 @@ pub(crate) struct Meter {
     keys_refused: [AtomicU64; KeyRefusal::ALL.len()],
 }
 
-/// Why somebody was not let in.
+/// A list of tools that a client was shown.
+pub(crate) struct ShownList<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) view: &'a View,
+    pub(crate) policy: &'a Policy,
+    pub(crate) catalog: &'a Arc<Catalog>,
+    pub(crate) text: &'a str,
+}
+
+/// Why a key was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyRefusal {
     /// A key was wanted and none was shown.
@@ -74,54 +81,59 @@ impl Meter {
     }
 
     /// A list of tools was shown to a client.
-    pub(crate) fn listed(&self, turn: &Turn, list: &Raw) {
-        let shown = kitbag_budget::price(list.get());
-        let (surface, catalog) = match &turn.view {
+    pub(crate) fn listed(&self, list: &ShownList<'_>) {
+        let shown = kitbag_budget::price(list.text);
+        let (surface, whole) = match list.view {
             View::Merged(surface) if surface.is_frugal() => {
-                (surface.as_str(), self.prices.visible(turn))
+                let caller = &list.client.caller;
+                let whole = self.prices.visible(list.policy, caller, list.catalog);
+                (surface.as_str(), whole)
             }
             View::Merged(surface) => (surface.as_str(), shown),
             View::One(_) => (ONE_SERVER, shown),
         };
-        lock(&self.tables).listed(&turn.client, surface, Listed::once(shown, catalog));
+        lock(&self.tables).listed(list.client, surface, Listed::once(shown, whole));
     }
 
-    /// A client was answered by one of our own tools, or by the tool of this exposed name.
-    pub(crate) fn answered(&self, turn: &Turn, name: &str, answer: &Result<Raw, Failure>) {
+    /// A client was answered by the tool of this name, which is absent for a tool that no server has.
+    pub(crate) fn answered(
+        &self,
+        client: &Client,
+        name: Option<&str>,
+        answer: &Result<Raw, Failure>,
+    ) {
         let tokens = match answer {
             Ok(result) => kitbag_budget::price(result.get()),
-            // Nobody reads what comes then.
+            // The client does not read what comes then.
             Err(Failure::Cancelled) => return,
             Err(failure) => kitbag_budget::estimate(&failure.to_string()),
         };
-        let known = AlwaysOn::named(name).is_some() || turn.catalog.tool(name).is_some();
-        lock(&self.tables).answered(&turn.client, if known { name } else { UNKNOWN }, tokens);
+        lock(&self.tables).answered(client, name.unwrap_or(UNKNOWN), tokens);
     }
 
     /// Something a server or an API was asked to do came to an end.
-    pub(crate) fn called(&self, turn: &Turn, observation: &Observation) {
-        let name = label(&turn.catalog, &observation.capability);
+    pub(crate) fn called(&self, catalog: &Catalog, observation: &Observation) {
+        let name = label(catalog, &observation.capability);
         lock(&self.tables).called(observation, name);
         if let Some(telemetry) = self.telemetry.get() {
             telemetry.called(observation, name);
         }
     }
 
-    /// The figures this caller may see: of every tenant for an operator and where nobody needs a
-    /// key, else of its own.
-    pub(crate) fn figures(&self, gateway: &Gateway, caller: &Caller) -> Tables {
-        let catalog = gateway.catalog();
-        let visible = |name: &str, tool: &tables::Tool| match (catalog.tool(name), &tool.server) {
-            (Some(entry), _) => gateway.policy.visible(caller, &entry.capability),
-            (None, Some(server)) => gateway.server_visible(caller, server),
-            (None, None) => true,
-        };
+    /// The figures that a caller may see: those of every tenant for an operator and for the person at
+    /// this machine, else those of its own tenant, of tools that are `visible` to it.
+    pub(crate) fn figures(
+        &self,
+        caller: &Caller,
+        visible: impl Fn(&str, Option<&ServerName>) -> bool,
+    ) -> Tables {
         let tables = lock(&self.tables);
         if caller.sees_all_tenants() {
-            tables.clone()
-        } else {
-            tables.of(&caller.tenant, visible)
+            return tables.clone();
         }
+        tables.of(&caller.tenant, |name, tool| {
+            visible(name, tool.server.as_ref())
+        })
     }
 
     /// Begins to send everything to the collector of the configuration, if it names one.
@@ -134,13 +146,14 @@ impl Meter {
     }
 
     /// Sends what is still to be sent.
-    pub(crate) async fn close(gateway: Arc<Gateway>) {
-        let flush = move || {
-            if let Some(telemetry) = gateway.services.meter.telemetry.get() {
-                telemetry.shutdown();
-            }
-        };
-        let _panicked = tokio::task::spawn_blocking(flush).await;
+    pub(crate) async fn close(self: Arc<Self>) {
+        let _panicked = tokio::task::spawn_blocking(move || self.flush()).await;
+    }
+
+    fn flush(&self) {
+        if let Some(telemetry) = self.telemetry.get() {
+            telemetry.shutdown();
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use kitbag_domain::{Caller, ServerName};
 use kitbag_upstream::Listing;
 
 use crate::catalog::Catalog;
-use crate::turn::Turn;
 use kitbag_domain::sync::lock;
+use kitbag_policy::Policy;
 
 #[derive(Default)]
 pub(super) struct Prices {
@@ -32,8 +32,12 @@ struct Priced {
 
 impl Prices {
     /// About how many tokens the tools this caller may see are.
-    pub(super) fn visible(&self, turn: &Turn) -> usize {
-        let (caller, catalog) = (turn.caller(), &turn.catalog);
+    pub(super) fn visible(
+        &self,
+        policy: &Policy,
+        caller: &Caller,
+        catalog: &Arc<Catalog>,
+    ) -> usize {
         let mut known = lock(&self.known);
         known.follow(catalog);
         if let Some(price) = known.by_caller.get(caller) {
@@ -42,7 +46,7 @@ impl Prices {
         let visible = catalog
             .tools
             .iter()
-            .filter(|entry| turn.sees(&entry.capability));
+            .filter(|entry| policy.visible(caller, &entry.capability));
         let price = visible
             .filter_map(|entry| {
                 known

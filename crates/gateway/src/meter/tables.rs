@@ -8,7 +8,7 @@ use kitbag_domain::{Observation, Outcome, ServerName, Tenant};
 use kitbag_wire::Era;
 use serde::Serialize;
 
-use crate::turn;
+use crate::client;
 
 /// Beyond this many tools, or clients, new ones are counted together, or the longest unseen go.
 const MOST_TOOLS: usize = 5_000;
@@ -87,7 +87,12 @@ pub(crate) struct Client {
 }
 
 impl Tables {
-    pub(super) fn listed(&mut self, client: &turn::Client, surface: &'static str, listed: Listed) {
+    pub(super) fn listed(
+        &mut self,
+        client: &client::Client,
+        surface: &'static str,
+        listed: Listed,
+    ) {
         self.surfaces
             .entry((client.caller.tenant.clone(), surface))
             .or_default()
@@ -95,7 +100,7 @@ impl Tables {
         self.client(client).listed.add(listed);
     }
 
-    pub(super) fn answered(&mut self, client: &turn::Client, name: &str, tokens: usize) {
+    pub(super) fn answered(&mut self, client: &client::Client, name: &str, tokens: usize) {
         let tokens = tokens as u64;
         let tool = self.tool(&client.caller.tenant, name);
         tool.answers += 1;
@@ -178,7 +183,7 @@ impl Tables {
         self.tools.entry(key).or_default()
     }
 
-    fn client(&mut self, client: &turn::Client) -> &mut Client {
+    fn client(&mut self, client: &client::Client) -> &mut Client {
         let name: String = client
             .name
             .as_deref()
@@ -318,8 +323,8 @@ mod tests {
 
     use super::*;
 
-    fn client(tenant: &str, era: Era, id: &str) -> turn::Client {
-        turn::Client {
+    fn client(tenant: &str, era: Era, id: &str) -> client::Client {
+        client::Client {
             caller: Caller {
                 tenant: tenant.parse().unwrap(),
                 ..Caller::local()
@@ -327,7 +332,7 @@ mod tests {
             era,
             id: id.into(),
             name: Some(kitbag_domain::ShortText::cut("zed")),
-            capabilities: turn::Capabilities::new(None),
+            capabilities: client::Capabilities::new(None),
             logs: LogWish::None,
         }
     }

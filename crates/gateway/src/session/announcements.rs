@@ -10,7 +10,7 @@ use kitbag_domain::Caller;
 use kitbag_wire::Message;
 
 use super::mailbox::Mailbox;
-use crate::turn::View;
+use crate::view::View;
 use kitbag_domain::sync::lock;
 
 pub(crate) struct Subscriber {

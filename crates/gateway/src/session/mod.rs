@@ -23,8 +23,9 @@ use tokio_util::sync::CancellationToken;
 
 use self::announcements::{Filter, Subscriber};
 use self::streams::Streams;
-use crate::surface::Door;
-use crate::turn::{Capabilities, Client, View};
+use crate::client::{Capabilities, Client};
+use crate::view::Door;
+use crate::view::View;
 use kitbag_domain::sync::lock;
 
 pub(crate) struct Session {

@@ -13,7 +13,7 @@ use super::announcements::Subscriber;
 use crate::failure::Failure;
 use crate::fairness::largest_holder;
 use crate::secret::random_token;
-use crate::surface::Door;
+use crate::view::Door;
 use kitbag_domain::sync::lock;
 
 /// A session nobody has used for this long is over.

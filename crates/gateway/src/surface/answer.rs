@@ -5,6 +5,7 @@ use kitbag_budget::{Fitted, fit, notice};
 use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::json;
 
+use super::tools::AlwaysOn;
 use crate::bridge;
 use crate::failure::Failure;
 use crate::turn::Turn;
@@ -16,7 +17,12 @@ pub(super) fn metered(
     name: &str,
     answer: Result<Raw, Failure>,
 ) -> Result<Raw, Failure> {
-    turn.gateway.services.meter.answered(turn, name, &answer);
+    let is_known = AlwaysOn::named(name).is_some() || turn.catalog.tool(name).is_some();
+    let known = is_known.then_some(name);
+    turn.gateway
+        .services
+        .meter
+        .answered(&turn.client, known, &answer);
     answer
 }
 

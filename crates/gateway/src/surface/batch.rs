@@ -11,9 +11,10 @@ use super::answer::with_taken;
 use super::own::arguments;
 use super::request::Request;
 use super::tools::AlwaysOn;
+use crate::client::Capabilities;
 use crate::failure::Failure;
-use crate::front::reply;
-use crate::turn::{Capabilities, Turn};
+use crate::reply;
+use crate::turn::Turn;
 
 pub(super) const MOST_CALLS: usize = 10;
 

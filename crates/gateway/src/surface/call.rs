@@ -12,10 +12,11 @@ use super::{batch, discover, groups, search, shown};
 use crate::bridge;
 use crate::call::{Call, McpCall, required};
 use crate::failure::Failure;
-use crate::front::reply;
 use crate::hidden;
 use crate::pipeline;
-use crate::turn::{Turn, View};
+use crate::reply;
+use crate::turn::Turn;
+use crate::view::View;
 
 /// Serves `tools/call`.
 pub(crate) async fn call(turn: &Turn, params: RawObject) -> Result<Raw, Failure> {

@@ -13,7 +13,7 @@ use super::search::{line, way_out};
 use crate::authored;
 use crate::catalog::Entry;
 use crate::failure::{Failure, trouble_for};
-use crate::front::reply::explain;
+use crate::reply::explain;
 use crate::resolve;
 use crate::signature::summary;
 use crate::turn::Turn;

@@ -17,7 +17,7 @@ use super::tools::AlwaysOn;
 use crate::bridge;
 use crate::call::required;
 use crate::failure::Failure;
-use crate::front::reply;
+use crate::reply;
 use crate::turn::Turn;
 use kitbag_schema::Taken;
 

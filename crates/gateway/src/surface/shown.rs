@@ -4,59 +4,18 @@
 //! used last, then what its credential used most. A modern client's list may depend on its
 //! credential and on time alone, so what it finds from call to call does not move it.
 
-use kitbag_domain::Surface;
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::collections::HashSet;
 
-use kitbag_domain::{Caller, Capability, Timestamp};
+use kitbag_domain::Surface;
 use kitbag_relevance::MAX_TOP_K;
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Message, Notification};
 
 use super::groups;
 use crate::catalog::Entry;
-use crate::clock::now;
-use crate::fairness::largest_holder;
-use crate::gateway::Gateway;
-use crate::turn::{Turn, View};
-use kitbag_domain::sync::lock;
-
-/// How far back use counts towards the favourites.
-const FAVOURED_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
-/// How long favourites are taken as they were, so that a list does not move all the time.
-const FAVOURITES_KEPT: Duration = Duration::from_secs(600);
-/// Beyond this many clients the longest unseen is forgotten, of the caller who has most.
-const MOST_CONTEXTS: usize = 10_000;
-
-/// What is remembered of each client that uses the adaptive surface.
-#[derive(Default)]
-pub(crate) struct Contexts {
-    by_holder: Mutex<HashMap<Holder, Context>>,
-    favourites: Mutex<HashMap<Caller, Favourites>>,
-}
-
-/// What a credential used most, as it was at one time.
-#[derive(Clone)]
-struct Favourites {
-    tools: Arc<[Capability]>,
-    since: Instant,
-}
-
-/// Whose list it is: a legacy session's own, or that of everybody with the same credential.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Holder {
-    Session(Arc<str>),
-    Credential(Caller),
-}
-
-struct Context {
-    caller: Caller,
-    groups: Vec<String>,
-    /// The latest first.
-    recent: VecDeque<String>,
-    seen: Instant,
-}
+use crate::contexts::{ClientContext, ListHolder};
+use crate::turn::Turn;
+use crate::view::View;
 
 /// The tools a client's list shows.
 pub(crate) async fn listed(turn: &Turn) -> Vec<&Entry> {
@@ -73,7 +32,12 @@ pub(crate) async fn listed(turn: &Turn) -> Vec<&Entry> {
     } else {
         Vec::new()
     };
-    let favourites = favourites(&turn.gateway, caller).await;
+    let favourites = turn
+        .gateway
+        .services
+        .contexts
+        .favourites(&turn.gateway.services.store, caller)
+        .await;
     let (groups, recent) = turn.gateway.services.contexts.of(&holder(turn));
     let pinned = visible.iter().copied().filter(|it| {
         turn.gateway
@@ -127,13 +91,7 @@ pub(super) fn used(turn: &Turn, name: &str) {
 
 /// The client asked for a group; the latest comes first.
 pub(super) fn enable(turn: &Turn, group: &str) {
-    change(turn, |context| {
-        let first = context.groups.first().is_some_and(|it| it == group);
-        context.groups.retain(|it| it != group);
-        context.groups.insert(0, group.to_owned());
-        context.groups.truncate(MAX_TOP_K);
-        !first
-    });
+    change(turn, |context| context.enable_group(group));
 }
 
 /// Whether the list follows what the client does.
@@ -141,7 +99,7 @@ fn moves(turn: &Turn) -> bool {
     turn.view == View::Merged(Surface::Adaptive) && turn.client.era == Era::Legacy
 }
 
-fn change(turn: &Turn, change: impl FnOnce(&mut Context) -> bool) {
+fn change(turn: &Turn, change: impl FnOnce(&mut ClientContext) -> bool) {
     let holder = holder(turn);
     if turn
         .gateway
@@ -154,11 +112,11 @@ fn change(turn: &Turn, change: impl FnOnce(&mut Context) -> bool) {
 }
 
 /// Tells everybody who has this list that it is another one now.
-fn announce(turn: &Turn, holder: &Holder) {
+fn announce(turn: &Turn, holder: &ListHolder) {
     let changed = || Message::from(Notification::new(method::TOOLS_CHANGED, None));
     match holder {
-        Holder::Session(_) => turn.back.announce(changed()),
-        Holder::Credential(caller) => {
+        ListHolder::Session(_) => turn.back.announce(changed()),
+        ListHolder::Credential(caller) => {
             let concerned = |view: &View| *view == View::Merged(Surface::Adaptive);
             for it in turn.gateway.services.sessions.subscribers() {
                 if it.caller == *caller && concerned(&it.view) && it.filter().tools {
@@ -169,106 +127,9 @@ fn announce(turn: &Turn, holder: &Holder) {
     }
 }
 
-fn holder(turn: &Turn) -> Holder {
+fn holder(turn: &Turn) -> ListHolder {
     match turn.client.era {
-        Era::Legacy => Holder::Session(turn.client.id.clone()),
-        Era::Modern => Holder::Credential(turn.client.caller.clone()),
-    }
-}
-
-/// What the credential used most, as of a few minutes ago.
-async fn favourites(gateway: &Gateway, caller: &Caller) -> Arc<[Capability]> {
-    let known = lock(&gateway.services.contexts.favourites)
-        .get(caller)
-        .cloned();
-    if let Some(known) = known.filter(Favourites::are_fresh) {
-        return known.tools;
-    }
-    let back = i64::try_from(FAVOURED_FOR.as_millis()).unwrap_or(i64::MAX);
-    let since = Timestamp(now().0.saturating_sub(back));
-    let fresh: Arc<[Capability]> = match gateway
-        .services
-        .store
-        .favourites(caller, since, MAX_TOP_K)
-        .await
-    {
-        Ok(found) => found.into(),
-        Err(error) => {
-            tracing::warn!(%error, "what was used most cannot be read");
-            Arc::default()
-        }
-    };
-    let mut favourites = lock(&gateway.services.contexts.favourites);
-    if favourites.len() >= MOST_CONTEXTS {
-        favourites.retain(|_, known| known.are_fresh());
-    }
-    favourites.insert(
-        caller.clone(),
-        Favourites {
-            tools: fresh.clone(),
-            since: Instant::now(),
-        },
-    );
-    fresh
-}
-
-impl Contexts {
-    fn of(&self, holder: &Holder) -> (Vec<String>, VecDeque<String>) {
-        let mut by_holder = lock(&self.by_holder);
-        let Some(context) = by_holder.get_mut(holder) else {
-            return Default::default();
-        };
-        context.seen = Instant::now();
-        (context.groups.clone(), context.recent.clone())
-    }
-
-    /// Changes what is remembered; tells whether that moved anything.
-    fn change(
-        &self,
-        holder: &Holder,
-        caller: &Caller,
-        change: impl FnOnce(&mut Context) -> bool,
-    ) -> bool {
-        let mut by_holder = lock(&self.by_holder);
-        if by_holder.len() >= MOST_CONTEXTS && !by_holder.contains_key(holder) {
-            let payer = largest_holder(by_holder.values().map(|it| (&it.caller, 1)));
-            let theirs = by_holder.iter().filter(|(_, it)| Some(&it.caller) == payer);
-            let oldest = theirs
-                .min_by_key(|(_, it)| it.seen)
-                .map(|(it, _)| it.clone());
-            oldest.map(|oldest| by_holder.remove(&oldest));
-        }
-        let context = by_holder
-            .entry(holder.clone())
-            .or_insert_with(|| Context::new(caller));
-        context.seen = Instant::now();
-        change(context)
-    }
-}
-
-impl Favourites {
-    fn are_fresh(&self) -> bool {
-        self.since.elapsed() < FAVOURITES_KEPT
-    }
-}
-
-impl Context {
-    fn new(caller: &Caller) -> Self {
-        Self {
-            caller: caller.clone(),
-            groups: Vec::new(),
-            recent: VecDeque::new(),
-            seen: Instant::now(),
-        }
-    }
-
-    /// Puts a tool first; tells whether it was not among the listed ones before.
-    fn bring_up(&mut self, name: &str) -> bool {
-        let before = self.recent.len();
-        self.recent.retain(|it| it != name);
-        let new = self.recent.len() == before;
-        self.recent.push_front(name.to_owned());
-        self.recent.truncate(MAX_TOP_K);
-        new
+        Era::Legacy => ListHolder::Session(turn.client.id.clone()),
+        Era::Modern => ListHolder::Credential(turn.client.caller.clone()),
     }
 }

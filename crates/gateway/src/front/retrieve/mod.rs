@@ -17,13 +17,14 @@ use kitbag_relevance::Options;
 use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::json;
 
-use super::auth::{self, Refused};
+use super::auth;
 use super::guard;
 use super::http::read_body;
 use super::response::not_admitted;
 use crate::failure::Failure;
 use crate::find::{UNSURE, find};
 use crate::gateway::Gateway;
+use crate::refusals::Refused;
 use asked::{Asked, Intents};
 use context::{RetrievedContext, ToolWriter};
 use found::Found;
@@ -48,14 +49,14 @@ pub(super) async fn answer(
         let failure = Failure::ForeignBody {
             kind: kind.to_owned(),
         };
-        return problem(super::reply::door_status(&failure), &failure.to_string());
+        return problem(crate::reply::door_status(&failure), &failure.to_string());
     }
     let incoming = gateway.services.flights.receive(&caller);
     let (body, _held) = match read_body(request.into_body(), gateway.serve.max_body_bytes, incoming)
         .await
     {
         Ok(read) => read,
-        Err(failure) => return problem(super::reply::door_status(&failure), &failure.to_string()),
+        Err(failure) => return problem(crate::reply::door_status(&failure), &failure.to_string()),
     };
     let asked = Asked::read(&body).and_then(|mut asked| {
         asked.spell_providers(&known_providers(&gateway, &caller))?;

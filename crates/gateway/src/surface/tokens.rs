@@ -9,7 +9,7 @@ use kitbag_domain::ServerName;
 use kitbag_wire::{Raw, RawObject};
 use serde::{Deserialize, Serialize};
 
-use crate::front::{instructions, surface_tools};
+use super::listed::{instructions, surface_tools};
 use crate::turn::Turn;
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -14,9 +14,7 @@ use kitbag_upstream::{ClientQuestion, InFlight};
 
 use crate::failure::Failure;
 use crate::fairness::largest_holder;
-use crate::resolve::McpTarget;
 use crate::secret::random_token;
-use crate::turn::Turn;
 use kitbag_domain::sync::lock;
 
 const KEPT_FOR: Duration = Duration::from_secs(600);
@@ -31,7 +29,7 @@ pub(crate) struct Parking {
     places: Arc<Mutex<HashMap<Ticket, Place>>>,
 }
 
-pub(super) enum Parked {
+pub(crate) enum Parked {
     /// A legacy server that waits for answers in the middle of a call.
     Waiting {
         in_flight: InFlight,
@@ -42,13 +40,13 @@ pub(super) enum Parked {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Ticket(String);
+pub(crate) struct Ticket(String);
 
 /// What a ticket is good for: this caller, this request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Purpose {
-    caller: Caller,
-    digest: [u8; 32],
+pub(crate) struct Purpose {
+    pub(crate) caller: Caller,
+    pub(crate) digest: [u8; 32],
 }
 
 struct Place {
@@ -58,7 +56,7 @@ struct Place {
 }
 
 impl Parking {
-    pub(super) fn park(&self, purpose: Purpose, parked: Parked) -> Ticket {
+    pub(crate) fn park(&self, purpose: Purpose, parked: Parked) -> Ticket {
         let ticket = Ticket(random_token());
         let mut places = lock(&self.places);
         make_room(&mut places, &purpose.caller);
@@ -75,7 +73,7 @@ impl Parking {
         ticket
     }
 
-    pub(super) fn claim(&self, ticket: &Ticket, purpose: &Purpose) -> Result<Parked, Failure> {
+    pub(crate) fn claim(&self, ticket: &Ticket, purpose: &Purpose) -> Result<Parked, Failure> {
         let mut places = lock(&self.places);
         match places.get(ticket) {
             Some(place) if place.purpose == *purpose => {}
@@ -156,7 +154,7 @@ fn make_room(places: &mut HashMap<Ticket, Place>, parking: &Caller) {
 impl Ticket {
     const PREFIX: &str = "kitbag-call-";
 
-    pub(super) fn parse(state: &str) -> Option<Self> {
+    pub(crate) fn parse(state: &str) -> Option<Self> {
         state
             .strip_prefix(Self::PREFIX)
             .map(|token| Self(token.to_owned()))
@@ -166,27 +164,6 @@ impl Ticket {
 impl fmt::Display for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", Self::PREFIX, self.0)
-    }
-}
-
-impl Purpose {
-    /// The request as the server saw it, without what belongs to a single attempt.
-    pub(super) fn of(turn: &Turn, target: &McpTarget) -> Self {
-        let outbound = &target.outbound;
-        let mut hash = blake3::Hasher::new();
-        hash.update(target.server.name().as_str().as_bytes())
-            .update(b"\0")
-            .update(outbound.method.as_bytes());
-        for (name, value) in outbound.params.iter().filter(|(name, _)| *name != "_meta") {
-            hash.update(b"\0")
-                .update(name.as_bytes())
-                .update(b"\0")
-                .update(value.get().as_bytes());
-        }
-        Self {
-            caller: turn.client.caller.clone(),
-            digest: *hash.finalize().as_bytes(),
-        }
     }
 }
 

@@ -1,0 +1,62 @@
+//! The tools and the instructions that a client of a surface begins with.
+
+use kitbag_domain::{Caller, ServerName, Surface};
+use kitbag_wire::{Raw, RawObject};
+
+use super::shown;
+use super::tools::AlwaysOn;
+use crate::gateway::Gateway;
+use crate::turn::Turn;
+
+/// The tools that a frugal surface lists, which always fit one page.
+pub(crate) async fn surface_tools(turn: &Turn, surface: Surface) -> Raw {
+    let mut definitions: Vec<Raw> = AlwaysOn::on(surface)
+        .map(|it| it.definition().clone())
+        .collect();
+    if surface == Surface::Adaptive {
+        let shown = shown::listed(turn).await;
+        definitions.extend(shown.into_iter().map(|it| without_promise(&it.definition)));
+    }
+    RawObject::new().with("tools", &definitions).to_raw()
+}
+
+/// A result that is cut loses its structured content, so none can be promised.
+fn without_promise(definition: &Raw) -> Raw {
+    let Ok(mut object) = RawObject::open(definition) else {
+        return definition.clone();
+    };
+    match object.remove("outputSchema") {
+        Some(_) => object.to_raw(),
+        None => definition.clone(),
+    }
+}
+
+/// The instructions of the gateway. Every word is paid for in every context, so a frugal surface has
+/// few. Servers that are hidden from the caller are neither named nor counted.
+pub(crate) fn instructions(gateway: &Gateway, caller: &Caller, surface: Surface) -> Option<String> {
+    let servers = gateway.upstreams.iter().map(|server| server.name());
+    let servers: Vec<&ServerName> = visible(gateway, caller, servers).collect();
+    let apis = visible(gateway, caller, gateway.providers.names()).count();
+    let count = servers.len() + apis;
+    match surface {
+        _ if count == 0 => None,
+        Surface::All => {
+            let names: Vec<_> = servers.iter().map(|name| name.as_str()).collect();
+            Some(format!(
+                "Kitbag puts {} behind one endpoint. Names begin with their server: <server>__<name>.",
+                names.join(", ")
+            ))
+        }
+        Surface::Search | Surface::Code | Surface::Adaptive => Some(format!(
+            "The tools of {count} servers and APIs. search_available_tools finds tools, call_api runs them."
+        )),
+    }
+}
+
+fn visible<'a>(
+    gateway: &Gateway,
+    caller: &Caller,
+    names: impl Iterator<Item = &'a ServerName>,
+) -> impl Iterator<Item = &'a ServerName> {
+    names.filter(|name| gateway.server_visible(caller, name))
+}

@@ -1,0 +1,123 @@
+//! The part of the gateway that a client is shown, and the endpoint that decides it.
+
+use kitbag_config::Surfaces;
+use kitbag_domain::{Caller, ServerName, Surface};
+
+/// How much a client is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum View {
+    /// Every server, names prefixed, as much of it as the surface shows.
+    Merged(Surface),
+    /// One server, names untouched.
+    One(ServerName),
+}
+
+impl View {
+    /// Whether the list of tools is another one when a server's is.
+    pub(crate) fn tools_change(&self) -> bool {
+        !matches!(self, Self::Merged(Surface::Search | Surface::Code))
+    }
+}
+
+impl View {
+    /// Whether what servers write is cleaned before a client sees it.
+    pub(crate) fn cleans(&self) -> bool {
+        matches!(self, Self::Merged(surface) if surface.is_frugal())
+    }
+}
+
+/// Where a client came in.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Door {
+    /// The main one, where configuration decides what is shown.
+    Main,
+    Surface(Surface),
+    Server(ServerName),
+}
+
+impl Door {
+    /// What this client sees behind the door it came through. A key says more about what the
+    /// caller needs than the name a program gives itself.
+    pub(crate) fn view(&self, surfaces: &Surfaces, caller: &Caller, client: Option<&str>) -> View {
+        match self {
+            Self::Server(server) => View::One(server.clone()),
+            Self::Surface(surface) => View::Merged(*surface),
+            Self::Main => {
+                let by_key = caller.key.as_ref().and_then(|key| {
+                    surfaces
+                        .keys
+                        .iter()
+                        .find(|(id, _)| *id == key.0)
+                        .map(|(_, surface)| *surface)
+                });
+                let by_name = || {
+                    let name = client?;
+                    surfaces
+                        .clients
+                        .iter()
+                        .find(|(it, _)| it.matches(name))
+                        .map(|(_, surface)| *surface)
+                };
+                View::Merged(by_key.or_else(by_name).unwrap_or(surfaces.default))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_domain::KeyId;
+    use kitbag_policy::Pattern;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(door: &Door, key: Option<&str>, client: Option<&str>, expect: &View) {
+        let surfaces = Surfaces {
+            keys: vec![("k1".to_owned(), Surface::Adaptive)],
+            clients: vec![(Pattern::any("claude*").unwrap(), Surface::All)],
+            ..Surfaces::default()
+        };
+        let caller = Caller {
+            key: key.map(|id| KeyId(id.to_owned())),
+            ..Caller::local()
+        };
+        assert_eq!(door.view(&surfaces, &caller, client), *expect);
+    }
+
+    #[test]
+    fn the_door_decides_then_the_key_then_the_name_of_the_client() {
+        let server: ServerName = "git".parse().unwrap();
+        check(
+            &Door::Server(server.clone()),
+            Some("k1"),
+            Some("claude-code"),
+            &View::One(server),
+        );
+        check(
+            &Door::Surface(Surface::Code),
+            Some("k1"),
+            Some("claude-code"),
+            &View::Merged(Surface::Code),
+        );
+        check(
+            &Door::Main,
+            Some("k1"),
+            Some("claude-code"),
+            &View::Merged(Surface::Adaptive),
+        );
+        check(
+            &Door::Main,
+            Some("k2"),
+            Some("claude-code"),
+            &View::Merged(Surface::All),
+        );
+        check(
+            &Door::Main,
+            None,
+            Some("zed"),
+            &View::Merged(Surface::Search),
+        );
+        check(&Door::Main, None, None, &View::Merged(Surface::Search));
+    }
+}

@@ -11,17 +11,16 @@ pub const CRATE: &str = "gateway";
 
 /// Files and folders of the gateway that load the catalog outside a request, or where a request
 /// begins and loads it once for all.
-const MAY_LOAD_THE_CATALOG: [&str; 12] = [
-    "admin",
+const MAY_LOAD_THE_CATALOG: [&str; 11] = [
+    "announce",
     "app",
     "background",
     "cli",
+    "find",
     "gateway",
-    "house",
     "host",
     "local",
     "reload",
-    "rooms",
     "search",
     "turn",
 ];

@@ -7,6 +7,7 @@ use kitbag_wire::{ProtocolVersion, Raw, RawObject, meta, raw};
 use serde_json::{Map, Value, json};
 
 use super::lists::CACHE_MS;
+use crate::catalog::Catalog;
 use crate::failure::Failure;
 use crate::gateway::Gateway;
 use crate::session::Session;
@@ -15,7 +16,7 @@ use crate::turn::Turn;
 use crate::view::View;
 
 pub(super) async fn initialize(gateway: &Gateway, session: &Session) -> Result<Raw, Failure> {
-    let face = Face::of(gateway, session.caller(), &session.view).await?;
+    let face = Face::of(gateway, &gateway.catalog(), session.caller(), &session.view).await?;
     let mut result = RawObject::new()
         .with("protocolVersion", session.version.as_str())
         .with("capabilities", &face.capabilities)
@@ -27,7 +28,7 @@ pub(super) async fn initialize(gateway: &Gateway, session: &Session) -> Result<R
 }
 
 pub(super) async fn discover(turn: &Turn) -> Result<Raw, Failure> {
-    let face = Face::of(&turn.gateway, turn.caller(), &turn.view).await?;
+    let face = Face::of(&turn.gateway, &turn.catalog, turn.caller(), &turn.view).await?;
     let mut result = RawObject::new()
         .with("resultType", "complete")
         .with("supportedVersions", &[ProtocolVersion::LATEST.as_str()])
@@ -52,9 +53,14 @@ struct Face {
 }
 
 impl Face {
-    async fn of(gateway: &Gateway, caller: &Caller, view: &View) -> Result<Self, Failure> {
+    async fn of(
+        gateway: &Gateway,
+        catalog: &Catalog,
+        caller: &Caller,
+        view: &View,
+    ) -> Result<Self, Failure> {
         match view {
-            View::Merged(surface) => Ok(Self::of_the_house(gateway, caller, *surface)),
+            View::Merged(surface) => Ok(Self::of_all_servers(gateway, catalog, caller, *surface)),
             View::One(name) => {
                 let server = gateway.upstreams.get(name);
                 let server = server.ok_or_else(|| Failure::UnknownServer {
@@ -66,7 +72,12 @@ impl Face {
     }
 
     /// Everything is on offer, because servers come and go while clients stay.
-    fn of_the_house(gateway: &Gateway, caller: &Caller, surface: Surface) -> Self {
+    fn of_all_servers(
+        gateway: &Gateway,
+        catalog: &Catalog,
+        caller: &Caller,
+        surface: Surface,
+    ) -> Self {
         let mut capabilities = bridged(Map::from_iter([
             ("tools".to_owned(), json!({ "listChanged": true })),
             ("prompts".to_owned(), json!({ "listChanged": true })),
@@ -77,10 +88,9 @@ impl Face {
             ("completions".to_owned(), json!({})),
             ("logging".to_owned(), json!({})),
         ]));
-        let catalog = gateway.catalog();
         for (_, listing) in catalog
             .listings()
-            .filter(|(name, _)| gateway.server_visible(caller, name))
+            .filter(|(name, _)| gateway.server_visible_in(catalog, caller, name))
         {
             let theirs: Map<String, Value> =
                 serde_json::from_str(listing.capabilities.get()).unwrap_or_default();

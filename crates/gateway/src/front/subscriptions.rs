@@ -9,6 +9,7 @@ use kitbag_wire::meta::{self, method};
 use kitbag_wire::{Message, Notification, Raw, RawObject, RequestId, raw};
 
 use crate::call::required;
+use crate::catalog::Catalog;
 use crate::failure::Failure;
 use crate::gateway::Gateway;
 use crate::hidden;
@@ -127,8 +128,15 @@ pub(super) async fn listen(
 /// Lets go of what a session watched when it ends.
 pub(crate) async fn forget(gateway: &Gateway, session: &Session) {
     let uris = std::mem::take(&mut session.subscriber.filter().uris);
+    let catalog = gateway.catalog();
     for uri in uris {
-        if let Ok((server, own)) = find(gateway, &session.view, &session.subscriber.caller, &uri) {
+        if let Ok((server, own)) = find(
+            gateway,
+            &catalog,
+            &session.view,
+            &session.subscriber.caller,
+            &uri,
+        ) {
             let _ = server.unwatch(&own).await;
         }
     }
@@ -178,7 +186,7 @@ fn owner(turn: &Turn, uri: &str) -> Result<(Arc<Server>, String), Failure> {
     let unknown = || Failure::UnknownResource {
         uri: uri.to_owned(),
     };
-    let (server, own) = find(&turn.gateway, &turn.view, turn.caller(), uri)?;
+    let (server, own) = find(&turn.gateway, &turn.catalog, &turn.view, turn.caller(), uri)?;
     let capability = Capability {
         server: server.name().clone(),
         kind: Kind::Resource,
@@ -190,6 +198,7 @@ fn owner(turn: &Turn, uri: &str) -> Result<(Arc<Server>, String), Failure> {
 
 fn find(
     gateway: &Gateway,
+    catalog: &Catalog,
     view: &View,
     caller: &Caller,
     uri: &str,
@@ -202,7 +211,7 @@ fn find(
         },
         View::Merged(_) => {
             let seen = |it: &Capability| gateway.policy.visible(caller, it);
-            resolve::only_owner(gateway.catalog().routes().resource(uri, &seen), uri)?
+            resolve::only_owner(catalog.routes().resource(uri, &seen), uri)?
         }
     };
     let unknown = || Failure::UnknownResource {

@@ -68,7 +68,7 @@ Examples:
   kitbag eval agents --suite suite.json --key-env KEY --key-header api-key \\
     --model 'https://ME.openai.azure.com/openai/deployments/D?api-version=V#D'
   kitbag eval agents --suite suite.json --model openai:gpt-5 -- my-server --io
-  kitbag eval agents --suite suite.json --model openai:gpt-5 --surface all,search
+  kitbag eval agents --suite suite.json --model openai:m --surface all,search
 
 A model is written in one of four ways:
   anthropic:MODEL      at Anthropic, with the key in ANTHROPIC_API_KEY

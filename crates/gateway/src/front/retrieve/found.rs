@@ -73,7 +73,7 @@ impl Found {
             intents: Some(rows.collect()),
             confident: each.iter().map(|it| it.confident).reduce(both).flatten(),
             degraded: each.iter().find_map(|it| it.degraded.clone()),
-            catalog: gateway.catalog(),
+            catalog: latest_catalog(&each),
             candidates,
         }
     }
@@ -91,6 +91,13 @@ impl IntentRow {
             confident: found.confident,
         }
     }
+}
+
+/// The catalog of the last search, which is the newest.
+fn latest_catalog(found: &[Findings]) -> Arc<Catalog> {
+    found
+        .last()
+        .map_or_else(Arc::default, |last| last.catalog.clone())
 }
 
 /// The best of each, then the second of each, and so on: no intent is crowded out by the scores of

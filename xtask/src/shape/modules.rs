@@ -11,7 +11,7 @@ pub const CRATE: &str = "gateway";
 
 /// Files and folders of the gateway that load the catalog outside a request, or where a request
 /// begins and loads it once for all.
-const MAY_LOAD_THE_CATALOG: [&str; 11] = [
+const MAY_LOAD_THE_CATALOG: [&str; 13] = [
     "announce",
     "app",
     "background",
@@ -20,8 +20,10 @@ const MAY_LOAD_THE_CATALOG: [&str; 11] = [
     "gateway",
     "host",
     "local",
+    "measure",
     "reload",
     "search",
+    "serving",
     "turn",
 ];
 

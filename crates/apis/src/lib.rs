@@ -5,11 +5,11 @@
 //!
 //! # Layout
 //! - this file: the facts about an API, and one call
-//! - [`target`]: from the path that the caller wrote to a URL below the base
-//! - [`request`]: one request on its way, with the headers it is sent
-//! - [`redirect`]: the request that a redirect makes of it, if it may be made
-//! - [`answer`]: the answer, read up to a limit
-//! - [`error`]: the failures of a call, and their advice
+//! - `target`: from the path that the caller wrote to a URL below the base
+//! - `request`: one request on its way, with the headers it is sent
+//! - `redirect`: the request that a redirect makes of it, if it may be made
+//! - `answer`: the answer, read up to a limit
+//! - `error`: the failures of a call, and their advice
 
 mod answer;
 mod error;

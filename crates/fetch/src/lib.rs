@@ -4,9 +4,9 @@
 //! # Layout
 //! - this file: the HTTP client under our name
 //! - [`guard`]: the addresses that a request may go to
-//! - [`headers`]: the headers that are sent, and the wait that a service asks for
-//! - [`body`]: reading an answer up to a limit
-//! - [`cause`]: the reason why a request failed
+//! - `headers`: the headers that are sent, and the wait that a service asks for
+//! - `mod@body`: reading an answer up to a limit
+//! - `mod@cause`: the reason why a request failed
 //! - [`secrets`]: finding secrets in an answer, in every form
 
 mod body;

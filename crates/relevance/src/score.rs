@@ -81,7 +81,7 @@ impl Parts {
     }
 
     /// Returns the sum as it is shown, between 0 and 1: a cosine and a little more. Sums above
-    /// [`KNEE`] are pressed together below 1 instead of being cut off, so that a better candidate
+    /// `KNEE` are pressed together below 1 instead of being cut off, so that a better candidate
     /// still has a higher score.
     pub fn shown(&self) -> f32 {
         let (sum, rest) = (self.sum(), 1.0 - KNEE);

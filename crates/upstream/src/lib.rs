@@ -6,24 +6,24 @@
 //! throughout: the text of a server is handed on as it is.
 //!
 //! # Layout
-//! - [`spec`]: how a server is reached, and within which limits
-//! - [`server`]: its life: lazy start, restart, back-off, idle stop; [`slots`]: how many calls at once;
-//!   [`figures`]: how busy it is
-//! - [`attempt`]: launching or reaching it; [`handshake`]: greeting it; [`connection`]: a greeted server
-//! - [`exchange`], [`router`], [`dialog`]: one request; sorting the messages that come back; sending
-//! - [`connection_users`]: the clients of a connection; [`roots`]: the roots of its only client
-//! - [`link`]: the ways messages travel: [`stdio`] with [`process`], [`http`], [`sse`], [`inside`]
-//! - [`send_queue`]: the messages that wait to be sent; [`body`]: reading HTTP bodies up to a limit
-//! - [`child_mark`], [`process_tree`]: the processes of our servers, and which server they came from
-//! - [`listing`], [`watch`]: the lists of a server, and hearing of their changes; [`listing_limits`]: the
+//! - `spec`: how a server is reached, and within which limits
+//! - `server`: its life: lazy start, restart, back-off, idle stop; `slots`: how many calls at once;
+//!   `figures`: how busy it is
+//! - `attempt`: launching or reaching it; `handshake`: greeting it; `connection`: a greeted server
+//! - `exchange`, `router`, `dialog`: one request; sorting the messages that come back; sending
+//! - `connection_users`: the clients of a connection; `roots`: the roots of its only client
+//! - `link`: the ways messages travel: `stdio` with `process`, `http`, `sse`, `inside`
+//! - `send_queue`: the messages that wait to be sent; `body`: reading HTTP bodies up to a limit
+//! - `child_mark`, `process_tree`: the processes of our servers, and which server they came from
+//! - `listing`, `watch`: the lists of a server, and hearing of their changes; `listing_limits`: the
 //!   part of a list that is taken in
-//! - [`headers`]: the headers that mirror a request
-//! - [`oauth`]: logging in at remote servers; [`remote`]: the token on each request
-//! - [`log`], [`logfile`]: the output of a server, and the file that keeps it
-//! - [`recognise`], [`cause`], [`advice`]: the known causes of failures, and the advice for them;
+//! - `headers`: the headers that mirror a request
+//! - `oauth`: logging in at remote servers; `remote`: the token on each request
+//! - `log`, `logfile`: the output of a server, and the file that keeps it
+//! - `recognise`, `cause`, `advice`: the known causes of failures, and the advice for them;
 //!   [`programs`]: finding programs
-//! - [`brief`]: failures for callers who do not run this gateway; [`time`]: durations in words
-//! - [`mask`]: keeps secrets out of every log; [`given_values`]: the values that a server was given
+//! - `brief`: failures for callers who do not run this gateway; `time`: durations in words
+//! - `mask`: keeps secrets out of every log; `given_values`: the values that a server was given
 
 mod advice;
 mod attempt;

@@ -5,15 +5,15 @@
 //! then on [`Credentials`] has a token for each request, and says when a person has to log in again.
 //!
 //! # Layout
-//! - [`credentials`]: the token for each request; [`renewal`]: renewing it in time; [`own`]: without a person
-//! - [`settings`]: the settings of the configuration
-//! - [`login`]: the way from an address to tokens; [`authority`]: finding the authorization server
-//! - [`client`], [`registration`]: our client there; [`request`], [`device`]: asking the person;
-//!   [`token`]: the exchange
-//! - [`grant`]: the result of a login, and where it is kept
-//! - [`challenge`], [`metadata`], [`scopes`], [`hidden`]: the parts of the protocol
-//! - [`web`]: HTTP to addresses that a server named
-//! - [`error`]: the failures, and their advice
+//! - `credentials`: the token for each request; `renewal`: renewing it in time; `own`: without a person
+//! - `settings`: the settings of the configuration
+//! - `login`: the way from an address to tokens; `authority`: finding the authorization server
+//! - `client`, `registration`: our client there; `request`, `device`: asking the person;
+//!   `token`: the exchange
+//! - `grant`: the result of a login, and where it is kept
+//! - `challenge`, `metadata`, `scopes`, `hidden`: the parts of the protocol
+//! - `web`: HTTP to addresses that a server named
+//! - `error`: the failures, and their advice
 
 mod authority;
 mod challenge;

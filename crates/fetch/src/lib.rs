@@ -5,8 +5,8 @@
 //! - this file: the HTTP client under our name
 //! - [`guard`]: the addresses that a request may go to
 //! - `headers`: the headers that are sent, and the wait that a service asks for
-//! - `mod@body`: reading an answer up to a limit
-//! - `mod@cause`: the reason why a request failed
+//! - `body`: reading an answer up to a limit
+//! - `cause`: the reason why a request failed
 //! - [`secrets`]: finding secrets in an answer, in every form
 
 mod body;

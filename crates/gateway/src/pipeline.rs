@@ -1,7 +1,7 @@
 //! One call, from a name a client knows to an answer. Read this file first.
 //!
-//! This is the only road to a server or an API. [`run`] has a line for each step: resolve, decide,
-//! validate, dispatch, observe.
+//! This is the only road to a server or an API, and its steps stand in order on this page: resolve,
+//! decide, validate, dispatch, observe.
 
 use kitbag_apis::ProviderAnswer;
 use kitbag_domain::text::visible;
@@ -24,16 +24,17 @@ use crate::view::View;
 
 pub(crate) async fn run(turn: &Turn, call: Call) -> Result<Raw, Failure> {
     let mut record = CallRecord::new(turn, call.unresolved());
-    let answer = match hidden::known_tenant(turn).and_then(|()| resolve::resolve(turn, call)) {
-        Ok(mut target) => {
-            record.concerns(&target.capability);
-            let answer = attempt(turn, &mut target, &mut record).await;
-            presented(turn, &target, answer)
-        }
-        Err(failure) => Err(failure),
-    };
+    let answer = answer(turn, call, &mut record).await;
     record.end(turn, &answer, outcome);
     answer.map_err(|failure| failure.for_caller(turn.caller()))
+}
+
+async fn answer(turn: &Turn, call: Call, record: &mut CallRecord) -> Result<Raw, Failure> {
+    hidden::known_tenant(turn)?;
+    let mut target = resolve::resolve(turn, call)?;
+    record.concerns(&target.capability);
+    let answer = attempt(turn, &mut target, record).await;
+    presented(turn, &target, answer)
 }
 
 async fn attempt(

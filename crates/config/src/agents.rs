@@ -1,4 +1,4 @@
-//! `[agents]`: what is known about coding agents, as a server that is built in.
+//! `[agents]`: the built-in server with knowledge about coding agents.
 
 use std::path::PathBuf;
 
@@ -10,18 +10,19 @@ use super::error::{Fault, Problem};
 use super::load::Ground;
 use super::raw::RawAgents;
 
-/// The name it is called by.
+/// The name of the built-in server.
 const NAME: &str = "agents";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agents {
-    /// Where the data is, if not in the binary.
+    /// The directory of the data, if the data is not in the binary.
     pub directory: Option<PathBuf>,
     pub spec: ServerSpec,
 }
 
-/// Nothing where it is switched off, or where somebody's own server has the name. Only whoever
-/// asks for both has to choose.
+/// Returns `None` if the server is switched off, or if the name is already taken by a configured
+/// server or API. The taken name is an error only if the person also wrote `enabled = true` or
+/// `directory` under `[agents]`.
 pub(super) fn build(
     raw: RawAgents,
     taken: impl Fn(&ServerName) -> bool,

@@ -1,5 +1,5 @@
-//! Whatever stands in a configuration file, it is read or refused with a reason, and an edit of one that
-//! is read can be read again.
+//! Tests that any configuration file is read or is refused with a reason, and that an edited file
+//! can be read again.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use proptest::sample::Index;
 use super::edit::{self, NewServer, Reach};
 use super::{Config, ConfigError, Overrides, Surroundings, parse};
 
-/// A bit of every section, to be damaged.
+/// A text with a part of every section, which the tests damage.
 const TEXT: &str = r#"# mine
 [serve]
 bind = "127.0.0.1:7420"
@@ -81,7 +81,7 @@ proptest! {
     }
 }
 
-/// A refusal says where and what, and never ends in a panic.
+/// Checks that a refusal has a text, and that its remedy does not panic.
 fn told(read: &Result<Config, ConfigError>) {
     if let Err(error) = read {
         assert!(!error.to_string().is_empty());
@@ -105,7 +105,7 @@ fn check_edits(text: &str, config: &Config) -> Result<(), TestCaseError> {
             enabled: true,
         },
     );
-    // A table that is written inline in an odd way may not take another; it is told and left alone.
+    // An inline table in an unusual form may refuse another server. Then the text stays as it is.
     let Ok(added) = added else { return Ok(()) };
     let after = read(&added).map_err(|error| TestCaseError::fail(format!("{error}:\n{added}")))?;
     prop_assert_eq!(after.servers.len(), config.servers.len() + 1);

@@ -1,4 +1,5 @@
-//! From what people write to what the program runs on; whatever contradicts itself ends here.
+//! Turns the file that people write into the values that the program runs on, and refuses
+//! contradictions.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -55,7 +56,7 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
             span: name.span(),
         };
         let name: ServerName = parse_key(&name, "providers")?;
-        // Both are called by name, and rules are written for names.
+        // Servers and APIs are both called by name, and rules are written for names.
         if servers.contains_key(&name) || disabled.contains_key(&name) {
             return Err(section.wrong(Problem::NameTaken { name }));
         }
@@ -89,7 +90,7 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
     })
 }
 
-/// `127.0.0.1:7420`, `[::1]:7420` or `localhost:7420`.
+/// Reads an address such as `127.0.0.1:7420`, `[::1]:7420` or `localhost:7420`.
 pub fn parse_bind(text: &str) -> Result<SocketAddr, Problem> {
     let local = text
         .strip_prefix("localhost:")
@@ -102,7 +103,7 @@ pub fn parse_bind(text: &str) -> Result<SocketAddr, Problem> {
     }
 }
 
-/// The table a value belongs to: its path, and where it begins.
+/// The table that a value belongs to: its path, and its place in the text.
 pub(super) struct Section {
     pub(super) key: String,
     pub(super) span: Range<usize>,
@@ -122,7 +123,7 @@ impl Section {
         Fault::new(value.span(), format!("{}.{key}", self.key), problem)
     }
 
-    /// A whole number of at least `least`, or the default.
+    /// Returns a whole number of at least `least`, or the default.
     pub(super) fn number(
         &self,
         key: &str,
@@ -244,7 +245,7 @@ fn registry(raw: RawRegistry) -> Result<Url, Fault> {
     parse_registry(text.get_ref()).map_err(|problem| section.wrong_at("url", &text, problem))
 }
 
-/// The address of a registry, up to and without `/v0.1`.
+/// Reads the address of a registry, without the final `/v0.1`.
 pub fn parse_registry(text: &str) -> Result<Url, Problem> {
     let url = Url::parse(text)
         .ok()
@@ -257,7 +258,7 @@ fn default_registry() -> Url {
     Url::parse(Registry::OFFICIAL).expect("a constant that is an address")
 }
 
-/// As a browser writes it into `Origin`, so that it can be compared letter by letter.
+/// Returns the origin as a browser writes it into `Origin`, so that the two texts can be compared.
 fn origin(section: &Section, text: &Spanned<String>) -> Result<String, Fault> {
     Url::parse(text.get_ref())
         .ok()
@@ -315,7 +316,8 @@ fn rules(raw: RawRules, key: String) -> Result<Rules, Fault> {
             return Err(section.wrong_at(key, &patterns, Problem::EmptyAllowList { key }));
         }
         for pattern in patterns.into_inner() {
-            // Alone first: only so can a pattern that does not compile be pointed at.
+            // Each pattern is first compiled alone, so that an error can name the pattern that is
+            // wrong.
             let mut alone = RuleText::default();
             list(&mut alone).push(pattern.get_ref().clone());
             Rules::compile(&alone).map_err(|error| section.wrong_at(key, &pattern, error))?;
@@ -336,7 +338,7 @@ where
 }
 
 impl Ground {
-    /// Relative to the configuration file, with `~` for the home directory.
+    /// Returns a path relative to the configuration file, with `~` for the home directory.
     pub(super) fn path(&self, text: &str) -> PathBuf {
         match (text.strip_prefix("~/"), &self.home) {
             (Some(rest), Some(home)) => home.join(rest),

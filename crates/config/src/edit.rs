@@ -1,5 +1,5 @@
-//! Adding and removing servers in `kitbag.toml` the way a careful person would: comments,
-//! order and spelling of everything else stay as they are.
+//! Adds and removes servers in `kitbag.toml` the way a careful person would: comments, order and
+//! spelling of everything else stay as they are.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::edit_log::note_edit;
 use super::error::ConfigError;
 use super::load;
 
-/// A server as somebody describes it on the command line.
+/// A server as the person describes it on the command line.
 #[derive(Debug, Clone)]
 pub struct NewServer {
     pub reach: Reach,
@@ -43,7 +43,7 @@ pub enum EditError {
     Write { path: PathBuf, source: io::Error },
 }
 
-/// The text to edit; none is written yet where there is no file.
+/// Returns the text to edit. It is empty if there is no file.
 pub fn read(path: &Path) -> Result<String, ConfigError> {
     match load::read(path) {
         Err(ConfigError::Missing { .. }) => Ok(String::new()),
@@ -61,7 +61,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), EditError> {
     Ok(())
 }
 
-/// The text with the server in it; one of the same name is replaced.
+/// Returns the text with the server in it. A server of the same name is replaced.
 pub fn add_server(text: &str, name: &ServerName, server: &NewServer) -> Result<String, EditError> {
     let mut document: DocumentMut = text.parse()?;
     let servers = document
@@ -72,7 +72,7 @@ pub fn add_server(text: &str, name: &ServerName, server: &NewServer) -> Result<S
     Ok(document.to_string())
 }
 
-/// The text with one key of a section set.
+/// Returns the text with one key of a section set.
 pub fn set_key(
     text: &str,
     section: &str,
@@ -86,7 +86,7 @@ pub fn set_key(
     let table = table.as_table_like_mut().ok_or(EditError::NotATable)?;
     match table.get_mut(key).and_then(Item::as_value_mut) {
         Some(value) => {
-            // The comment behind it stays.
+            // The comment after the value stays.
             let decor = value.decor().clone();
             *value = to.into();
             *value.decor_mut() = decor;
@@ -98,7 +98,7 @@ pub fn set_key(
     Ok(document.to_string())
 }
 
-/// The text without the server, or nothing when it was not there.
+/// Returns the text without the server, or `None` if the server was not there.
 pub fn remove_server(text: &str, name: &ServerName) -> Result<Option<String>, EditError> {
     let mut document: DocumentMut = text.parse()?;
     let Some(servers) = document.get_mut("servers") else {
@@ -114,7 +114,7 @@ pub fn remove_server(text: &str, name: &ServerName) -> Result<Option<String>, Ed
     Ok(Some(document.to_string()))
 }
 
-/// The text with the server switched on or off, or nothing when it is not there.
+/// Returns the text with the server switched on or off, or `None` if the server is not there.
 pub fn set_enabled(text: &str, name: &ServerName, on: bool) -> Result<Option<String>, EditError> {
     let mut document: DocumentMut = text.parse()?;
     let Some(table) = server_table(&mut document, name)? else {
@@ -133,8 +133,8 @@ pub fn set_enabled(text: &str, name: &ServerName, on: bool) -> Result<Option<Str
     Ok(Some(document.to_string()))
 }
 
-/// The text with the server under another name, or nothing when it is not there. The new name must
-/// be free.
+/// Returns the text with the server under another name, or `None` if the server is not there. The
+/// new name must be free.
 pub fn rename_server(
     text: &str,
     old: &ServerName,
@@ -145,7 +145,7 @@ pub fn rename_server(
         return Ok(None);
     };
     let servers = servers.as_table_like_mut().ok_or(EditError::NotATable)?;
-    // A table knows its place in the text by itself.
+    // The table itself stores its position in the text, so it keeps that position.
     let Some(table) = servers.remove(old.as_str()) else {
         return Ok(None);
     };
@@ -215,7 +215,7 @@ fn insert_pairs(table: &mut Table, key: &str, pairs: &[(String, String)]) {
 
 fn insert(servers: &mut dyn TableLike, name: &ServerName, mut table: Table) {
     match servers.get_mut(name.as_str()) {
-        // In the place of the old one, with the comment that stood over it.
+        // The new table takes the position of the old one and keeps the comment above it.
         Some(Item::Table(old)) => {
             *table.decor_mut() = old.decor().clone();
             table.set_position(old.position());
@@ -234,8 +234,8 @@ fn implicit_table() -> Table {
     table
 }
 
-/// The paragraph right above a table speaks of that table and goes with it; what stands
-/// further up, behind an empty line, speaks of the file and moves to whatever comes next.
+/// The paragraph directly above a table describes that table and is removed with it. The text
+/// further up, before an empty line, describes the file and moves to the next table or to the end.
 fn keep_what_is_not_its_own(document: &mut DocumentMut, removed: &Table) {
     let above = removed
         .decor()
@@ -267,7 +267,7 @@ fn keep_what_is_not_its_own(document: &mut DocumentMut, removed: &Table) {
     }
 }
 
-/// The table whose header comes next in the text.
+/// Returns the table whose header comes next in the text.
 fn next_table(table: &mut Table, after: Option<isize>) -> Option<&mut Table> {
     let mut nearest: Option<&mut Table> = None;
     for (_, item) in table.iter_mut() {

@@ -24,12 +24,13 @@ pub(crate) fn note_edit(path: &Path, before: &str, after: &str) {
     });
 }
 
-/// The edits since the last time they were taken.
+/// Returns the edits since the last call of this function.
 pub fn take_edits() -> Vec<Edit> {
     std::mem::take(&mut *lock(&EDITS))
 }
 
-/// The tables that differ. Of those that hold a table for each name, the names.
+/// Returns the tables that differ. A section that holds a table for each name is compared name by
+/// name.
 pub(crate) fn changes(before: &str, after: &str) -> Vec<String> {
     let (before, after) = (tables(before), tables(after));
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
@@ -49,7 +50,7 @@ fn verb(before: Option<&String>, after: Option<&String>) -> Option<&'static str>
     }
 }
 
-/// Each table with its text, under its name.
+/// Returns the text of each table under its name.
 fn tables(text: &str) -> BTreeMap<String, String> {
     let document = text.parse::<DocumentMut>().unwrap_or_default();
     let mut tables = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration: what, where, and what to do about it.
+//! The errors of a configuration. Each says what is wrong, in which place, and how to repair it.
 
 use std::fmt;
 use std::io;
@@ -20,17 +20,17 @@ pub enum ConfigError {
     NoHome,
 }
 
-/// Where in which file something is wrong.
+/// The file and the place in it where something is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     pub file: Option<PathBuf>,
     pub line: usize,
-    /// The key, with the tables around it: `servers.git.command`. Empty for the whole file.
+    /// The key, with the tables around it: `servers.git.command`. It is empty for the whole file.
     pub key: String,
 }
 
-/// The configuration is never quoted here beyond names and a few harmless settings: what
-/// people write into it may be a secret.
+/// The messages quote only names and a few harmless settings of the configuration, because other
+/// values in it may be secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     #[error("this is not TOML: {message}")]
@@ -131,7 +131,7 @@ pub enum Problem {
     EmptyAllowList { key: &'static str },
 }
 
-/// A problem at a stretch of the text, before it is known which file that is.
+/// A problem at a range of the text, before the file is known.
 #[derive(Debug)]
 pub(super) struct Fault {
     span: Range<usize>,
@@ -140,7 +140,7 @@ pub(super) struct Fault {
 }
 
 impl ConfigError {
-    /// What the person can do about it.
+    /// Returns the advice for the person, if there is one.
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Missing { .. } => {
@@ -268,7 +268,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// The line a byte is on, counted from one.
+/// Returns the line that a byte is on, counted from one.
 pub(super) fn line_at(text: &str, byte: usize) -> usize {
     let before = text.as_bytes().get(..byte).unwrap_or_default();
     before.iter().filter(|byte| **byte == b'\n').count() + 1

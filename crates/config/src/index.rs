@@ -1,4 +1,5 @@
-//! What people say of the index: where vectors come from, and what they know of single tools.
+//! Reads the settings of the index: the source of the vectors, and the facts that the operator
+//! declares about single tools.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use super::load::Ground;
 use super::nearest;
 use super::raw::{Named, RawElsewhere, RawEmbedder, RawIndex, RawTool};
 
-/// Where vectors come from.
+/// The source of the vectors.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Embedder {
     #[default]
@@ -33,7 +34,7 @@ pub struct ModelDirectory {
 /// A service that speaks OpenAI's embeddings format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbeddingsEndpoint {
-    /// Up to and without `/embeddings`.
+    /// The address of the service, without the final `/embeddings`.
     pub url: Url,
     pub model: String,
     pub api_key: Option<Template>,
@@ -42,15 +43,15 @@ pub struct EmbeddingsEndpoint {
     pub prefixes: Prefixes,
 }
 
-/// What some models want before a text, to tell requests from what is searched. Where nothing
-/// is said, a model directory may say it itself.
+/// The text that some models need before a text, so that they can tell a request from a text that
+/// is searched. If a prefix is not configured, the model directory may name it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Prefixes {
     pub query: Option<String>,
     pub document: Option<String>,
 }
 
-/// What is known of a tool beyond its definition.
+/// The facts about a tool that its definition does not contain.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DeclaredTool {
     pub cost_usd: Option<f64>,

@@ -1,4 +1,4 @@
-//! Which keys there are: an unknown one is refused, with the nearest known one beside it.
+//! Lists the known keys. An unknown key is refused, and the error names the nearest known one.
 
 use serde::de::{self, Deserialize, Deserializer, Error as _, Visitor};
 use toml::de::{DeTable, DeValue};
@@ -43,7 +43,7 @@ pub(super) fn check(document: &DeTable<'_>) -> Result<(), Fault> {
     check_section::<RawImport>(document, "import")
 }
 
-/// The candidate a person most probably meant, if one is near enough to be worth saying.
+/// Returns the candidate that the person most probably meant, if one is near enough.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const CLOSE_ENOUGH: f64 = 0.75;
     candidates
@@ -106,7 +106,7 @@ fn inner_table<'a, 'i>(document: &'a DeTable<'i>, section: &str) -> Option<&'a D
     document.get(section)?.get_ref().as_table()
 }
 
-/// The field names of `T`, asked of serde so that they are written down only once.
+/// Returns the field names of `T`. They come from serde, so that they are written only once.
 pub(super) fn keys_of<T: Deserialize<'static>>() -> &'static [&'static str] {
     let mut keys: &'static [&'static str] = &[];
     let refused = T::deserialize(KeyProbe(&mut keys));

@@ -1,15 +1,16 @@
 //! Reads, checks, shows and edits the configuration.
 //!
-//! [`Config`] is what the program runs on: typed, complete, built once for each reading.
+//! [`Config`] is the value that the program runs on: typed, complete, built once for each reading.
 //!
 //! # Layout
-//! - `load`: where a configuration is found, and what lies over it
+//! - `load`: finds the configuration, and lays the environment and flags over it
 //! - `project`: the servers a project brings along; `trust`: the projects that the person trusts
-//! - `raw`: what people write into the file; `keys`: which keys there are
-//! - `build`, `server`, `agents`, `oauth`, `provider`, `index`, `surfaces`: from what people write to what the program runs on
-//! - `error`: what can be wrong, and what to do about it
-//! - [`show`]: the configuration in force, with where each value comes from
-//! - [`edit`]: adding and removing servers, with comments and order kept
+//! - `raw`: the file as people write it; `keys`: the known keys
+//! - `build`, `server`, `agents`, `oauth`, `provider`, `index`, `surfaces`: turn the file into
+//!   [`Config`]
+//! - `error`: the possible errors, each with a remedy
+//! - [`show`]: the configuration in force, with the origin of each value
+//! - [`edit`]: adds and removes servers, and keeps comments and order
 
 mod agents;
 #[cfg(test)]
@@ -60,29 +61,29 @@ pub use trust::{Trust, TrustError, TrustFile, create_private};
 #[derive(Debug, Clone)]
 pub struct Config {
     pub serve: Serve,
-    /// Where everything lives that Kitbag writes for itself.
+    /// The directory of everything that Kitbag writes for itself.
     pub data_dir: PathBuf,
     pub store_path: PathBuf,
-    /// Where the key is that secrets are encrypted under, unless the environment holds it.
+    /// The place of the key that encrypts secrets, unless the environment holds that key.
     pub secret_key: KeyPlace,
     pub audit: Audit,
     pub embedder: Embedder,
     /// The built-in server, unless it is switched off.
     pub agents: Option<Agents>,
-    /// What is declared of single tools, by the name clients call them.
+    /// The facts declared about single tools, by the name that clients use for the tool.
     pub tools: BTreeMap<String, DeclaredTool>,
     pub surfaces: Surfaces,
     pub telemetry: Telemetry,
-    /// Where `kitbag servers find` looks.
+    /// The registry that `kitbag servers find` searches.
     pub registry: Url,
     pub policy: Policy,
     pub servers: BTreeMap<ServerName, ServerSpec>,
-    /// Configured, but switched off with `enabled = false`.
+    /// The servers that are configured, but switched off with `enabled = false`.
     pub disabled: BTreeMap<ServerName, ServerSpec>,
     pub providers: BTreeMap<ServerName, ProviderConfig>,
     /// Clients whose new servers are taken over while the gateway runs.
     pub follow: Vec<Client>,
-    /// The file it was read from; absent when it is all defaults.
+    /// The file that the configuration was read from; absent if everything is a default.
     pub origin: Option<PathBuf>,
     /// The file of the project in the current directory.
     pub project: Project,
@@ -90,31 +91,31 @@ pub struct Config {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KeyPlace {
-    /// A file beside the database.
+    /// The key is in a file beside the database.
     #[default]
     File,
-    /// The keyring of the operating system.
+    /// The key is in the keyring of the operating system.
     Keyring,
-    /// Nowhere but in the environment.
+    /// The key is only in the environment.
     Env,
 }
 
-/// How figures leave the gateway.
+/// The way in which figures leave the gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Telemetry {
-    /// The collector of OpenTelemetry that figures and spans are sent to.
+    /// The OpenTelemetry collector that receives figures and spans.
     pub collector: Option<Url>,
-    /// Whether every tool has series of its own. They grow with tenants times tools: 500 tools used by
-    /// 20 tenants are some 160,000 series, more than most who watch would store for it.
+    /// True if every tool has series of its own. Their number grows with tenants times tools: 500
+    /// tools used by 20 tenants are some 160,000 series, more than most operators would store.
     pub per_tool: bool,
 }
 
 /// The record of what happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Audit {
-    /// How long it is kept.
+    /// The time for which a record is kept.
     pub keep: Duration,
-    /// Whether a call that cannot be recorded is refused.
+    /// True if a call that cannot be recorded is refused.
     pub required: bool,
 }
 
@@ -126,7 +127,7 @@ pub struct Serve {
     pub allowed_origins: Vec<String>,
     pub max_body_bytes: usize,
     pub page_size: usize,
-    /// Whether each HTTP request leaves a line in the log.
+    /// True if each HTTP request leaves a line in the log.
     pub access_log: bool,
 }
 
@@ -137,7 +138,8 @@ pub struct OpenDoor {
 }
 
 impl Config {
-    /// What tells this configuration from others over the same store: the files it comes from.
+    /// Returns the text that tells this configuration from others over the same store: the paths of
+    /// the files that it comes from.
     pub fn identity(&self) -> String {
         let project = match &self.project {
             Project::InForce { path, .. } => Some(path),
@@ -150,19 +152,19 @@ impl Config {
             .join(" + ")
     }
 
-    /// Where what a server says beside its answers is kept.
+    /// The file that keeps the output of a server other than its answers.
     pub fn server_log(&self, server: &ServerName) -> PathBuf {
         self.data_dir.join("logs").join(format!("{server}.log"))
     }
 
-    /// Those that run: the ones somebody configured, and what is built in.
+    /// Returns the servers that run: the configured ones and the built-in one.
     pub fn running(&self) -> impl Iterator<Item = &ServerSpec> {
         self.servers
             .values()
             .chain(self.agents.iter().map(|agents| &agents.spec))
     }
 
-    /// Enabled or not, or built in.
+    /// Returns the server of that name, whether it is enabled, disabled or built in.
     pub fn server(&self, name: &ServerName) -> Option<&ServerSpec> {
         let built_in = || {
             self.agents
@@ -194,13 +196,14 @@ impl KeyPlace {
 }
 
 impl Serve {
-    /// Whether somebody on this machine needs no key. A gateway that others can reach,
-    /// directly or through a proxy that gives it another name, cannot tell who is local.
+    /// True if a caller on this machine needs no key. A gateway that other machines can reach,
+    /// directly or through a proxy that gives it another name, cannot tell which caller is local.
     pub fn keyless(&self) -> bool {
         !self.require_key && self.bind.ip().is_loopback() && self.allowed_hosts.is_empty()
     }
 
-    /// Beyond loopback, a key is all that stands between a stranger and the tools.
+    /// Refuses to listen beyond loopback without a key, since only a key keeps strangers from the
+    /// tools.
     pub fn guarded(&self) -> Result<(), OpenDoor> {
         if self.require_key || self.bind.ip().is_loopback() {
             Ok(())

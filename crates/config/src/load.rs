@@ -1,5 +1,5 @@
-//! Where a configuration is found, and what lies over it: defaults, then the person's own file,
-//! then the environment and flags, and beside it the servers of a project that is trusted.
+//! Finds the configuration and lays its sources over each other: defaults, then the person's own
+//! file, then the environment and flags, and beside them the servers of a trusted project.
 
 use kitbag_domain::Surface;
 use std::env;
@@ -12,7 +12,7 @@ use super::error::ConfigError;
 use super::trust::TrustFile;
 use super::{Config, build, project, raw};
 
-/// What flags and environment say; either beats the file.
+/// The values of flags and of the environment. Both take precedence over the file.
 #[derive(Debug, Clone, Default)]
 pub struct Overrides {
     pub config: Option<PathBuf>,
@@ -22,7 +22,7 @@ pub struct Overrides {
     pub surface: Option<Surface>,
 }
 
-/// The directories that decide where files are looked for.
+/// The directories in which files are searched.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
     pub cwd: PathBuf,
@@ -38,7 +38,7 @@ pub struct Whereabouts {
     pub around: Surroundings,
 }
 
-/// What paths in a configuration are relative to.
+/// The directories that paths in a configuration are relative to.
 pub(super) struct Ground {
     pub(super) data_dir: PathBuf,
     pub(super) base: PathBuf,
@@ -46,8 +46,8 @@ pub(super) struct Ground {
 }
 
 impl Whereabouts {
-    /// No file at all is fine: everything has a default. One that was named must be there, unless it
-    /// is the usual one, which clients name before there is anything in it.
+    /// Without any file, every value is its default. A file that the person names must exist,
+    /// unless it is the usual one, which clients name before it exists.
     pub fn load(&self) -> Result<Config, ConfigError> {
         let is_usual = self.own_file() == self.around.usual_file();
         let own = self.own_file().filter(|path| !is_usual || path.is_file());
@@ -59,7 +59,8 @@ impl Whereabouts {
         Ok(config)
     }
 
-    /// The person's own file, whether it exists or not: the one that is named, or else the usual one.
+    /// Returns the person's own file, whether it exists or not: the named one, or else the usual
+    /// one.
     pub fn own_file(&self) -> Option<PathBuf> {
         match &self.overrides.config {
             Some(path) => Some(self.around.cwd.join(path)),
@@ -67,12 +68,12 @@ impl Whereabouts {
         }
     }
 
-    /// The file an edit goes to.
+    /// Returns the file that an edit changes.
     pub fn editable(&self) -> Result<PathBuf, ConfigError> {
         self.own_file().ok_or(ConfigError::NoHome)
     }
 
-    /// The file of the project in the current directory, trusted or not.
+    /// Returns the file of the project in the current directory, trusted or not.
     pub fn project_file(&self) -> Option<PathBuf> {
         let is_own = |path: &PathBuf| {
             self.own_file()
@@ -82,7 +83,7 @@ impl Whereabouts {
         project::file_in(&self.around.cwd).filter(|path| !is_own(path))
     }
 
-    /// Every file that decides which configuration is in force.
+    /// Returns every file that decides which configuration is in force.
     pub fn files(&self) -> Vec<PathBuf> {
         let project = self.around.cwd.join(FILE_NAME);
         let trust = self.around.data_dir(&self.overrides).ok();
@@ -94,13 +95,13 @@ impl Whereabouts {
             .collect()
     }
 
-    /// A configuration from its text, as if it stood in `file`.
+    /// Reads a configuration from its text, as if the text were in `file`.
     pub fn parse(&self, text: &str, file: &Path) -> Result<Config, ConfigError> {
         parse(text, Some(file), &self.overrides, &self.around)
     }
 }
 
-/// A configuration from its text, as if it stood in `file`.
+/// Reads a configuration from its text, as if the text were in `file`.
 pub fn parse(
     text: &str,
     file: Option<&Path>,
@@ -151,7 +152,7 @@ impl Surroundings {
         }
     }
 
-    /// The person's own configuration when none is named.
+    /// Returns the person's own configuration file for the case that none is named.
     fn usual_file(&self) -> Option<PathBuf> {
         let home = self
             .config_home
@@ -160,7 +161,8 @@ impl Surroundings {
         home.map(|home| home.join("kitbag").join(FILE_NAME))
     }
 
-    /// Where everything lives that Kitbag writes for itself; the file has no say in it.
+    /// Returns the directory of everything that Kitbag writes for itself. The configuration file
+    /// cannot change it.
     pub fn data_dir(&self, overrides: &Overrides) -> Result<PathBuf, ConfigError> {
         if let Some(path) = &overrides.data_dir {
             return Ok(self.cwd.join(path));

@@ -1,4 +1,4 @@
-//! One `[servers.NAME.oauth]` table: what somebody wants to be different about logging in.
+//! One `[servers.NAME.oauth]` table: the operator's changes to the usual login.
 
 use kitbag_domain::Template;
 use kitbag_upstream::oauth::{AuthMethod, Flow, Settings};
@@ -41,7 +41,7 @@ pub(super) fn build(raw: Spanned<RawOauth>, server: &Section) -> Result<Settings
     })
 }
 
-/// The protocol wants a path, so that one host can describe several clients.
+/// The protocol requires a path, so that one host can describe several clients.
 fn document(section: &Section, text: &Spanned<String>) -> Result<Url, Fault> {
     let url = Url::parse(text.get_ref()).ok();
     let url =
@@ -55,7 +55,7 @@ fn port(section: &Section, number: &Spanned<i64>) -> Result<u16, Fault> {
     port.ok_or_else(|| section.wrong_at("redirect_port", number, Problem::Port { found }))
 }
 
-/// As it is written.
+/// Returns the name of the flow as the configuration spells it.
 pub(super) fn name_of(flow: Flow) -> &'static str {
     FLOWS
         .iter()

@@ -1,9 +1,9 @@
 //! A project's own `kitbag.toml`: servers for one folder, laid over the person's configuration
 //! while its text is exactly what the person trusted.
 //!
-//! A project file is a stranger's word, since it came along with the folder. It adds servers and
-//! nothing else, never takes the place of a server the person has, and is handed a secret or a
-//! variable only if the person granted that one.
+//! A project file is not written by the person, since it came along with the folder. It adds
+//! servers and nothing else, never takes the place of a server that the person has, and gets a
+//! secret or a variable only if the person granted that one.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,16 +18,16 @@ use super::load::{Ground, Whereabouts};
 use super::trust::{Trust, TrustFile};
 use super::{Config, build, raw};
 
-/// How a project's file stands to the configuration in force.
+/// The state of a project's file, and the part of it that is in force.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Project {
     #[default]
     None,
-    /// The person never said yes to it.
+    /// The person never trusted the file.
     Untrusted { path: PathBuf },
-    /// The person said yes to another text.
+    /// The person trusted the file when it had another text.
     Changed { path: PathBuf },
-    /// It, or what is written down about trust, cannot be read.
+    /// The file, or the record of trust, cannot be read.
     Unusable { path: PathBuf, reason: String },
     InForce {
         path: PathBuf,
@@ -36,7 +36,7 @@ pub enum Project {
     },
 }
 
-/// A server of a trusted project that is not in force all the same.
+/// A server of a trusted project that is still not in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
     pub server: ServerName,
@@ -51,7 +51,7 @@ pub enum Obstacle {
     NotGranted { variable: String },
 }
 
-/// A project's file, read and found to hold servers and nothing else.
+/// A project's file that was read and contains only servers.
 #[derive(Debug)]
 pub struct ProjectFile {
     pub hash: String,
@@ -70,7 +70,7 @@ impl Project {
         }
     }
 
-    /// Its path, if its servers are in force.
+    /// Returns the path of the file if its servers are in force.
     pub fn in_force(&self) -> Option<&Path> {
         match self {
             Self::InForce { path, .. } => Some(path),
@@ -80,7 +80,7 @@ impl Project {
         }
     }
 
-    /// What the person should know about it: a sentence, and what to do.
+    /// Returns the notices for the person about the file: each is a sentence with its advice.
     pub fn notices(&self) -> Vec<(String, String)> {
         let look = |path: &Path| {
             format!(
@@ -170,7 +170,7 @@ impl ProjectFile {
         })
     }
 
-    /// Every secret and variable of the person that its servers ask for.
+    /// Returns every secret and variable of the person that the servers of the file ask for.
     pub fn variables(&self) -> BTreeSet<String> {
         self.servers
             .iter()
@@ -180,7 +180,7 @@ impl ProjectFile {
     }
 }
 
-/// The person's configuration with the project's servers beside it, as far as they are trusted.
+/// Adds the project's servers to the person's configuration, as far as they are trusted.
 pub(super) fn lay_over(config: &mut Config, at: &Whereabouts) {
     let Some(path) = at.project_file() else {
         return;
@@ -199,7 +199,7 @@ fn standing(path: &Path, config: &mut Config, at: &Whereabouts) -> Result<Projec
     let Some(trust) = trusted else {
         return Ok(Project::Untrusted { path });
     };
-    // Read once: what is hashed is what is parsed.
+    // The file is read once, so that the hashed text is the parsed text.
     let text = super::load::read(&path).map_err(|error| error.to_string())?;
     if Trust::hash_of(&text) != trust.hash {
         return Ok(Project::Changed { path });
@@ -246,7 +246,7 @@ fn obstacle(spec: &ServerSpec, config: &Config, trust: &Trust) -> Option<Obstacl
     Some(Obstacle::NotGranted { variable: missing })
 }
 
-/// Rules, keys, addresses and everything else are the person's alone to say.
+/// Only the person may set rules, keys, addresses and everything else that is not a server.
 fn only_servers(text: &str) -> Result<(), Fault> {
     let Ok(document) = toml::de::DeTable::parse(text) else {
         return Ok(());
@@ -276,7 +276,7 @@ fn started_in(folder: &Path, mut spec: ServerSpec) -> ServerSpec {
     spec
 }
 
-/// The file of the project in that folder, if there is one.
+/// Returns the file of the project in that folder, if there is one.
 pub(super) fn file_in(folder: &Path) -> Option<PathBuf> {
     let path = folder.join(super::load::FILE_NAME);
     match fs::canonicalize(&path) {
@@ -286,7 +286,7 @@ pub(super) fn file_in(folder: &Path) -> Option<PathBuf> {
     }
 }
 
-/// In words, what a server asks for.
+/// Names, in words, the secret or variable that a server asks for.
 pub fn wanted(variable: &str) -> String {
     match variable.strip_prefix(kitbag_domain::Template::SECRET) {
         Some(secret) => format!("your secret `{secret}`"),
@@ -294,7 +294,7 @@ pub fn wanted(variable: &str) -> String {
     }
 }
 
-/// The flag of `kitbag trust` that grants it.
+/// Returns the flag of `kitbag trust` that grants the secret or variable.
 pub fn granting(variable: &str) -> String {
     match variable.strip_prefix(kitbag_domain::Template::SECRET) {
         Some(secret) => format!("--grant-secret {secret}"),
@@ -307,7 +307,7 @@ mod tests {
     use super::*;
     use crate::{Overrides, Surroundings};
 
-    /// A person's configuration and a project's, and the servers in force there.
+    /// A person's configuration and a project's, in temporary folders.
     struct Folders(tempfile::TempDir);
 
     impl Folders {
@@ -361,7 +361,7 @@ mod tests {
             TrustFile::in_data_dir(&data_dir).add(trust).unwrap();
         }
 
-        /// The servers in force, and what is told.
+        /// Checks the servers in force and the notices for the person.
         fn check(&self, servers: &[&str], told: &str) {
             let config = self.at().load().unwrap();
             let found: Vec<_> = config.servers.keys().map(ServerName::as_str).collect();

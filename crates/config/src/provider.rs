@@ -1,4 +1,4 @@
-//! One `[providers.NAME]` table, from what was written to an API that can be called.
+//! Turns one `[providers.NAME]` table into an API that can be called.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use super::nearest;
 use super::raw::{RawProvider, Texts};
 use super::server::{header_name, templates};
 
-/// An API, and where calls of it may lead.
+/// An API, and the addresses that calls of it may reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderConfig {
     pub spec: ProviderSpec,
@@ -65,7 +65,8 @@ pub(super) fn build(
     })
 }
 
-/// Paths are joined to it, so it ends in one; a secret inside could not be kept out of messages.
+/// The address ends with a path, because the paths of calls are joined to it. It holds no secret,
+/// because a secret in it could not be kept out of messages.
 fn base(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| error.to_string())?;
     if !matches!(url.scheme(), "http" | "https") {

@@ -1,8 +1,7 @@
-//! What people write into `kitbag.toml`, key by key.
+//! The keys of `kitbag.toml` as people write them.
 //!
-//! Nothing here is judged beyond its shape: that a key exists and that its value is of the
-//! right kind. Every value remembers where it stood, so that whoever judges it later can
-//! say so.
+//! Only the shape is checked here: that a key exists and that its value is of the right kind. Every
+//! value keeps its position in the text, so that a later check can name that position.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 use super::error::{Fault, Problem};
 use super::keys;
 
-/// A key a person chose, such as the name of a server or a tenant.
+/// A key that a person chose, such as the name of a server or a tenant.
 pub(super) type Named<T> = BTreeMap<Spanned<String>, T>;
 pub(super) type Texts = Vec<Spanned<String>>;
 
@@ -35,7 +34,7 @@ pub(super) struct RawConfig {
     pub(super) registry: RawRegistry,
     pub(super) policy: RawRules,
     pub(super) tenants: Named<RawRules>,
-    /// What stands under `[tenants]` beside the tables of tenants.
+    /// The keys under `[tenants]` that are not tables of tenants.
     #[serde(skip)]
     pub(super) all_tenants: RawTenants,
     pub(super) servers: Named<RawServer>,
@@ -93,7 +92,7 @@ pub(super) struct RawAgents {
     pub(super) directory: Option<Spanned<String>>,
 }
 
-/// `"built-in"`, or a table that says where a model is.
+/// `"built-in"`, or a table that names the place of a model.
 #[derive(Debug)]
 pub(super) enum RawEmbedder {
     Named(String),
@@ -263,8 +262,8 @@ fn syntax(error: &toml::de::Error) -> Fault {
     Fault::new(error.span().unwrap_or_default(), "", problem)
 }
 
-/// serde's message quotes the value it met, and that may be a secret, so only what it
-/// expected is kept; what stood there instead is looked up in the document.
+/// serde's message quotes the value that it met, and that value may be a secret. So only the
+/// expected kind is kept, and the kind of the actual value is looked up in the document.
 fn misfit(document: &DeTable<'_>, error: &toml::de::Error) -> Fault {
     let span = error.span().unwrap_or_default();
     let (key, found) = locate(document, &span).unwrap_or_default();
@@ -289,7 +288,7 @@ fn misfit(document: &DeTable<'_>, error: &toml::de::Error) -> Fault {
     )
 }
 
-/// The path of the value at `span`, and what kind of value it is.
+/// Returns the path of the value at `span`, and the kind of the value.
 fn locate(table: &DeTable<'_>, span: &Range<usize>) -> Option<(String, &'static str)> {
     table.iter().find_map(|(key, value)| {
         let (inner, kind) = locate_in(value, span)?;

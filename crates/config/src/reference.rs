@@ -1,4 +1,4 @@
-//! Holds what `docs/configuration.md` says against the code.
+//! Compares `docs/configuration.md` with the code.
 
 use serde::Deserialize;
 
@@ -12,7 +12,7 @@ use super::{Config, Overrides, Serve, Surroundings, parse};
 
 const REFERENCE: &str = include_str!("../../../docs/configuration.md");
 
-/// The table of a section explains every key there is, in the order of the code, and no other.
+/// Checks that the table of a section explains every key, in the order of the code, and no other.
 #[track_caller]
 fn check<T: Deserialize<'static>>(heading: &str) {
     let (_, rest) = REFERENCE
@@ -77,7 +77,7 @@ fn the_defaults_written_out_are_the_defaults() {
     }
 }
 
-/// What stands between the fences of a `toml` block.
+/// Returns the texts between the fences of the `toml` blocks.
 fn examples(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.split("```toml\n")
         .skip(1)

@@ -1,4 +1,4 @@
-//! One `[servers.NAME]` table, from what was written to what upstream needs to connect.
+//! Turns one `[servers.NAME]` table into the values that upstream needs to connect.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

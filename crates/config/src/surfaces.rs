@@ -1,4 +1,5 @@
-//! `[surfaces]` and `[groups]`: what clients are shown, and which tools belong together.
+//! `[surfaces]` and `[groups]`: the surfaces that clients are shown, and the tools that belong
+//! together.
 
 use kitbag_domain::Surface;
 use kitbag_policy::{Pattern, PatternError};
@@ -9,20 +10,20 @@ use super::error::{Fault, Problem};
 use super::nearest;
 use super::raw::{Named, RawSurfaces, Texts};
 
-/// How configuration chooses among the surfaces for clients that come in through the main door,
-/// and how large an answer may be.
+/// The rules that choose a surface for clients that connect to a path that names no surface, and
+/// the largest size of an answer.
 #[derive(Debug, Clone)]
 pub struct Surfaces {
     pub default: Surface,
-    /// By the id of a key.
+    /// The surface for a key, by the id of the key.
     pub keys: Vec<(String, Surface)>,
-    /// By what a client calls itself.
+    /// The surface for a client, by the name that the client gives itself.
     pub clients: Vec<(Pattern, Surface)>,
-    /// Tools the adaptive surface always lists.
+    /// The tools that the adaptive surface always lists.
     pub pinned: Vec<Pattern>,
-    /// Groups that configuration makes, each with the tools in it.
+    /// The groups that the configuration defines, each with the tools in it.
     pub groups: Vec<(String, Vec<Pattern>)>,
-    /// Tokens a result may have before it is cut.
+    /// The number of tokens that a result may have before it is cut.
     pub result_tokens: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Configurations as people write them, and what Kitbag makes of them.
+//! Tests configurations as people write them, and the values that Kitbag makes of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ fn config(text: &str) -> Result<Config, ConfigError> {
     )
 }
 
-/// `error` is what a person reads; after `=>` comes the remedy, if there is one.
+/// `error` is the text that the person reads; after `=>` comes the remedy, if there is one.
 #[track_caller]
 fn check(text: &str, error: &str) {
     let found = config(text).expect_err("the configuration should be refused");

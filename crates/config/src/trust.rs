@@ -1,5 +1,5 @@
-//! Which project files the person trusts: by path and by the hash of their text, each with the
-//! secrets and variables it may be handed.
+//! Records the project files that the person trusts, by path and by the hash of their text, each
+//! with the secrets and variables that it may get.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,23 +8,23 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// One project file as it was when the person said yes to it.
+/// One project file as it was when the person trusted it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trust {
-    /// Without links, so that the same file is known by whatever way it is reached.
+    /// The path without links, so that the same file is recognized however it is reached.
     pub path: PathBuf,
-    /// Of the whole text.
+    /// The hash of the whole text.
     pub hash: String,
     pub since: jiff::Timestamp,
-    /// The names of secrets in the store that its servers may be handed.
+    /// The names of secrets in the store that the servers of the file may get.
     #[serde(default)]
     pub secrets: BTreeSet<String>,
-    /// The names of environment variables that its servers may be handed.
+    /// The names of environment variables that the servers of the file may get.
     #[serde(default)]
     pub variables: BTreeSet<String>,
 }
 
-/// The file that trust is written down in. It lies in the data directory, which no project writes to.
+/// The file that records trust. It lies in the data directory, which no project writes to.
 #[derive(Debug, Clone)]
 pub struct TrustFile {
     path: PathBuf,
@@ -50,12 +50,13 @@ struct Content {
 }
 
 impl Trust {
-    /// The hash that stands for a text.
+    /// Returns the hash of a text.
     pub fn hash_of(text: &str) -> String {
         blake3::hash(text.as_bytes()).to_hex().to_string()
     }
 
-    /// Whether its servers may be handed that variable; the name of a secret has `secret:` before it.
+    /// True if the servers of the file may get that variable. The name of a secret starts with
+    /// `secret:`.
     pub fn grants(&self, variable: &str) -> bool {
         match variable.strip_prefix(kitbag_domain::Template::SECRET) {
             Some(secret) => self.secrets.contains(secret),
@@ -75,7 +76,7 @@ impl TrustFile {
         &self.path
     }
 
-    /// Everything that is trusted; nothing where nothing was ever written down.
+    /// Returns every trusted file. The list is empty if the trust file does not exist.
     pub fn all(&self) -> Result<Vec<Trust>, TrustError> {
         let text = match fs::read_to_string(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -91,12 +92,12 @@ impl TrustFile {
         Ok(content.projects)
     }
 
-    /// What was said of the file at that path.
+    /// Returns the record of the file at that path.
     pub fn of(&self, path: &Path) -> Result<Option<Trust>, TrustError> {
         Ok(self.all()?.into_iter().find(|trust| trust.path == path))
     }
 
-    /// In place of what was said of the same file before.
+    /// Adds a record, in place of an earlier record of the same file.
     pub fn add(&self, trust: Trust) -> Result<(), TrustError> {
         let mut projects = self.all()?;
         projects.retain(|other| other.path != trust.path);
@@ -104,7 +105,7 @@ impl TrustFile {
         self.write(projects)
     }
 
-    /// Says whether it was trusted.
+    /// Removes the record of a file. Returns true if there was one.
     pub fn withdraw(&self, path: &Path) -> Result<bool, TrustError> {
         let mut projects = self.all()?;
         let before = projects.len();
@@ -130,7 +131,7 @@ impl TrustFile {
     }
 }
 
-/// The data directory may not exist yet; what is in it is for its owner only.
+/// Creates the data directory if it does not exist yet. Only its owner may read it.
 pub fn create_private(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);

@@ -1,7 +1,7 @@
 //! Vectors from a service that speaks OpenAI's embeddings format.
 //!
-//! Whoever searches waits a few seconds at most, and not at all while the service is known to
-//! be in trouble. Tools are embedded in batches, and a service that is busy is asked again.
+//! A search waits a few seconds at most, and not at all while the service is known to be in
+//! trouble. Tools are embedded in batches, and a service that is busy is asked again.
 
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
@@ -20,11 +20,12 @@ use kitbag_domain::sync::lock;
 
 /// Texts in one request. Services take many more; small ones lose less when one fails.
 const BATCH: usize = 64;
-/// What a search waits for its vector before it does without.
+/// The time that a search waits for its vector before it does without.
 const QUERY_PATIENCE: Duration = Duration::from_secs(5);
-/// How long searches do without a service that failed.
+/// The time for which searches do without a service that failed.
 const REST: Duration = Duration::from_secs(15);
-/// How often a batch is tried, and how long the first pause is; it doubles.
+/// The number of times that a batch is tried. The first pause is `FIRST_PAUSE`, and each later one
+/// is twice as long.
 const ATTEMPTS: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -35,9 +36,9 @@ pub(crate) struct Endpoint {
     http: reqwest::Client,
     config: EmbeddingsEndpoint,
     lookup: Lookup,
-    /// Where it is, without anything that could be a secret.
+    /// The address of the service, without anything that could be a secret.
     place: String,
-    /// How long its vectors are, once that is known.
+    /// The length of the service's vectors, once that is known.
     dimension: OnceLock<usize>,
     trouble: Mutex<Option<(Instant, EndpointError)>>,
 }
@@ -100,7 +101,8 @@ struct Item {
 impl Endpoint {
     pub(crate) fn new(config: EmbeddingsEndpoint, lookup: Lookup) -> Self {
         let http = client()
-            // A redirected request would hand the key to an address nobody configured.
+            // A redirected request would hand the key to an address that the operator did not
+            // configure.
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .expect("the client is built from constants");
@@ -171,7 +173,7 @@ impl Endpoint {
         Ok(vectors)
     }
 
-    /// What went wrong a moment ago.
+    /// Returns the error of a moment ago, if there was one.
     fn trouble(&self) -> Option<EndpointError> {
         let trouble = lock(&self.trouble);
         trouble
@@ -327,7 +329,8 @@ impl Endpoint {
         }
     }
 
-    /// What the service says is wrong, short and without our key, should it repeat that.
+    /// Returns what the service says is wrong, short and without the gateway's key, should the
+    /// service repeat the key.
     fn message(&self, body: &[u8]) -> String {
         let parsed: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
         let said = parsed
@@ -380,7 +383,7 @@ fn unit(mut vector: Vec<f32>) -> Option<Vec<f32>> {
 }
 
 impl EndpointError {
-    /// Whether the same request may succeed in a moment.
+    /// True if the same request may succeed in a moment.
     fn is_passing(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Busy { .. } => true,

@@ -12,11 +12,11 @@ use crate::directory::{self, DirectoryError};
 use crate::precomputed;
 
 pub(crate) struct Local {
-    /// Where the model is, if not in the binary.
+    /// The directory of the model, if the model is not in the binary.
     directory: Option<ModelDirectory>,
     /// Unpacked when first used: most verbs of the command line never need it.
     model: OnceCell<Arc<Model>>,
-    /// For as many requests at once as there are cores; more would only make each other wait.
+    /// Allows as many requests at once as there are cores; more would only make each other wait.
     places: Semaphore,
 }
 
@@ -86,7 +86,7 @@ impl Local {
         self.compute(texts, role).await
     }
 
-    /// What is built in has its vectors already; the model is not even unpacked for it.
+    /// The built-in tools have their vectors already; the model is not even unpacked for them.
     async fn embed_all_but_known(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, LocalError> {
         let known: Vec<Option<Vec<f32>>> =
             texts.iter().map(|text| precomputed::vector(text)).collect();
@@ -108,7 +108,7 @@ impl Local {
 
     async fn compute(&self, texts: Vec<String>, role: Role) -> Result<Vec<Vec<f32>>, LocalError> {
         let model = self.model().await?.clone();
-        // Whoever searches does not stand behind a batch of tools.
+        // A search does not wait for a batch of tools.
         let _place = match role {
             Role::Query => Some(
                 self.places
@@ -139,7 +139,8 @@ impl Model {
                 path: directory.path.clone(),
                 source,
             })?;
-        // What is searched has other vectors with another prefix; requests are not kept.
+        // With another prefix, documents have other vectors, so the prefix is part of the id. The
+        // vectors of requests are not kept.
         let document = prefixes.document.as_deref().unwrap_or_default();
         let id = format!("{} {document}", encoder.id().as_str())
             .trim_end()

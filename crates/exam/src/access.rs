@@ -1,4 +1,5 @@
-//! Who asks: the key, the header it goes in, and what else an endpoint wants to be told there.
+//! The credentials of a request: the key, the header for it, and the other headers that an endpoint
+//! needs.
 
 use std::fmt;
 
@@ -9,14 +10,15 @@ use crate::dialect::Dialect;
 #[derive(Clone, Default)]
 pub struct Access {
     pub key: Option<String>,
-    /// Where the format's own header would not be understood.
+    /// The header for the key, if the endpoint does not understand the usual header of the format.
     pub key_header: Option<HeaderName>,
-    /// Sent along, and kept as quiet as the key: nobody knows what they hold.
+    /// Further headers of every request. They are kept as secret as the key, because they may hold
+    /// secrets.
     pub headers: HeaderMap,
 }
 
 impl Access {
-    /// All headers of a request; an error if the key cannot be in one.
+    /// Returns all headers of a request, or an error if the key cannot be in a header.
     pub(crate) fn headers(&self, dialect: Dialect) -> Result<HeaderMap, InvalidHeaderValue> {
         let mut headers = dialect.headers();
         headers.extend(self.headers.clone());
@@ -33,10 +35,10 @@ impl Access {
         Ok(headers)
     }
 
-    /// The text without our secrets, should somebody repeat them.
+    /// Returns the text without our secrets, in case an endpoint repeats them.
     pub(crate) fn hidden_in(&self, text: &str) -> String {
         let headers = self.headers.values().filter_map(|it| it.to_str().ok());
-        // Whatever is shorter than this is no secret, and may be part of a word.
+        // A value that is shorter than this is not a secret, and may be part of a word.
         let long = headers.filter(|it| it.len() >= 8);
         let secrets = self
             .key

@@ -1,5 +1,5 @@
-//! One prompt to one model: a conversation up to the first call of a tool, which is judged; after
-//! an error it may try once more.
+//! Puts one prompt to one model. The conversation lasts up to the first call of a tool, which is
+//! judged. After an error the model may try once more.
 
 use std::time::Duration;
 
@@ -18,19 +18,19 @@ pub(crate) struct Attempt<'a, S> {
     pub(crate) shown: Shown<'a>,
     pub(crate) definitions: &'a [Value],
     pub(crate) parameters: &'a Arguments,
-    /// Those the suite is about.
+    /// The tools that the suite is about.
     pub(crate) tools: &'a Tools,
     pub(crate) prompt: &'a Prompt,
     pub(crate) server: &'a S,
     pub(crate) count: fn(&str) -> usize,
 }
 
-/// What the model did, and what that took.
+/// The actions of the model, and the tokens and the time that they took.
 #[derive(Default)]
 pub(crate) struct Done {
-    /// Its answers.
+    /// The number of the model's answers.
     pub(crate) turns: u32,
-    /// What it called to look around, before and after it called a tool.
+    /// The calls by which the model looked around, before and after it called a tool.
     pub(crate) looked: Vec<Looked>,
     pub(crate) calls: Vec<Made>,
     pub(crate) also: usize,
@@ -42,7 +42,7 @@ pub(crate) struct Done {
     pub(crate) took: Duration,
 }
 
-/// What a call came to, and what is written down about it.
+/// The result of a call, and the entry that is recorded about it.
 struct Step {
     told: String,
     failed: bool,
@@ -66,7 +66,8 @@ impl<S: AsyncFn(Surface, String, Arguments) -> Carried> Attempt<'_, S> {
         let mut done = Done::default();
         loop {
             let (answer, took) = match self.client.ask(&conversation).await {
-                // A call has been made and judged; that its error was not taken changes nothing.
+                // The call is already made and judged. Its verdict stays, although the endpoint
+                // refused to take its error.
                 Err(error) if !done.calls.is_empty() && error.is_about_the_request() => {
                     done.untold = Some(error.to_string());
                     return Ok(done);
@@ -85,8 +86,8 @@ impl<S: AsyncFn(Surface, String, Arguments) -> Carried> Attempt<'_, S> {
         }
     }
 
-    /// Makes the calls of an answer, up to one that is judged. Returns what the model is to be told;
-    /// nothing, if there is no more to ask of it.
+    /// Makes the calls of an answer, up to one that is judged. Returns the results for the model,
+    /// or `None` if the model is asked nothing more.
     async fn exchange(&self, done: &mut Done, answer: Answer) -> Option<Exchange> {
         let is_first = done.calls.is_empty();
         let mut goes_on = !answer.calls.is_empty();
@@ -114,7 +115,7 @@ impl<S: AsyncFn(Surface, String, Arguments) -> Carried> Attempt<'_, S> {
                 }
             }
         }
-        // Every call wants an answer, also one that was not made.
+        // Every call needs a result, even a call that was not made.
         let others = &answer.calls[results.len()..];
         results.extend(others.iter().map(CallResult::not_made));
         goes_on.then_some(Exchange {
@@ -162,7 +163,7 @@ impl<S: AsyncFn(Surface, String, Arguments) -> Carried> Attempt<'_, S> {
             (Given::Malformed(text), Surface::All) => {
                 straight(call, Called::failure(malformed(text)))
             }
-            // Which tool it was meant for is in what cannot be read.
+            // The name of the intended tool is inside the arguments, and those cannot be read.
             (Given::Malformed(text), Surface::Search) => Carried::unreadable(malformed(text)),
             (Given::Arguments(arguments), surface) => {
                 (self.server)(surface, name.clone(), arguments.clone()).await
@@ -214,7 +215,7 @@ fn malformed(text: &str) -> String {
 }
 
 impl Done {
-    /// Words, and what ended an answer early, are of interest until there is a call to be judged.
+    /// The words, and the reason for an early end, are kept only until there is a call to judge.
     fn take(&mut self, answer: &Answer, took: Duration) {
         self.usage = match self.turns {
             0 => answer.usage,

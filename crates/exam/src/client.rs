@@ -1,4 +1,4 @@
-//! One model over HTTP: at a pace, with patience, and without ever showing the key.
+//! Asks one model over HTTP, at a limited rate and with retries, and never shows the key.
 
 use std::fmt;
 use std::time::Duration;
@@ -28,13 +28,13 @@ pub struct Client {
     pace: Pace,
 }
 
-/// How long and how often an endpoint is asked, and how fast.
+/// The timeout, the retries and the rate of requests to an endpoint.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
     pub timeout: Duration,
-    /// Further requests after one that may succeed the next time.
+    /// The number of further requests after one that may succeed the next time.
     pub retries: u32,
-    /// Before the first of them, unless the endpoint names a time; it doubles.
+    /// The pause before the first retry, unless the endpoint names a time. It doubles each time.
     pub first_pause: Duration,
     pub per_minute: Option<u32>,
 }
@@ -76,7 +76,7 @@ impl Client {
         };
         let headers = access.headers(endpoint.dialect).map_err(odd_key)?;
         let http = client()
-            // A redirected request would hand the key to an address nobody named.
+            // A redirected request would send the key to an address that the operator did not name.
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .expect("the client is built from constants");
@@ -94,7 +94,7 @@ impl Client {
         &self.endpoint
     }
 
-    /// The answer, and how long the model took for it, whatever had to be waited for before.
+    /// Returns the answer, and the time that the model took for it without earlier waits.
     pub(crate) async fn ask(
         &self,
         conversation: &Conversation<'_>,
@@ -108,7 +108,7 @@ impl Client {
             let started = Instant::now();
             match self.ask_once(&body, conversation.calls()).await {
                 Err(error) if error.is_passing() && retries > 0 => {
-                    // All requests to an endpoint in trouble wait, not only the one that found out.
+                    // All requests to a failing endpoint wait, not only the one that failed.
                     let rest = error.again_after().unwrap_or(pause).min(LONGEST_PAUSE);
                     self.pace.rest(Instant::now() + rest);
                     pause *= 2;
@@ -179,7 +179,7 @@ impl Client {
         let place = self.place();
         match status.as_u16() {
             401 | 403 => EndpointError::Unauthorized { place, status },
-            // 529 is what Anthropic says when it has too much to do.
+            // Anthropic answers 529 when it is overloaded.
             429 | 503 | 529 => EndpointError::Busy {
                 place,
                 status,
@@ -193,7 +193,8 @@ impl Client {
         }
     }
 
-    /// What the endpoint says is wrong, short and without our key, should it repeat that.
+    /// Returns the endpoint's error message, shortened, and without our key if the message repeats
+    /// it.
     fn message(&self, told: &Value) -> String {
         let said = told
             .pointer("/error/message")
@@ -222,8 +223,8 @@ impl Client {
 }
 
 impl EndpointError {
-    /// Whether the same request may succeed in a moment. One that took too long is not repeated:
-    /// it may have been answered, and paid for.
+    /// True if the same request may succeed in a moment. A request that took too long is not
+    /// repeated, because it may have been answered and paid for.
     fn is_passing(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Busy { .. } => true,
@@ -232,13 +233,13 @@ impl EndpointError {
         }
     }
 
-    /// Whether it is about what was asked and not about who asks, or where: another prompt may fare
-    /// better.
+    /// True if the error is about the content of the request and not about the key or the address.
+    /// Then another prompt may succeed.
     pub(crate) fn is_about_the_request(&self) -> bool {
         matches!(self, Self::Refused { status, .. } if [400, 413, 422].contains(&status.as_u16()))
     }
 
-    /// Whether another prompt would fare no better.
+    /// True if another prompt would fail as well.
     pub(crate) fn is_final(&self) -> bool {
         match self {
             Self::OddKey { .. } | Self::Unauthorized { .. } => true,
@@ -284,7 +285,8 @@ impl fmt::Debug for Client {
     }
 }
 
-/// An error in an answer that seemed to be one: some services open it before they know.
+/// An error inside a response with a success status. Some services start the response before they
+/// know of the error.
 struct Failure {
     status: StatusCode,
     told: Value,

@@ -1,8 +1,8 @@
-//! Where a model is asked, as a person writes it down.
+//! The endpoint of a model, as a person writes it.
 //!
-//! `anthropic:MODEL` and `openai:MODEL` are the vendors' own addresses. `URL#MODEL` is any
-//! service that speaks Chat Completions, `anthropic:URL#MODEL` any that speaks Messages. The URL is
-//! the base address, or the whole one with `/chat/completions` or `/messages`; a query stays.
+//! `anthropic:MODEL` and `openai:MODEL` are the vendors' own addresses. `URL#MODEL` is any service
+//! that speaks Chat Completions, `anthropic:URL#MODEL` any that speaks Messages. The URL is the
+//! base address, or the whole one with `/chat/completions` or `/messages`; a query stays.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,7 +19,7 @@ pub struct Endpoint {
     pub(crate) dialect: Dialect,
     pub(crate) base: Url,
     pub(crate) model: String,
-    /// At the vendor's own address, whose key goes nowhere else.
+    /// True if this is the vendor's own address. The vendor's key is sent to no other address.
     own: bool,
 }
 
@@ -37,7 +37,7 @@ pub enum BadEndpoint {
     Password,
 }
 
-/// What keeps a model from being shown all tools.
+/// The reason why a model cannot be shown all tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Obstacle {
     TooMany { tools: usize, most: usize },
@@ -45,7 +45,7 @@ pub enum Obstacle {
 }
 
 impl Endpoint {
-    /// The variable that holds the key for a vendor's own address.
+    /// Returns the variable that holds the key for a vendor's own address.
     pub fn key_variable(&self) -> Option<&'static str> {
         self.own.then_some(match self.dialect {
             Dialect::Anthropic => "ANTHROPIC_API_KEY",
@@ -53,7 +53,7 @@ impl Endpoint {
         })
     }
 
-    /// Whether anybody on the way could read a key.
+    /// True if a third party between here and the endpoint could read a key.
     pub fn is_readable_on_the_way(&self) -> bool {
         let here = match self.base.host() {
             Some(url::Host::Domain(name)) => name == "localhost",
@@ -64,13 +64,13 @@ impl Endpoint {
         self.base.scheme() == "http" && !here
     }
 
-    /// The definitions as a model there is sent them.
+    /// Returns the definitions as they are sent to a model at this endpoint.
     pub fn definitions(&self, tools: &Tools) -> Vec<Value> {
         self.dialect.tools(tools)
     }
 
-    /// Why a model there could not be shown all these tools: too many for one request, or some that no
-    /// request may hold.
+    /// Returns the reason why a model at this endpoint could not be shown all these tools: too many
+    /// for one request, or some that no request may hold.
     pub fn obstacle(&self, tools: &Tools) -> Option<Obstacle> {
         let unfit: Vec<_> = tools
             .iter()
@@ -88,12 +88,12 @@ impl Endpoint {
         }
     }
 
-    /// The part of the address that no path or query can change the meaning of.
+    /// Returns the host, the part of the address whose meaning no path or query can change.
     pub fn host(&self) -> &str {
         self.base.host_str().unwrap_or_default()
     }
 
-    /// The model alone, without where it is.
+    /// Returns the name of the model, without its address.
     pub fn model(&self) -> &str {
         &self.model
     }
@@ -108,7 +108,7 @@ impl Endpoint {
         url
     }
 
-    /// Where it is, without anything that could be a secret.
+    /// Returns the address, without anything that could be a secret.
     pub(crate) fn place(&self) -> String {
         format!(
             "{}{}",
@@ -175,7 +175,7 @@ fn parse(address: &str) -> Result<Url, BadEndpoint> {
     }
 }
 
-/// As it was written, less a query, which may hold a key.
+/// Writes the endpoint as it was written, without a query, because a query may hold a key.
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {

@@ -1,4 +1,4 @@
-//! Every prompt to every model, several at a time, with what is answered kept as it comes.
+//! Puts every prompt to every model, several at a time, and records each answer as it comes.
 
 use std::collections::HashMap;
 
@@ -15,24 +15,24 @@ use crate::suite::{Arguments, Prompt, Suite};
 use crate::surface::{Carried, Shown, Surface};
 use crate::tools::Tools;
 
-/// An endpoint that fails this often without an answer in between is asked no more.
+/// An endpoint that fails this often without an answer in between gets no more requests.
 const GIVE_UP_AFTER: usize = 5;
 
 #[derive(Debug)]
 pub struct Exam<'a> {
     pub suite: &'a Suite,
-    /// Those the suite is about.
+    /// The tools that the suite is about.
     pub tools: &'a Tools,
-    /// How models are shown them; each model is asked on each surface.
+    /// The surfaces on which models are shown the tools. Each model is asked on each surface.
     pub surfaces: &'a [Shown<'a>],
     pub candidates: &'a [Candidate],
-    /// What every request says besides, such as a temperature.
+    /// The further parameters of every request, such as a temperature.
     pub parameters: &'a Arguments,
-    /// How often each prompt is put to each model.
+    /// The number of times that each prompt is put to each model.
     pub runs: u32,
-    /// How many prompts are under way at once.
+    /// The number of prompts that are under way at once.
     pub concurrency: usize,
-    /// How tokens are counted.
+    /// The function that counts tokens.
     pub count: fn(&str) -> usize,
 }
 
@@ -42,25 +42,25 @@ pub struct Candidate {
     pub price: Option<Price>,
 }
 
-/// How far an exam is.
+/// The progress of an exam.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Standing {
     pub total: usize,
     pub done: usize,
     pub unanswered: usize,
-    /// Of what is done; absent if it is not known of all of it.
+    /// The cost of the finished answers; absent if the cost of one of them is not known.
     pub cost_usd: Option<f64>,
 }
 
-/// What came of an exam.
+/// The results of an exam.
 #[derive(Debug, Default)]
 pub struct Sat {
-    /// By model, surface, prompt and run, in the order of the suite.
+    /// The records are sorted by model, surface, prompt and run, in the order of the suite.
     pub records: Vec<Record>,
     pub unanswered: Vec<Unanswered>,
 }
 
-/// A question to which no answer came; a later run asks it again.
+/// A question to which no answer came. A later run asks it again.
 #[derive(Debug, Clone, Serialize)]
 pub struct Unanswered {
     pub model: String,
@@ -83,7 +83,7 @@ pub enum Stopped {
     Journal(#[from] JournalError),
 }
 
-/// A model before a surface.
+/// A model together with a surface that it is shown.
 struct Seat<'a> {
     candidate: &'a Candidate,
     shown: Shown<'a>,
@@ -100,7 +100,8 @@ struct Question<'a> {
 }
 
 impl Exam<'_> {
-    /// Answers to be had in all: of each model on each surface to each prompt in each run.
+    /// Returns the number of answers in all: of each model on each surface to each prompt in each
+    /// run.
     pub fn answers(&self) -> usize {
         self.candidates.len() * self.answers_of_each()
     }
@@ -109,7 +110,7 @@ impl Exam<'_> {
         self.surfaces.len() * self.suite.prompts.len() * self.runs as usize
     }
 
-    /// `server` makes the calls of models.
+    /// Runs the exam. `server` makes the calls of models.
     pub async fn sit(
         &self,
         server: &impl AsyncFn(Surface, String, Arguments) -> Carried,
@@ -221,8 +222,8 @@ impl<'a> Seat<'a> {
         }
     }
 
-    /// All that an answer may depend on besides the prompt and the parameters. Behind a search there
-    /// are also the tools to be found, and how long one may look for them.
+    /// Returns everything that an answer may depend on besides the prompt and the parameters. With
+    /// a search, this includes the tools that can be found and the largest number of turns.
     fn shown(&self, tools: &Tools) -> String {
         let shown = serde_json::to_string(&self.definitions).expect("definitions are JSON");
         match self.shown.surface {
@@ -235,13 +236,13 @@ impl<'a> Seat<'a> {
     }
 }
 
-/// What has come so far.
+/// The results so far.
 struct Sitting<'a> {
     exam: &'a Exam<'a>,
-    /// Each with its place among the questions.
+    /// Each record comes with its position among the questions.
     records: Vec<(usize, Record)>,
     unanswered: Vec<Unanswered>,
-    /// How often each model failed since its last answer.
+    /// The number of failures of each model since its last answer.
     in_a_row: HashMap<String, usize>,
 }
 

@@ -1,5 +1,5 @@
-//! What is answered already, a line each in a file, so that a run that ended early goes on where
-//! it was and nothing is paid for twice.
+//! Keeps the answers so far in a file, one line each, so that a run that ended early can go on and
+//! no answer is paid for twice.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -12,40 +12,41 @@ use crate::dialect::{Given, Stop, Usage};
 use crate::judge::Outcome;
 use crate::surface::Surface;
 
-/// What a model made of a prompt.
+/// The answer of a model to a prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     pub model: String,
     pub prompt: String,
     pub run: u32,
-    /// What it was shown. Lines of earlier versions are about every tool.
+    /// The surface that the model was shown. Lines of earlier versions are about every tool.
     #[serde(default)]
     pub surface: Surface,
-    /// Changes with the prompt, with what is expected of it, with the tools and with how they are
-    /// shown, so that a line never counts for a question that was another one.
+    /// This text changes with the prompt, with the expected call, with the tools and with the way
+    /// in which they are shown. So a line never counts for a different question.
     pub of: String,
-    /// How many answers the model gave. Lines of earlier versions do not say.
+    /// The number of answers that the model gave. Lines of earlier versions do not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
-    /// The calls by which it looked around, which are not judged.
+    /// The calls by which the model looked around. They are not judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub looked: Vec<Looked>,
-    /// None, if it made none; two, if the first one failed and it tried again.
+    /// The list is empty if the model made no call, and has two if the first one failed and it
+    /// tried again.
     pub calls: Vec<Made>,
-    /// Further calls in the same answer, which were not made.
+    /// The number of further calls in the same answer, which were not made.
     #[serde(default)]
     pub also: usize,
-    /// What it said instead of a call.
+    /// The words of the model instead of a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
-    /// Why the error of its call could not be shown to it.
+    /// The reason why the model could not be shown the error of its call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untold: Option<String>,
-    /// Absent where the endpoint did not say.
+    /// The usage is absent if the endpoint did not report it.
     pub usage: Option<Usage>,
-    /// Tokens of calls and results that were sent again in later turns.
+    /// The tokens of calls and results that were sent again in later turns.
     #[serde(default)]
     pub sent_again: usize,
     pub ms: u64,
@@ -59,7 +60,7 @@ pub struct Looked {
     pub given: Given,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub failed: bool,
-    /// Of the call and its result.
+    /// The tokens of the call and its result.
     pub tokens: usize,
 }
 
@@ -69,10 +70,10 @@ pub struct Made {
     #[serde(flatten)]
     pub given: Given,
     pub outcome: Outcome,
-    /// What was wrong with it, in words.
+    /// The fault of the call, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Of the call and its result.
+    /// The tokens of the call and its result.
     pub tokens: usize,
 }
 
@@ -97,7 +98,7 @@ pub enum JournalError {
 }
 
 impl Record {
-    /// What counts is the first call.
+    /// Returns the outcome of the first call. Later calls do not count.
     pub fn outcome(&self) -> Outcome {
         match (self.calls.first(), self.stop) {
             (Some(first), _) => first.outcome,
@@ -106,7 +107,7 @@ impl Record {
         }
     }
 
-    /// What its calls and their results put into the context.
+    /// Returns the tokens that the model's calls and their results put into the context.
     pub fn tokens(&self) -> usize {
         let looked = self.looked.iter().map(|it| it.tokens);
         looked.chain(self.calls.iter().map(|it| it.tokens)).sum()
@@ -116,7 +117,7 @@ impl Record {
         self.calls.len() > 1
     }
 
-    /// Whether the second call made good what the first one had failed.
+    /// True if the second call was right after the first one had failed.
     pub fn recovered(&self) -> bool {
         self.calls
             .get(1)
@@ -124,14 +125,14 @@ impl Record {
     }
 }
 
-/// The call as the model wrote it, on one line.
+/// Writes the call as the model wrote it, on one line.
 impl fmt::Display for Made {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.tool, self.given)
     }
 }
 
-/// Likewise.
+/// Writes the call as the model wrote it, on one line.
 impl fmt::Display for Looked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.tool, self.given)
@@ -139,7 +140,7 @@ impl fmt::Display for Looked {
 }
 
 impl Journal {
-    /// Remembers nothing.
+    /// Returns a journal without a file.
     pub fn none() -> Self {
         Self {
             file: None,
@@ -147,7 +148,7 @@ impl Journal {
         }
     }
 
-    /// What the file has, if there is one; new lines go there.
+    /// Reads the lines of the file, if there is one. New lines are added to it.
     pub fn open(path: &Path) -> Result<Self, JournalError> {
         let unusable = |source| JournalError::Unusable {
             path: path.to_owned(),
@@ -198,10 +199,10 @@ impl Journal {
     }
 }
 
-/// The beginning of a line that a killed run did not finish.
+/// Returns the beginning of a line that a killed run did not finish.
 fn torn(text: &str) -> &str {
     let tail = text.rsplit('\n').next().unwrap_or_default();
-    // Anything else is not ours to cut off.
+    // Any other text is not a line of the journal, so it is not cut off.
     if tail.starts_with(BEGIN) || BEGIN.starts_with(tail) {
         tail
     } else {

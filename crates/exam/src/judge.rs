@@ -1,5 +1,5 @@
-//! Was it the right call? The first call a model makes is judged, against what the suite expects
-//! and against what the server made of it.
+//! Judges the first call of a model, against the call that the suite expects and against the
+//! server's result.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,22 +12,23 @@ use crate::tools::Called;
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Right,
-    /// The right tool; the arguments say something else, or the server understood something else.
+    /// The tool is right; the arguments are different, or the server understood something
+    /// different.
     WrongArguments,
-    /// The right tool; the arguments were no JSON object.
+    /// The tool is right; the arguments were not a JSON object.
     Malformed,
-    /// The right tool; the server answered with an error.
+    /// The tool is right; the server answered with an error.
     Failed,
     WrongTool,
-    /// A tool that nobody offered.
+    /// The model called a tool that it was not offered.
     UnknownTool,
     /// The model ended with words, or with nothing.
     NoCall,
-    /// The model looked around for as long as it was let, and called no tool.
+    /// The model looked around until its turns were used up, and called no tool.
     OutOfTurns,
 }
 
-/// What a call was, and what was wrong with it where that can be said.
+/// The outcome of a call, and its fault if that can be described.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub(crate) outcome: Outcome,
@@ -96,7 +97,7 @@ pub(crate) fn judge(prompt: &Prompt, tool: &str, given: &Given, called: &Called)
     }
 }
 
-/// The beginning of a text that may be long.
+/// Returns the beginning of a text that may be long.
 pub(crate) fn brief(text: &str) -> String {
     const ENOUGH: usize = 160;
     match text.char_indices().nth(ENOUGH) {
@@ -105,8 +106,8 @@ pub(crate) fn brief(text: &str) -> String {
     }
 }
 
-/// What is wrong with the arguments. Each expected parameter must be there and no other; a value in
-/// words of the model's own counts where `resolves` has said what it must come to.
+/// Returns the fault of the arguments. Each expected parameter must be there and no other. A value
+/// in the model's own words is accepted if `resolves` names the result that it must lead to.
 fn misfit(prompt: &Prompt, given: &Arguments) -> Option<String> {
     let free = |key: &str| {
         prompt
@@ -153,7 +154,7 @@ fn other(key: &str, expected: &Value, given: &Value) -> String {
     )
 }
 
-/// What the server should have understood and did not.
+/// Returns the value that the server should have understood and did not.
 fn unresolved(prompt: &Prompt, result: &Value) -> Option<String> {
     let missed = |(key, value): &(&String, &Value)| !contains(result.get(key.as_str()), value);
     let (key, expected) = prompt.resolves.as_ref()?.iter().find(missed)?;
@@ -172,7 +173,8 @@ fn same_arguments(expected: &Arguments, given: &Arguments) -> bool {
         && said(expected).all(|(key, value)| given.get(key).is_some_and(|given| same(value, given)))
 }
 
-/// Without what says nothing: some models fill in every optional parameter, with null or empty.
+/// Leaves out empty values, because some models fill in every optional parameter with null or
+/// empty.
 fn said(arguments: &Arguments) -> impl Iterator<Item = (&str, &Value)> {
     let empty = |value: &Value| match value {
         Value::Null => true,
@@ -187,7 +189,8 @@ fn said(arguments: &Arguments) -> impl Iterator<Item = (&str, &Value)> {
         .map(|(key, value)| (key.as_str(), value))
 }
 
-/// Texts but for case, blanks and dashes; numbers by value; lists in any order.
+/// Compares texts without regard to case, blanks and dashes, numbers by value, and lists in any
+/// order.
 fn same(expected: &Value, given: &Value) -> bool {
     match (expected, given) {
         (Value::String(expected), Value::String(given)) => plain(expected) == plain(given),
@@ -204,8 +207,8 @@ fn same(expected: &Value, given: &Value) -> bool {
     }
 }
 
-/// Whether the result has at least what is expected: an object may have more members, a list more
-/// items.
+/// True if the result contains at least the expected value: an object may have more members, a list
+/// more items.
 pub(crate) fn contains(result: Option<&Value>, expected: &Value) -> bool {
     match (result, expected) {
         (Some(Value::Object(result)), Value::Object(expected)) => expected

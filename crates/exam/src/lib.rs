@@ -1,18 +1,19 @@
-//! Puts prompts and tools before a model, has its calls made, and says how well it chose.
+//! Sends prompts and tools to a model, has its calls made, and measures how well it chose.
 //!
-//! The room knows neither the gateway nor a server: tools come in as definitions, calls go out
-//! through a function that whoever runs the exam hands in, and so does the way tokens are counted.
+//! The crate knows neither the gateway nor a server. The caller passes in the tools as definitions,
+//! the function that makes the calls, and the function that counts tokens.
 //!
 //! # Layout
-//! - [`suite`]: the prompts and what is expected of them, read from a file
-//! - [`tools`]: the tools of the suite; [`surface`]: what of them the model is shown, and what its
-//!   calls there come to
-//! - [`endpoint`]: where a model is asked; `access`: as whom; `dialect`: in whose format;
-//!   [`client`]: over HTTP, with patience; `pace`: and not too fast
-//! - [`exam`]: every prompt to every model; `attempt`: one of them; [`judge`]: was it right
+//! - [`suite`]: the prompts and the expected calls, read from a file
+//! - [`tools`]: the tools of the suite; [`surface`]: the tools that the model is shown, and the
+//!   results of its calls there
+//! - [`endpoint`]: the address of a model; `access`: the key and the headers; `dialect`: the
+//!   format; [`client`]: the requests over HTTP, with retries; `pace`: the limit on their rate
+//! - [`exam`]: every prompt to every model; `attempt`: one prompt to one model; [`judge`]: the
+//!   verdict
 //! - [`rehearsal`]: the suite against the server, without a model
-//! - [`journal`]: what is answered already, in a file, so that nothing is paid for twice
-//! - [`report`]: the figures; [`page`]: the same as a page with charts
+//! - [`journal`]: the answers so far, in a file, so that no answer is paid for twice
+//! - [`report`]: the figures; [`page`]: the figures as a page with charts
 
 mod access;
 mod attempt;

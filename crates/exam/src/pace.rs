@@ -1,4 +1,5 @@
-//! When the next request may go out: at a pace, and not before the endpoint has said.
+//! Decides when the next request may be sent: at a limited rate, and after any pause that the
+//! endpoint asked for.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -8,7 +9,7 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 use tokio::time::Instant;
 
-/// Hands out moments at which a request may go out.
+/// Hands out the times at which a request may be sent.
 pub(crate) struct Pace {
     interval: Duration,
     next: Mutex<Instant>,
@@ -33,7 +34,7 @@ impl Pace {
         *next = (*next).max(until);
     }
 
-    /// The next moment that is free, which from now on it is not.
+    /// Returns the next free time, and reserves it.
     fn place(&self, now: Instant) -> Instant {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let at = (*next).max(now);
@@ -42,7 +43,7 @@ impl Pace {
     }
 }
 
-/// How long the endpoint wants to be left alone, which it says in seconds or as a date.
+/// Returns the pause that the endpoint asks for, in seconds or as a date.
 pub(crate) fn again_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let said = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     match said.parse() {

@@ -1,5 +1,5 @@
-//! The suite against the server, without a model: do the expected calls, in all their words, come
-//! to what they should, and do the scenarios lead where they say?
+//! Tries the suite on the server, without a model. It checks that the expected calls and their
+//! paraphrases have the expected results, and that the scenarios end as the suite says.
 
 use serde::Serialize;
 
@@ -10,11 +10,11 @@ use crate::tools::Called;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Rehearsal {
-    /// The expected calls as the suite has them.
+    /// The expected calls as the suite writes them.
     pub expected: Share,
-    /// The same in other words.
+    /// The expected calls in other words.
     pub paraphrases: Share,
-    /// What did not come out right, in words.
+    /// The faults that were found, in words.
     pub misses: Vec<String>,
     pub scenarios: Vec<Played>,
 }
@@ -25,14 +25,14 @@ pub struct Share {
     pub total: usize,
 }
 
-/// What came of a scenario.
+/// The result of a scenario.
 #[derive(Debug, Clone, Serialize)]
 pub struct Played {
     pub id: String,
     pub title: String,
     pub calls: usize,
     pub max_calls: usize,
-    /// The first thing that was not as it should be.
+    /// The first fault of the scenario.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -71,7 +71,7 @@ pub async fn play_all(
     played
 }
 
-/// What is wrong with the call, if anything is.
+/// Returns the fault of the call, if there is one.
 async fn try_out(
     prompt: &Prompt,
     arguments: &Arguments,

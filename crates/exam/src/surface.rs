@@ -1,4 +1,4 @@
-//! What of the tools a model is shown, and what a call there comes to.
+//! The tools that a model is shown, and the results of its calls there.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,10 +11,10 @@ use crate::tools::{Called, Tools};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Surface {
-    /// Every tool, each called by its own name.
+    /// The model is shown every tool, and calls each by its own name.
     #[default]
     All,
-    /// A few tools with which all others are found and called, in several turns.
+    /// The model is shown a few tools that find and call all others, in several turns.
     Search,
 }
 
@@ -22,31 +22,31 @@ pub enum Surface {
 #[derive(Debug, Clone, Copy)]
 pub struct Shown<'a> {
     pub surface: Surface,
-    /// What stands in the request.
+    /// The tools in the request.
     pub tools: &'a Tools,
-    /// How many answers a model may give to a prompt.
+    /// The number of answers that a model may give to a prompt.
     pub max_turns: u32,
 }
 
-/// What a call of a model came to.
+/// The result of a model's call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Carried {
-    /// What the model reads of it.
+    /// The text of the result that the model reads.
     pub told: String,
     pub failed: bool,
-    /// The call of a tool that it led to; none where the model only looked around.
+    /// The call of a tool that it led to; `None` if the model only looked around.
     pub reached: Option<Reached>,
 }
 
 /// A call of a tool, which is judged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reached {
-    /// As the suite calls it, if it knows the tool.
+    /// The tool's name in the suite, if the suite knows the tool.
     pub tool: String,
-    /// As the server was given them.
+    /// The arguments that the server was given.
     pub arguments: Arguments,
     pub called: Called,
-    /// Calls beside it that were asked for at once with it and not made.
+    /// The number of calls that the model asked for together with this one and that were not made.
     pub also: usize,
 }
 
@@ -70,7 +70,7 @@ impl Surface {
 }
 
 impl<'a> Shown<'a> {
-    /// Every tool: a call, and another one after an error.
+    /// Shows every tool. The model may make a call, and another one after an error.
     pub fn all(tools: &'a Tools) -> Self {
         Self {
             surface: Surface::All,
@@ -89,7 +89,7 @@ impl<'a> Shown<'a> {
 }
 
 impl Carried {
-    /// A call of the tool that the model named, with nothing in between.
+    /// Returns the result of a direct call of the tool that the model named.
     pub fn straight(tool: String, arguments: Arguments, called: Called) -> Self {
         let (told, failed) = (called.text.clone(), called.failed);
         Self {
@@ -104,7 +104,7 @@ impl Carried {
         }
     }
 
-    /// For a call that led to no tool, because nobody could read it.
+    /// Returns the result of a call that led to no tool, because its arguments could not be read.
     pub(crate) fn unreadable(told: String) -> Self {
         Self {
             told,

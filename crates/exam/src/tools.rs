@@ -1,4 +1,4 @@
-//! The tools as the model is shown them, and what a server answers when one is called.
+//! The tools as the model is shown them, and the result of a server when one is called.
 
 use serde_json::{Value, json};
 
@@ -6,9 +6,9 @@ use crate::suite::{Fault, Named, Problem, Suite};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
-    /// What the model calls it.
+    /// The name by which the model calls the tool.
     pub name: String,
-    /// What else a suite may call it.
+    /// The other names that a suite may use for the tool.
     pub aliases: Vec<String>,
     pub description: String,
     pub schema: Value,
@@ -21,7 +21,7 @@ pub struct Tools(Vec<Tool>);
 #[derive(Debug, Clone, PartialEq)]
 pub struct Called {
     pub failed: bool,
-    /// What a model would read.
+    /// The text that a model would read.
     pub text: String,
     pub structured: Value,
 }
@@ -47,8 +47,9 @@ impl Tools {
         self.0.iter().any(|tool| tool.name == name)
     }
 
-    /// What a model is told that calls something else, with what it may have meant: some put a word
-    /// of their maker in front, as in `functions.echo`.
+    /// Returns the message for a model that called an unknown tool. It names the tool that the
+    /// model may have meant: some models put a word of their vendor in front, as in
+    /// `functions.echo`.
     pub(crate) fn unknown(&self, name: &str) -> String {
         let meant = |tool: &&Tool| {
             let before = name
@@ -68,7 +69,7 @@ impl Tools {
         }
     }
 
-    /// The suite with every tool called as the model is shown it.
+    /// Returns the suite with every tool under the name that the model is shown.
     pub fn spell(&self, mut suite: Suite) -> Result<Suite, Fault> {
         for Named { entry, field, call } in suite.calls_mut() {
             let tool = self.find(&call.tool).ok_or_else(|| Fault {
@@ -84,7 +85,7 @@ impl Tools {
         Ok(suite)
     }
 
-    /// By the name it is shown under, or by one that means only this tool.
+    /// Finds a tool by the name that the model is shown, or by an alias of this tool alone.
     fn find(&self, name: &str) -> Option<&Tool> {
         let mut meant = self
             .0
@@ -114,7 +115,7 @@ impl Tools {
 }
 
 impl Tool {
-    /// From an MCP definition.
+    /// Reads a tool from an MCP definition.
     pub fn new(name: String, aliases: Vec<String>, definition: &Value) -> Self {
         let description = definition
             .get("description")
@@ -134,7 +135,7 @@ impl Tool {
 }
 
 impl Called {
-    /// From the result of `tools/call`.
+    /// Reads the result of `tools/call`.
     pub fn new(result: &Value) -> Self {
         let blocks = result
             .get("content")
@@ -155,7 +156,7 @@ impl Called {
             .get("isError")
             .and_then(Value::as_bool)
             .unwrap_or(false);
-        // Servers of older protocol versions have nowhere else to put structure than into the text.
+        // Servers of older protocol versions can put structured data only into the text.
         let structured = structured
             .or_else(|| serde_json::from_str(&text).ok())
             .unwrap_or_default();
@@ -166,7 +167,7 @@ impl Called {
         }
     }
 
-    /// For a call that never became one.
+    /// Returns the result of a call that was never made.
     pub fn failure(text: String) -> Self {
         Self {
             failed: true,

@@ -116,7 +116,8 @@ pub(crate) fn announce_update(gateway: &Gateway, server: &ServerName, params: &R
     let Ok(mut object) = RawObject::open(params) else {
         return;
     };
-    // It is kept for every client that watches, so only what every update has is taken from a long one.
+    // An update is kept for every client that watches, so of a long one only the members are taken
+    // that every update has.
     if params.get().len() > LONGEST_UPDATE || is_too_deep(params.get().as_bytes()) {
         object = object
             .into_iter()

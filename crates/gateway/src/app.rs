@@ -1,4 +1,5 @@
-//! A gateway in this process, built once from the configuration and asked by every verb of the command line.
+//! A gateway in this process, built once from the configuration and asked by every verb of the
+//! command line.
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -43,7 +44,7 @@ pub struct App {
     pub(crate) host: Arc<GatewayHost>,
     pub(crate) background: Vec<AbortHandle>,
     since: Timestamp,
-    /// Where it serves HTTP, if it does.
+    /// The address on which the gateway serves HTTP, if it does.
     pub(crate) address: OnceLock<SocketAddr>,
 }
 
@@ -115,7 +116,8 @@ impl App {
         gateway.services.store.close().await;
     }
 
-    /// What one server offers; asked anew if `refresh` says so or nothing is known.
+    /// Returns what one server offers. The server is asked anew if `refresh` is set or if nothing
+    /// is known of it.
     pub async fn listing(
         &self,
         name: &ServerName,
@@ -162,7 +164,7 @@ impl App {
         offers::resources(&gateway.catalog(), &gateway.policy)
     }
 
-    /// What a local client is told of the tool of that name.
+    /// Returns the definition of the tool of that name, as a local client gets it.
     pub fn definition(&self, name: &str) -> Option<Value> {
         let gateway = self.host.gateway();
         let catalog = gateway.catalog();
@@ -172,8 +174,8 @@ impl App {
         entry.and_then(|entry| serde_json::from_str(entry.definition.get()).ok())
     }
 
-    /// Calls a tool by the name the endpoint shows, on the road every client of a frugal surface
-    /// takes: arguments are held against the listing before the server is started.
+    /// Calls a tool by the name the endpoint shows, in the way in which every client of a frugal
+    /// surface calls it: arguments are held against the listing before the server is started.
     pub(crate) async fn call(
         &self,
         name: &str,
@@ -195,7 +197,7 @@ impl App {
         )?)
     }
 
-    /// Takes the one road, as every client does.
+    /// Serves the request through the same code as a request of any client.
     pub(crate) async fn run(
         &self,
         (turn, mut messages): (Turn, mpsc::Receiver<HeldMessage>),
@@ -222,18 +224,19 @@ impl App {
         }
     }
 
-    /// What the surface costs a local client's context at its start, as far as tools are known.
+    /// Returns what the surface costs a local client's context at its start, as far as tools are
+    /// known.
     pub async fn tokens(&self, surface: Surface) -> Tokens {
         let (turn, _unheard) = self.turn("kitbag tokens", surface);
         report(&turn, surface).await
     }
 
-    /// Whether a tool of that name is known without asking any server.
+    /// True if a tool of that name is known without asking any server.
     pub fn knows(&self, name: &str) -> bool {
         self.host.gateway().catalog().tool(name).is_some()
     }
 
-    /// What a gateway says of itself.
+    /// Returns what the gateway says of itself.
     pub(crate) fn status(&self) -> Status {
         let gateway = self.host.gateway();
         let server = |server: &Arc<Server>| ServerStatus {
@@ -299,7 +302,7 @@ impl App {
         Ok(search::verify(&self.host.gateway()).await)
     }
 
-    /// What the mirror of the index holds under a tool's name.
+    /// Returns what the mirror of the index holds under a tool's name.
     pub async fn index_entry(&self, name: &str) -> anyhow::Result<Value> {
         let stored = self.host.gateway().services.index.mirrored(name).await?;
         let stored = stored.ok_or_else(|| NotIndexed {
@@ -312,7 +315,7 @@ impl App {
         self.host.gateway().services.index.snapshot().index.len()
     }
 
-    /// Whether the index has every tool with its vector, as that of a running gateway has.
+    /// True if the index has every tool with its vector, as the index of a running gateway has.
     fn is_indexed(&self) -> bool {
         let gateway = self.host.gateway();
         let (tools, snapshot) = (
@@ -355,7 +358,8 @@ impl App {
 }
 
 impl App {
-    /// A request by the person at this machine, and what is said to her while it is served.
+    /// Returns a request by the person at this machine, and the messages that the person gets while
+    /// it is served.
     pub(crate) fn turn(&self, name: &str, surface: Surface) -> (Turn, mpsc::Receiver<HeldMessage>) {
         let (outbox, messages) = mpsc::channel(crate::turn::BACKLOG);
         let gateway = self.host.gateway();
@@ -389,7 +393,7 @@ impl std::fmt::Debug for App {
     }
 }
 
-/// How far the server is, if that is what it says.
+/// Returns the progress of the server, if the message is a progress notification.
 fn step(message: &Message) -> Option<Progress> {
     let Message::Notification(notification) = message else {
         return None;

@@ -27,7 +27,7 @@ pub(crate) fn shown(json: Raw, secrets: &Secrets) -> Raw {
     serde_json::value::RawValue::from_string(clean).unwrap_or(json)
 }
 
-/// What a server said went wrong, as a model may read it.
+/// Returns a server's account of what went wrong, as a model may read it.
 pub(crate) fn shown_failure(failure: Failure, secrets: &Secrets) -> Failure {
     match failure {
         Failure::Upstream(CallError::Refused { server, mut error }) => {
@@ -43,8 +43,8 @@ pub(crate) fn shown_text(text: &str, secrets: &Secrets) -> String {
     secrets.hidden_in(&visible(text)).into_owned()
 }
 
-/// Has the questions in a result say which server asks, where several are merged and the person sees
-/// only Kitbag.
+/// Lets the questions in a result name the server that asks, where several servers are merged and
+/// the person sees only Kitbag.
 pub(crate) fn introduced_in(result: Raw, server: &ServerName) -> Raw {
     if !result.get().contains("\"inputRequests\"") {
         return result;
@@ -177,7 +177,7 @@ fn is_plain(json: &str) -> bool {
             .any(|escape| json.contains(escape))
 }
 
-/// Of a string in JSON, from its quote to its quote.
+/// Returns the length of a string in JSON, from its quote to its quote.
 fn string_length(text: &str) -> usize {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate().skip(1) {

@@ -1,4 +1,4 @@
-//! What goes on beside the requests: servers are listed, listings kept, changes announced.
+//! The work beside the requests: servers are listed, listings kept, changes announced.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -24,17 +24,17 @@ const LONGEST_TURN: Duration = Duration::from_secs(2);
 /// Changes that come this close together are answered with one new listing.
 const SETTLE: Duration = Duration::from_millis(50);
 const TIDY_EVERY: Duration = Duration::from_secs(60);
-/// How often the index is held against the latest calls.
+/// The interval at which the index is compared with the latest calls.
 const LOOK_AGAIN: Duration = Duration::from_secs(300);
-/// How soon an embedder that failed is asked again.
+/// The time after which an embedder that failed is asked again.
 const TRY_AGAIN: Duration = Duration::from_secs(30);
-/// How often a long computation is mentioned.
+/// The interval at which the log mentions a long computation.
 const TELL_EVERY: Duration = Duration::from_secs(2);
 const FORGET_EVERY: Duration = Duration::from_secs(3600);
-/// How soon what was opened with a key ends after the key has. Revocations come from other processes,
-/// so the store has to be asked.
+/// The time within which sessions and streams that a client opened with a key end after the key has
+/// ended. Revocations come from other processes, so the store has to be asked.
 const LOOK_FOR_ENDED_KEYS: Duration = Duration::from_millis(500);
-/// How soon `kitbag key list` shows that a key was used.
+/// The time within which `kitbag key list` shows that a key was used.
 const KEEP_USES_EVERY: Duration = Duration::from_secs(5);
 const BETWEEN_PORTIONS: Duration = Duration::from_millis(100);
 const FORGOTTEN_AT_ONCE: u32 = 1_000;
@@ -76,7 +76,7 @@ async fn list_in_turn(host: &Arc<GatewayHost>, server: &Arc<Server>, places: &Se
     mention_failure(server, listed);
 }
 
-/// Hears what servers announce, until the house closes.
+/// Receives what servers announce, until the gateway closes.
 pub(crate) async fn follow_notices(host: Arc<GatewayHost>, mut notices: mpsc::Receiver<Notice>) {
     let mut changed: HashMap<ServerName, Changes> = HashMap::new();
     loop {
@@ -106,7 +106,8 @@ pub(crate) async fn follow_notices(host: Arc<GatewayHost>, mut notices: mpsc::Re
     }
 }
 
-/// Keeps the index in step with the catalog and with how tools do, until the house closes.
+/// Keeps the index in step with the catalog and with the results of calls, until the gateway
+/// closes.
 pub(crate) async fn follow_catalog(host: Arc<GatewayHost>) {
     let mut wait = LOOK_AGAIN;
     loop {
@@ -122,7 +123,8 @@ pub(crate) async fn follow_catalog(host: Arc<GatewayHost>) {
     }
 }
 
-/// Whether every tool has its vector, as far as it depends on us.
+/// Brings the index up to date. Returns true if every tool has its vector, as far as that depends
+/// on the gateway.
 async fn index(host: &GatewayHost) -> bool {
     let gateway = host.gateway();
     let catalog = gateway.catalog();
@@ -253,8 +255,8 @@ pub(crate) fn mention_unknown_tools(gateway: &Gateway) {
     }
 }
 
-/// Now and then: takes out sessions nobody came back to, and asks servers that could not be
-/// listed so far whether they can be by now.
+/// At intervals takes out sessions that their clients did not come back to, and asks servers that
+/// could not be listed so far whether they can be by now.
 pub(crate) async fn tidy(host: Arc<GatewayHost>) {
     loop {
         tokio::time::sleep(TIDY_EVERY).await;
@@ -272,7 +274,7 @@ pub(crate) async fn tidy(host: Arc<GatewayHost>) {
     }
 }
 
-/// Lists a server, keeps the listing and tells whoever wants to know.
+/// Lists a server, keeps the listing and tells the clients that want to know.
 pub(crate) async fn refresh(
     host: &Arc<GatewayHost>,
     server: &Arc<Server>,
@@ -305,7 +307,8 @@ pub(crate) async fn refresh(
     Ok(listing)
 }
 
-/// What clients do not get to see matters to the operator; the rest is for whoever mends the server.
+/// Warns the operator of problems that keep something from clients. The other problems go to the
+/// debug log, for the developer who repairs the server.
 fn mention_problems(server: &Server, listing: &Listing) {
     for ListingProblem {
         about,
@@ -334,7 +337,7 @@ fn relist(host: &Arc<GatewayHost>, name: &ServerName, changes: Changes) {
 fn mention_failure(server: &Server, listed: Result<Arc<Listing>, CallError>) {
     match listed {
         Ok(_) => {}
-        // The house is closing; nobody failed.
+        // The server is being closed, so this is no failure.
         Err(error) if server.is_closing() => tracing::debug!(server = %server.name(), "{error}"),
         // A server that cannot be started or has ended is mentioned where that happens.
         Err(error @ (CallError::Start(_) | CallError::Lost { .. })) => {

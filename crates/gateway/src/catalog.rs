@@ -28,15 +28,16 @@ pub(crate) struct Catalog {
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) capability: Capability,
-    /// What clients call it; of a resource, the URI with its server's mark, by which it is always found.
+    /// The name that clients use; of a resource, the URI with its server's mark, by which the
+    /// resource is always found.
     pub(crate) exposed: String,
     pub(crate) definition: Raw,
-    /// What its server filed it under.
+    /// The tags that its server gave it.
     pub(crate) tags: Vec<String>,
 }
 
 impl Entry {
-    /// What a tool does to the world, as far as its server says.
+    /// Returns if a tool reads, writes or destroys, as far as its server says.
     pub(crate) fn write_class(&self) -> WriteClass {
         let hints = RawObject::peek(&self.definition, "annotations")
             .and_then(|it| RawObject::open(it).ok());
@@ -104,7 +105,7 @@ impl Catalog {
             .map(|at| &self.prompts[*at])
     }
 
-    /// Where the URIs of resources lead.
+    /// Returns the servers to which the URIs of resources lead.
     pub(crate) fn routes(&self) -> &ResourceRoutes {
         &self.routes
     }
@@ -130,7 +131,7 @@ impl Catalog {
         object.to_raw()
     }
 
-    /// Everything that one server has on offer.
+    /// Returns everything that one server offers.
     pub(crate) fn of_server(&self, server: &ServerName) -> impl Iterator<Item = &Entry> {
         let all = [&self.tools, &self.prompts, &self.resources, &self.templates]
             .into_iter()
@@ -170,8 +171,8 @@ fn expose_name(
 const URI: &str = "uri";
 const URI_TEMPLATE: &str = "uriTemplate";
 
-/// URIs stay as they are, because results refer to them. Those that several servers claim are marked
-/// for those callers who see the servers.
+/// URIs stay as they are, because results refer to them. URIs that several servers claim are marked
+/// for the callers who see those servers.
 fn expose_uri(server: &ServerName, definition: &Raw, field: &str) -> Option<Entry> {
     let name: String = serde_json::from_str(RawObject::peek(definition, field)?.get()).ok()?;
     let capability = Capability {
@@ -265,7 +266,7 @@ mod tests {
         texts.iter().map(String::as_str).collect()
     }
 
-    /// How long the fastest of a few builds takes, with this many of everything.
+    /// Returns the time of the fastest of a few builds, with this many of everything.
     fn build_time(size: usize) -> std::time::Duration {
         let texts = |what: &str| {
             (0..size)
@@ -287,7 +288,8 @@ mod tests {
     #[test]
     fn building_takes_as_long_as_there_is_to_build() {
         let (small, large) = (build_time(2_500), build_time(10_000));
-        // Four times as many take four times as long, or sixteen times if each looked at all others.
+        // Four times as many entries take four times as long, or sixteen times if each entry looked
+        // at all others.
         assert!(
             large < small * 10,
             "{small:?} for 2,500 of everything, {large:?} for 10,000"
@@ -321,7 +323,8 @@ mod tests {
         }
     }
 
-    /// What a server may list: definitions, halves of definitions, and no definitions at all.
+    /// Generates what a server may list: definitions, halves of definitions, and no definitions at
+    /// all.
     fn definition() -> impl Strategy<Value = serde_json::Value> {
         let name = prop_oneof!["[a-c]{1,2}", "(?s).{0,80}", "[a-z_]{60,90}"];
         let member = prop_oneof![

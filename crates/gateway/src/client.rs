@@ -6,14 +6,14 @@ use kitbag_domain::{Caller, ShortText};
 use kitbag_upstream::{ClientIdentity, ClientProfile, LogLevel, LogWish};
 use kitbag_wire::{Era, Raw, RawObject, raw};
 
-/// What the client behind this request is and can do.
+/// The client that sent this request: its identity and its capabilities.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     pub(crate) caller: Caller,
     pub(crate) era: Era,
     /// Tells this caller's clients apart where an upstream serves several at once.
     pub(crate) id: Arc<str>,
-    /// What it calls itself.
+    /// The name that the client gives itself.
     pub(crate) name: Option<ShortText>,
     pub(crate) capabilities: Capabilities,
     pub(crate) logs: LogWish,
@@ -27,7 +27,7 @@ pub(crate) struct Capabilities {
 }
 
 impl Client {
-    /// What a client says that it is called, from what it says about itself.
+    /// Returns the client's name, from what the client says about itself.
     pub(crate) fn name_in(info: Option<&RawObject>) -> Option<ShortText> {
         let name: String = info?.read("name")?;
         Some(ShortText::cut(&name))
@@ -62,7 +62,7 @@ impl Client {
         }
     }
 
-    /// Whether the client wants a log line of this level.
+    /// True if the client wants a log line of this level.
     pub(crate) fn wants_log(&self, params: &Raw) -> bool {
         let level = || {
             let level: String = RawObject::open(params).ok()?.read("level")?;
@@ -85,7 +85,7 @@ impl Capabilities {
         }
     }
 
-    /// Whether the client can answer this question of a server.
+    /// True if the client can answer this question of a server.
     pub(crate) fn can_answer(&self, method: &str, params: Option<&Raw>) -> bool {
         use kitbag_wire::meta::method;
         match method {
@@ -96,7 +96,7 @@ impl Capabilities {
         }
     }
 
-    /// Whether the client can show the person a page to visit.
+    /// True if the client can show the person a page to visit.
     pub(crate) fn can_visit(&self) -> bool {
         self.object
             .object("elicitation")

@@ -1,5 +1,6 @@
-//! What `completion/complete` is asked about. Whoever decides must read the same as the server does,
-//! so the reference is written anew with nothing in it but what was decided about.
+//! Reads and writes the reference of `completion/complete`. The policy must decide about the same
+//! reference that the server reads, so the gateway writes the reference anew, with nothing in it
+//! but what the policy decided about.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,7 @@ use crate::call::required;
 use crate::failure::Failure;
 use crate::template::fill;
 
-/// What a value is completed for: a prompt by its name, or a template by its text.
+/// The thing for which a value is completed: a prompt by its name, or a template by its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reference {
     Prompt(String),
@@ -21,7 +22,8 @@ const PROMPT: &str = "ref/prompt";
 const RESOURCE: &str = "ref/resource";
 
 impl Reference {
-    /// Its type decides which of its members counts; servers go by the type as well.
+    /// Reads the reference. Its type decides which of its members counts; servers go by the type as
+    /// well.
     pub(crate) fn read(params: &RawObject) -> Result<Self, Failure> {
         let reference = params
             .object("ref")
@@ -87,7 +89,7 @@ mod tests {
 
     use super::*;
 
-    /// What is decided about, and what the server reads.
+    /// Checks the reference that the policy decides about, and the one that the server reads.
     #[track_caller]
     fn check(reference: &Value, expected: Result<(Reference, Value), &str>) {
         let mut params = RawObject::open(&raw(&json!({ "ref": reference }))).unwrap();

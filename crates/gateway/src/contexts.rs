@@ -13,11 +13,12 @@ use kitbag_store::Store;
 use crate::clock::now;
 use crate::fairness::largest_holder;
 
-/// How far back use counts towards the favourites.
+/// The time for which the use of a tool counts towards the favourites.
 const FAVOURED_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
-/// How long favourites are taken as they were, so that a list does not move all the time.
+/// The time for which favourites stay as they are, so that a list does not change all the time.
 const FAVOURITES_KEPT: Duration = Duration::from_secs(600);
-/// Beyond this many clients the longest unseen is forgotten, of the caller who has most.
+/// Beyond this many clients, the gateway forgets the longest unseen client of the caller who has
+/// most.
 const MOST_CONTEXTS: usize = 10_000;
 
 /// The memory of each client that uses the adaptive surface.

@@ -16,10 +16,10 @@ use kitbag_domain::sync::lock;
 const MOST_NAMES: usize = 20_000;
 /// Changes told one by one; a server that was updated may change all it has.
 const MOST_TOLD: usize = 20;
-/// What is told of a name that is not ours to choose.
+/// The most characters that are told of a name, since servers choose the names.
 const LONGEST_NAME: usize = 100;
 
-/// What servers said last, and how often they changed it.
+/// The definitions that servers gave last, and the number of times that each server changed them.
 #[derive(Default)]
 pub(crate) struct Definitions {
     seen: Mutex<HashMap<ServerName, Seen>>,
@@ -31,7 +31,7 @@ struct Seen {
     changes: u64,
 }
 
-/// What a definition consists of, each part as a hash.
+/// The parts of a definition, each as a hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Definition {
     parts: [[u8; 16]; PARTS.len()],
@@ -65,7 +65,7 @@ impl Definitions {
         }
     }
 
-    /// How many definitions each server has changed.
+    /// Returns the number of definitions that each server has changed.
     pub(crate) fn changes(&self) -> Vec<(ServerName, u64)> {
         let seen = lock(&self.seen);
         let mut changes: Vec<_> = seen
@@ -141,7 +141,8 @@ impl Definition {
         ))
     }
 
-    /// In which parts it differs from what it was: `description, annotations (readOnlyHint true → false)`.
+    /// Returns the parts in which the definition differs from the one before: `description,
+    /// annotations (readOnlyHint true → false)`.
     fn different(&self, before: &Self) -> String {
         let differs = |at: &usize| self.parts[*at] != before.parts[*at];
         let mut told: Vec<String> = (0..PARTS.len())
@@ -167,7 +168,8 @@ impl Definition {
     }
 }
 
-/// Half of it is enough: nobody gains by two definitions of one name that look the same to us.
+/// Half of the hash is enough: no server gains by two definitions of one name that look the same to
+/// the gateway.
 fn hash(text: &str) -> [u8; 16] {
     let whole = blake3::hash(text.as_bytes());
     let mut half = [0; 16];

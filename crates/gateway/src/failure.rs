@@ -1,5 +1,5 @@
-//! Why a request was not answered with a result. How each is told to a client is written
-//! in one place, `front/reply.rs`.
+//! The reasons why a request was not answered with a result. One file, `reply.rs`, writes the form
+//! in which a client is told each of them.
 
 use kitbag_apis::ProviderError;
 use kitbag_domain::{Caller, Outcome, ServerName};
@@ -111,7 +111,7 @@ impl Failure {
         }
     }
 
-    /// What may be said of it.
+    /// Returns the failure that the caller may be told.
     pub(crate) fn told(&self) -> &Self {
         match self {
             Self::Hidden { told } => told,
@@ -119,7 +119,7 @@ impl Failure {
         }
     }
 
-    /// How it is written into the audit.
+    /// Returns the outcome that is written into the audit.
     pub(crate) fn outcome(&self) -> Outcome {
         match self {
             Self::Denied { .. } | Self::Hidden { .. } | Self::Unrecorded(_) => Outcome::Denied,
@@ -169,7 +169,7 @@ impl Failure {
     }
 }
 
-/// Why a server cannot be used, as this caller may read it.
+/// Returns the reason why a server cannot be used, as this caller may read it.
 pub(crate) fn trouble_for(caller: &Caller, trouble: &StartError) -> CallError {
     let error = CallError::Start(trouble.clone());
     if caller.sees_all_tenants() {

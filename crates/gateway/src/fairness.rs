@@ -1,4 +1,5 @@
-//! Who gives way when something that all callers share is full: the one who has most of it.
+//! Chooses the caller that gives way when something that all callers share is full: the caller that
+//! has most of it.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -1,10 +1,11 @@
-//! How many files this process may have open: connections are files, too, and most systems begin
-//! with few.
+//! The number of files that this process may have open. Connections are files, too, and most
+//! systems begin with a low limit.
 
-/// As many as are of use here. What we launch begins with our limit, and some programs go through
-/// all files they might have, one by one, so it is not raised to a million.
+/// As many files as are of use here. The programs that the gateway launches begin with its limit,
+/// and some of them go through all files they might have, one by one, so the limit is not raised to
+/// a million.
 const ENOUGH: u64 = 65_536;
-/// What is assumed where the system does not say.
+/// The limit that is assumed where the system names none.
 const USUAL: usize = 1_024;
 
 /// Raises the limit as far as the system lets us, if that is of use.
@@ -30,7 +31,7 @@ pub(crate) fn raise_limit() {
     }
 }
 
-/// How many may be open now.
+/// Returns the number of files that may be open now.
 pub(crate) fn allowed() -> usize {
     #[cfg(unix)]
     {

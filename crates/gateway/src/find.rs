@@ -1,5 +1,6 @@
-//! What is found for an intent, by one road for the model's tool, the HTTP endpoint and the command
-//! line: under policy, with what is built in kept back, and with a word on how sure it is.
+//! Finds tools for an intent, in the same way for the model's tool, the HTTP endpoint and the
+//! command line. The search follows the policy, keeps the built-in tools back, and says how sure
+//! the result is.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -12,22 +13,22 @@ use crate::catalog::Catalog;
 use crate::gateway::Gateway;
 use crate::index::Subject;
 
-/// Said where the best that was found is only the nearest there is.
+/// The words of an answer where the best tool that was found is only the nearest one.
 pub(crate) const UNSURE: &str = "Nothing here clearly does this";
 
-/// How long a gateway that has just been started may take to begin.
+/// The time that a search waits for a gateway that has just been started.
 const BEGINNING: Duration = Duration::from_secs(10);
 
-/// What is built in belongs into an answer that mentions no agent only if it is this good, and
-/// this much better than everything else.
+/// If the text mentions no agent, the built-in tools are in the answer only with a score of at
+/// least `GOOD` that is by `LEAD` better than that of everything else.
 const GOOD: f32 = 0.35;
 const LEAD: f32 = 0.02;
 
 pub(crate) struct Findings {
     pub(crate) candidates: Vec<Candidate>,
-    /// Whether the best is likely to do what was asked; nothing where that cannot be told.
+    /// True if the best tool is likely to do what was asked; `None` where that cannot be told.
     pub(crate) confident: Option<bool>,
-    /// Why words alone decided, though vectors would have been wanted.
+    /// The reason why words alone decided, though vectors were wanted.
     pub(crate) degraded: Option<String>,
     /// The catalog to look the tools up in. A search that waited for the index may be about a later
     /// one than its request began with.
@@ -90,8 +91,8 @@ fn is_built_in(gateway: &Gateway, provider: &str) -> bool {
         .is_ok_and(|name| gateway.is_built_in(&name))
 }
 
-/// The built-in tools know about coding agents and are there for everybody; most searches are about
-/// something else.
+/// True if a search is about coding agents. The built-in tools know about those and every caller
+/// has them, but most searches are about something else.
 fn is_about_agents(text: &str, found: &[Candidate], built_in: impl Fn(&Candidate) -> bool) -> bool {
     static AGENTS: LazyLock<Library> = LazyLock::new(Library::built_in);
     let best = |wanted: bool| found.iter().find(|it| built_in(it) == wanted);

@@ -1,5 +1,5 @@
-//! What is on its way from and to each caller's clients: how many requests are open, how many bytes
-//! of them are held, and how many bytes of answers have not been read yet.
+//! Counts what is on its way from and to each caller's clients: the open requests, the bytes of
+//! them that are held, and the bytes of answers that have not been read yet.
 //!
 //! An answer is in memory until its client has read it. A client decides how fast it reads, so
 //! what may pile up is limited for each caller; the next large answer is refused.
@@ -14,16 +14,17 @@ use tokio::sync::Notify;
 
 use kitbag_domain::sync::lock;
 
-/// How much may be on its way, in bytes.
+/// The most that may be on its way, in bytes.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     each: usize,
-    /// Of all callers together; one that has nothing on its way may still have one answer.
+    /// The limit of all callers together; a caller that has nothing on its way may still have one
+    /// answer.
     all: usize,
     /// An answer up to this length is always delivered, or a caller could not even be told why
     /// others are not.
     small: usize,
-    /// How long an answer waits for room.
+    /// The time for which an answer waits until it fits within the limits.
     patience: Duration,
 }
 
@@ -93,7 +94,7 @@ impl From<Message> for HeldMessage {
 }
 
 impl HeldMessage {
-    /// How much of the memory it takes, as far as that can be much.
+    /// Returns the memory that the message takes; only the parts that can be long are counted.
     pub(crate) fn length(&self) -> usize {
         length(&self.message)
     }
@@ -113,7 +114,7 @@ impl Flights {
         )
     }
 
-    /// Counts what is said to a client, if there is room for it.
+    /// Counts a message to a client, if it fits within the limits.
     pub(crate) fn send(
         &self,
         caller: &Caller,
@@ -134,8 +135,9 @@ impl Flights {
         }
     }
 
-    /// Counts an answer as soon as there is room for it. Clients that read get it after a moment; for
-    /// one that does not, as much again as it may have is waited with, and not for long.
+    /// Counts an answer as soon as it fits within the limits. A client that reads gets it after a
+    /// moment. For a client that does not read, answers wait only up to as much again as the client
+    /// may have, and not for long.
     pub(crate) async fn deliver(
         &self,
         caller: &Caller,
@@ -226,7 +228,7 @@ impl Flights {
 }
 
 impl Held {
-    /// Counts some more, if there is room for it.
+    /// Counts some more bytes, if they fit within the limits.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         let limits = self.shared.limits;
         let mut book = lock(&self.shared.book);

@@ -9,10 +9,10 @@ use crate::announce::Changes;
 use crate::background;
 use crate::host::GatewayHost;
 
-/// How soon a running gateway knows of a login from the command line.
+/// The time within which a running gateway knows of a login from the command line.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// Goes on until the gateway closes.
+/// Looks for new logins until the gateway closes.
 pub(crate) async fn follow(host: Arc<GatewayHost>) {
     loop {
         tokio::time::sleep(LOOK_EVERY).await;

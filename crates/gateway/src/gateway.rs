@@ -1,7 +1,7 @@
-//! The rooms of the house, together: what every request is carried through.
+//! The parts of the gateway that every request passes through.
 //!
-//! Gateway are furnished by one reading of the configuration and never change. What outlives a
-//! reading is shared with the rooms that come after.
+//! One reading of the configuration makes a [`Gateway`], whose settings never change. A later
+//! [`Gateway`] shares with it what outlives a reading.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use crate::meter::Tables;
 use crate::providers::Providers;
 use crate::services::Services;
 
-/// What one reading of the configuration gives, with what the process keeps beside it.
+/// The result of one reading of the configuration, with what the process keeps beside it.
 pub(crate) struct Gateway {
     pub(crate) serve: Serve,
     pub(crate) surfaces: Surfaces,
     pub(crate) policy: Policy,
     pub(crate) audit_settings: Audit,
     pub(crate) metrics_per_tool: bool,
-    /// What is declared of single tools, by the name clients call them.
+    /// The values that the operator declares for single tools, by the name clients call them.
     pub(crate) declared: Declared,
     pub(crate) upstreams: Arc<Upstreams>,
     pub(crate) providers: Providers,
@@ -75,8 +75,9 @@ impl Gateway {
         self.catalog.load_full()
     }
 
-    /// Whether the caller may know of a server or an API. From a caller with a key one is hidden also
-    /// when rules leave it nothing there: its name alone would tell of what it may not see.
+    /// True if the caller may know of a server or an API. A server is hidden from a caller with a
+    /// key also when rules leave the caller nothing there: the server's name alone would tell of
+    /// things that the caller may not see.
     pub(crate) fn server_visible(&self, caller: &Caller, server: &ServerName) -> bool {
         self.server_visible_in(&self.catalog(), caller, server)
     }
@@ -108,7 +109,8 @@ impl Gateway {
         self.services.meter.figures(caller, visible)
     }
 
-    /// How many tools of the index the caller may see, and how many of those have their vector.
+    /// Returns the number of tools of the index that the caller may see, and the number of those
+    /// that have their vector.
     pub(crate) fn indexed(&self, caller: &Caller) -> (usize, usize) {
         let snapshot = self.services.index.snapshot();
         if caller.sees_all_tenants() {
@@ -134,7 +136,7 @@ impl Gateway {
         unlisted.map(|server| server.name().clone()).collect()
     }
 
-    /// What the index is built from.
+    /// Returns the data from which the index is built.
     pub(crate) fn contents<'a>(
         &'a self,
         catalog: &'a Catalog,
@@ -148,7 +150,7 @@ impl Gateway {
         }
     }
 
-    /// Whether a server runs in this process and is there for everybody.
+    /// True if a server runs in this process and is there for every caller.
     pub(crate) fn is_built_in(&self, server: &ServerName) -> bool {
         self.upstreams
             .get(server)

@@ -1,8 +1,8 @@
-//! What a caller is told of things it may not use.
+//! Decides what a caller is told of things that it may not use.
 //!
 //! The person at this machine reads which rule it was. For a caller with a key a hidden thing does
-//! not exist: it is refused in exactly the words for something that nobody offers, and the rule
-//! stands in the log and the audit only.
+//! not exist: the gateway refuses it in exactly the words for something that no server offers, and
+//! writes the rule into the log and the audit only.
 
 use kitbag_domain::{Capability, Decision, Kind};
 use kitbag_upstream::CallError;
@@ -15,8 +15,8 @@ use crate::resolve;
 use crate::turn::Turn;
 use crate::view::View;
 
-/// Refuses everything to a key whose tenant nobody has named. It says so plainly, because this tells
-/// of no server, and somebody has to write the table.
+/// Refuses everything to a key whose tenant the configuration does not name. The refusal says so
+/// plainly, because it tells of no server, and the operator has to write the table.
 pub(crate) fn known_tenant(turn: &Turn) -> Result<(), Failure> {
     match turn.policy().unknown_tenant(turn.caller()) {
         None => Ok(()),
@@ -47,9 +47,10 @@ pub(crate) fn permit(
     })
 }
 
-/// Whether a server has to be asked to know that it offers this. On its own route names go through
-/// unread, and its words for one it does not have would differ from ours for one that is hidden; so
-/// where rules hide anything of its tools and prompts, only what it lists is asked for.
+/// True if the gateway may ask the server for this tool or prompt. On a server's own route names go
+/// through unread, and the server's words for a name that it does not have would differ from the
+/// gateway's words for a hidden one. So where rules hide any of the server's tools and prompts, the
+/// gateway asks only for those that the server lists.
 pub(crate) fn is_listed(turn: &Turn, subject: &CallSubject, capability: &Capability) -> bool {
     let (View::One(server), CallSubject::Tool(_) | CallSubject::Prompt(_)) = (&turn.view, subject)
     else {

@@ -1,5 +1,5 @@
-//! The house as it stands now. A new reading of the configuration furnishes new rooms; whoever
-//! is in the old ones finishes there.
+//! Holds the [`Gateway`] that is in use now. A new reading of the configuration makes a new
+//! [`Gateway`]; the requests that began with the old one finish with the old one.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -25,11 +25,11 @@ pub(crate) struct GatewayHost {
     gateway: ArcSwap<Gateway>,
     /// Held while a catalog is built, or one from older listings could replace a newer one.
     rebuilding: Mutex<()>,
-    /// Says that there is a new catalog, to whoever builds upon it.
+    /// Says that there is a new catalog, to the task that builds the index from it.
     pub(crate) catalog_changed: Notify,
 }
 
-/// What is different after another reading of the configuration.
+/// The servers that are different after another reading of the configuration.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ServerChanges {
     pub(crate) added: BTreeSet<ServerName>,
@@ -60,7 +60,7 @@ impl GatewayHost {
         Ok((host, notices))
     }
 
-    /// The rooms as they are now; take them once per request.
+    /// Returns the [`Gateway`] that is in use now; a request takes it once.
     pub(crate) fn gateway(&self) -> Arc<Gateway> {
         self.gateway.load_full()
     }
@@ -98,11 +98,12 @@ impl GatewayHost {
         let upstreams = before.upstreams.succeeded_by(servers, &context);
         let providers = Providers::new(&config.providers, &context.lookup);
         let after = Arc::new(before.succeeded_by(config, upstreams, providers));
-        // Whoever enters first must not find the shelves empty.
+        // The first request to the new gateway must not find the catalog empty.
         let empty = after.clone();
         let _ = tokio::task::spawn_blocking(move || empty.rebuild_catalog()).await;
         self.gateway.store(after.clone());
-        // Only now: a listing that came meanwhile went into the rooms before.
+        // The catalog is built again only now: a listing that came meanwhile went into the gateway
+        // before.
         self.rebuild_catalog().await;
         for server in before
             .upstreams
@@ -159,7 +160,7 @@ fn upstream_context(
     })
 }
 
-/// What servers offered in an earlier run, for a look at it that opens and starts nothing.
+/// Returns what servers offered in an earlier run, without opening or starting anything.
 pub(crate) async fn known(config: &Config, store: &Store) -> Result<Catalog, kitbag_store::Error> {
     let servers = with_listings(config.running(), store).await?;
     let listings = servers

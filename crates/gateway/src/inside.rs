@@ -12,7 +12,7 @@ use tokio::io::{duplex, split};
 
 use kitbag_embed::Embedder;
 
-/// What may be on its way before the other end has read it.
+/// The most bytes that may be on their way before the other end has read them.
 const PIPE: usize = 64 * 1024;
 
 /// Opens what the configuration has built in. The data is read at each start, so that an edit
@@ -35,7 +35,7 @@ pub(crate) fn opener(config: &Config, embedder: Arc<Embedder>) -> BuiltInOpener 
     })
 }
 
-/// Whoever answers questions about agents.
+/// Returns the part that answers questions about agents.
 pub(crate) fn answers(
     directory: Option<&Path>,
     embedder: Option<Arc<Embedder>>,
@@ -43,7 +43,7 @@ pub(crate) fn answers(
     Ok(AgentAnswers::new(library(directory)?, embedder.map(embed)))
 }
 
-/// What is in a directory, or else in the binary.
+/// Returns the library in a directory, or else the one in the binary.
 pub(crate) fn library(directory: Option<&Path>) -> Result<Library, DataError> {
     match directory {
         Some(directory) => Library::open(directory),

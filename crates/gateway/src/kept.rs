@@ -12,7 +12,7 @@ use crate::secret::random_token;
 use kitbag_domain::sync::lock;
 
 const KEPT_FOR: Duration = Duration::from_secs(3600);
-/// What one caller may have here; beyond it, that caller's oldest go.
+/// The most bytes that one caller may have here; beyond it, that caller's oldest results go.
 const MOST_BYTES_EACH: usize = 32 << 20;
 const MOST_BYTES: usize = 256 << 20;
 /// Every result costs the model its name; the caller is checked besides.

@@ -1,5 +1,5 @@
-//! Whether the keys there are fit the configuration: a gateway that wants keys needs one, and a key needs a
-//! tenant that the configuration knows.
+//! Checks that the existing keys fit the configuration: a gateway that wants keys needs one, and a
+//! key needs a tenant that the configuration knows.
 
 use std::collections::BTreeSet;
 

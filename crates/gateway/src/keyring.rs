@@ -56,7 +56,8 @@ impl Keyring {
         }
     }
 
-    /// On a thread of its own: what talks to the keyring blocks, and brings a runtime along.
+    /// Runs on a thread of its own: the library that talks to the keyring blocks, and brings a
+    /// runtime along.
     fn with_entry<T: Send>(
         &self,
         work: impl FnOnce(&Entry) -> Result<T, KeyringError> + Send,

@@ -1,4 +1,5 @@
-//! Opens the doors, carries each request through the rooms in order, and tells people what happened.
+//! Opens the endpoints, passes each request through the steps in order, and tells people what
+//! happened.
 
 mod announce;
 pub mod app;

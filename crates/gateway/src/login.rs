@@ -1,4 +1,4 @@
-//! Where logins at servers are kept, and how a running gateway hears of new ones.
+//! Keeps the logins at servers, and tells a running gateway of new ones.
 
 use std::any::Any;
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ use kitbag_upstream::oauth::{AddressGuards, Grant, GrantStore, GrantStoreError, 
 use crate::clock::now;
 use crate::vault;
 
-/// What servers need for logging in, kept in this store.
+/// Returns what servers need for logging in, kept in this store.
 pub(crate) fn logins(config: &Config, store: &Store) -> anyhow::Result<Logins> {
     let grants = StoredGrants {
         vault: vault::vault(config.secret_key, store)?,
@@ -42,7 +42,7 @@ fn guard(private: bool) -> AddressGuard {
 
 struct StoredGrants {
     vault: Vault,
-    /// A file for each server, locked by whoever renews its login.
+    /// A file for each server, locked by the process that renews its login.
     locks: PathBuf,
 }
 

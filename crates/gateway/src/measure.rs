@@ -1,5 +1,5 @@
-//! What `kitbag eval` asks of the house: calls that do not count as use, and the search surface as
-//! its clients see it.
+//! The requests of `kitbag eval` to the gateway: calls that do not count as use, and the search
+//! surface as its clients see it.
 
 use std::pin::pin;
 
@@ -16,8 +16,8 @@ use crate::surface::reach::{self, Answered};
 use crate::turn::Turn;
 
 impl App {
-    /// Calls a tool to see what becomes of it: its server decides what to make of the arguments, and
-    /// the call does not count as use.
+    /// Calls a tool to see the outcome: its server decides what to make of the arguments, and the
+    /// call does not count as use.
     pub async fn measure(
         &self,
         name: &str,
@@ -38,8 +38,8 @@ impl App {
         Ok(serde_json::from_str(result.get())?)
     }
 
-    /// Makes a call of a model as a client of the search surface would, and tells which tool it led
-    /// to. It does not count as use.
+    /// Makes a call of a model as a client of the search surface would, and tells which tool the
+    /// call led to. The call does not count as use.
     pub(crate) async fn measure_search(
         &self,
         name: &str,
@@ -57,14 +57,14 @@ impl App {
         loop {
             tokio::select! {
                 biased;
-                // What a server says meanwhile is for nobody here.
+                // No client here reads the messages that a server sends meanwhile.
                 Some(_) = messages.recv() => {}
                 answered = &mut answering => return answered,
             }
         }
     }
 
-    /// What a client of the search surface is shown.
+    /// Returns the tools that a client of the search surface is shown.
     pub(crate) async fn search_tools(&self) -> Vec<Value> {
         let (turn, _unheard) = self.turn("kitbag eval", Surface::Search);
         let list = surface_tools(&turn, Surface::Search).await;

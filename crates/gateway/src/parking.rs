@@ -1,8 +1,8 @@
 //! Calls that wait for their client to come back with an answer.
 //!
-//! The client gets a ticket: a random name nobody can guess, so there is nothing in it to
-//! forge or to read. It opens only for the caller it was given to, only for the same request,
-//! only once, and only for a while.
+//! The client gets a ticket: a random name that no other client can guess, so there is nothing in
+//! it to forge or to read. The ticket is valid only for the caller it was given to, only for the
+//! same request, only once, and only for a while.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -42,7 +42,7 @@ pub(crate) enum Parked {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Ticket(String);
 
-/// What a ticket is good for: this caller, this request.
+/// The caller and the request for which a ticket is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Purpose {
     pub(crate) caller: Caller,

@@ -1,7 +1,7 @@
 //! One call, from a name a client knows to an answer. Read this file first.
 //!
-//! This is the only road to a server or an API, and its steps stand in order on this page: resolve,
-//! decide, validate, dispatch, observe.
+//! Every call to a server or an API passes through this file, and its steps stand here in order:
+//! resolve, decide, validate, dispatch, observe.
 
 use kitbag_apis::ProviderAnswer;
 use kitbag_domain::text::visible;
@@ -44,7 +44,8 @@ async fn attempt(
 ) -> Result<Raw, Failure> {
     decide(turn, target)?;
     validate(turn, target)?;
-    // The last step before a server is touched: where the audit is required, the call goes on record.
+    // This is the last step before a server is touched: where the audit is required, the call is
+    // recorded here.
     record.begin(turn).await?;
     tokio::select! {
         answer = dispatch(turn, target) => answer,
@@ -99,7 +100,7 @@ fn unknown_path(turn: &Turn, capability: &Capability) -> Failure {
 fn validate(turn: &Turn, target: &mut Target) -> Result<(), Failure> {
     match &mut target.executor {
         Executor::Mcp(target) => validate_mcp(turn, target),
-        // What an API takes only the API knows.
+        // Only the API knows which arguments it takes.
         Executor::Api(_) => Ok(()),
     }
 }
@@ -116,7 +117,8 @@ fn validate_mcp(turn: &Turn, target: &mut McpTarget) -> Result<(), Failure> {
     if matches!(target.subject, CallSubject::Tool(_)) {
         must_be_object(params, "arguments")?;
     }
-    // Not every call comes from a client: arguments are also typed at a terminal, or taken out of text.
+    // Not every call comes from a client: the person at the terminal types arguments, too, or they
+    // are taken out of text.
     if params
         .iter()
         .any(|(_, value)| is_too_deep(value.get().as_bytes()))
@@ -221,8 +223,8 @@ fn remember_task(turn: &Turn, capability: &Capability, result: Raw) -> Raw {
     }
 }
 
-/// Where servers are merged, a question says which of them asks it; on the frugal surfaces text is
-/// data, with nothing in it that cannot be seen.
+/// Lets a question name the server that asks it, where servers are merged. On the frugal surfaces
+/// text is data, with nothing in it that cannot be seen.
 fn introduced(
     turn: &Turn,
     target: &McpTarget,

@@ -1,4 +1,5 @@
-//! What a prompt takes, as its server declares it, and whether a caller gives what it needs.
+//! Reads the arguments that a prompt takes, as its server declares them, and checks that a caller
+//! gives those that the prompt needs.
 
 use kitbag_domain::text::visible_line;
 use kitbag_wire::{Raw, RawObject};

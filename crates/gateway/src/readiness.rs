@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use kitbag_store::Store;
 use tokio::sync::Mutex;
 
-/// Asked more often than this, the store is not bothered again: anybody may ask.
+/// The time for which an answer of the store is used again, because any client may ask at any rate.
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
 /// A store that takes longer to write a few bytes would keep every call waiting.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -18,7 +18,7 @@ pub(crate) struct Readiness {
 
 impl Readiness {
     pub(crate) async fn can_write(&self, store: &Store) -> bool {
-        // Held while asking, so that all who come meanwhile share the answer.
+        // Held while the store is asked, so that all requests that come meanwhile share the answer.
         let mut known = self.store.lock().await;
         if let Some((at, answer)) = *known
             && at.elapsed() < TRUSTED_FOR

@@ -17,7 +17,7 @@ pub(crate) struct CallRecord {
     /// Absent once the end is recorded.
     observation: Option<Observation>,
     started: Instant,
-    /// Where the call is on record already.
+    /// The row of the audit in which the call is recorded already.
     row: Option<RowId>,
 }
 

@@ -1,5 +1,5 @@
-//! Why a request is not let in, and the record of refused keys: enough rows to see an attack, too few
-//! to be one.
+//! The reasons why a request is refused, and the record of refused keys: the rows are enough to see
+//! an attack, and too few to fill the store.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -11,9 +11,10 @@ use crate::clock::now;
 use crate::meter::KeyRefusal;
 use kitbag_domain::sync::lock;
 
-/// Anybody can be refused as often as they like; so many rows in a row are written all the same.
+/// The number of rows that are written in a row. A client can be refused as often as it likes, so
+/// the rows must be limited.
 const BURST: u32 = 20;
-/// After that, one for each of these; together with the burst about 30,000 a day.
+/// After the burst, one row is written for each of these; together that is about 30,000 rows a day.
 const ONE_EVERY: Duration = Duration::from_secs(3);
 
 #[derive(Default)]
@@ -62,8 +63,8 @@ pub(crate) enum Refused {
     )]
     KeyUnknown {
         why: KeyRefusal,
-        /// Whoever shows a key that was one of ours is told what a stranger is told; the record
-        /// has its id.
+        /// The id of a key that was once valid, for the record. The caller is told the same as a
+        /// caller with an unknown key.
         key: Option<KeyId>,
     },
     #[error(
@@ -88,7 +89,7 @@ impl Refused {
         }
     }
 
-    /// How it is counted.
+    /// Returns the kind under which the refusal is counted.
     pub(crate) fn of_key(&self) -> Option<KeyRefusal> {
         match self {
             Self::KeyWanted => Some(KeyRefusal::Missing),
@@ -100,7 +101,8 @@ impl Refused {
         }
     }
 
-    /// What was wrong with the key that somebody showed, in few words, if that is what it was.
+    /// Returns in few words what was wrong with the key that the caller sent, if the key was the
+    /// reason.
     pub(crate) fn fault_of_key(&self) -> Option<&'static str> {
         match self {
             Self::KeyUnknown { key: None, .. } => Some("unknown"),
@@ -113,7 +115,8 @@ impl Refused {
 }
 
 impl Budget {
-    /// Whether a row may be written, and how many were not since the last.
+    /// Returns the number of rows that were not written since the last one, if a row may be written
+    /// now.
     fn spend(&mut self, at: Instant) -> Option<u64> {
         let since = *self.since.get_or_insert(at);
         let regained = u32::try_from(at.duration_since(since).as_secs() / ONE_EVERY.as_secs())

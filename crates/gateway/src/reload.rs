@@ -1,6 +1,6 @@
-//! Follows the configuration while the gateway runs: an edit is taken over within a second, and
-//! one that cannot be used is told while everything goes on as before. Where the configuration
-//! says so, the files of clients are followed, too, and what is new there is imported.
+//! Follows the configuration while the gateway runs: an edit is taken over within a second; an edit
+//! that cannot be used is reported, and everything goes on as before. If the configuration says so,
+//! the files of clients are followed, too, and new servers there are imported.
 //!
 //! Files are looked at rather than watched: that holds for editors that put a new file in place
 //! of the old, for links that are turned elsewhere, for network and container mounts, and for
@@ -26,26 +26,27 @@ use crate::key_check::{NoKeys, check_keys};
 use crate::trail;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Whoever is still writing is given this long to finish.
+/// A program that is still writing is given this long to finish.
 const SETTLE: Duration = Duration::from_millis(100);
 
-/// Where the configuration is, what its files looked like when they were read last, and what the
-/// gateway was started with.
+/// The place of the configuration, the looks of its files when they were read last, and the
+/// configuration that the gateway was started with.
 #[derive(Debug)]
 pub struct Follower {
     whereabouts: Whereabouts,
     running: Config,
-    /// What the gateway works by now.
+    /// The configuration that the gateway works by now.
     in_force: Config,
     /// The file in force.
     origin: Option<PathBuf>,
-    /// The project's file beside it.
+    /// The project's file beside the file in force.
     project: Project,
     /// The clients to follow.
     clients: Vec<Client>,
     configured: Vec<Look>,
     settled: watch::Sender<Settled>,
-    /// Nothing, until they were looked at first: they may have changed while nobody was here.
+    /// The list is empty until the clients' files were looked at first: they may have changed while
+    /// no gateway ran.
     written_down: Vec<Look>,
 }
 
@@ -55,18 +56,18 @@ enum Edited {
     Clients,
 }
 
-/// Through which door clients come; the network needs more care than a pipe.
+/// The way by which clients connect; the network needs more care than a pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Entrance {
     Http,
     Stdio,
 }
 
-/// What can be told of a file without reading it; nothing when it is not there.
+/// The facts that can be told of a file without reading it; nothing when it is not there.
 type Look = (PathBuf, Option<(SystemTime, u64)>);
 
 impl Follower {
-    /// Looks first and reads then, so that no edit is lost between the two.
+    /// Looks at the files first and reads them then, so that no edit is lost between the two.
     pub fn begin(whereabouts: Whereabouts) -> Result<Self, ConfigError> {
         let configured = looks(whereabouts.files());
         let running = whereabouts.load()?;
@@ -95,7 +96,7 @@ impl Follower {
         &self.whereabouts
     }
 
-    /// By which others can wait until the latest edit has been looked at.
+    /// Returns the value by which other tasks can wait until the latest edit has been looked at.
     pub(crate) fn freshness(&self) -> Freshness {
         Freshness {
             whereabouts: self.whereabouts.clone(),
@@ -107,7 +108,7 @@ impl Follower {
         &self.running
     }
 
-    /// Until the house closes.
+    /// Follows the files until the gateway closes.
     pub(crate) async fn follow(mut self, host: Arc<GatewayHost>, entrance: Entrance) {
         loop {
             let done = match self.edited().await {
@@ -143,7 +144,7 @@ impl Follower {
         }
     }
 
-    /// What is added is an edit of the configuration, and taken over as one.
+    /// Each added server is an edit of the configuration, and taken over as one.
     async fn import(&self, host: &GatewayHost) -> anyhow::Result<()> {
         let plan = import::additions(&self.clients, &self.whereabouts).await?;
         for problem in plan
@@ -189,7 +190,8 @@ impl Follower {
         entrance: Entrance,
     ) -> anyhow::Result<()> {
         if let Some(path) = self.origin.as_ref().filter(|path| !path.exists()) {
-            // Whoever wants to serve nothing can say so; a file that vanished is an accident.
+            // An operator who wants to serve nothing can say so; a file that vanished is an
+            // accident.
             bail!("{} is gone", path.display());
         }
         let config = self.whereabouts.load()?;
@@ -234,23 +236,24 @@ impl Follower {
     }
 }
 
-/// A project's file that is not obeyed must not be missed for long.
+/// Logs the notices of a project's file, so that the operator soon sees that the file is not
+/// obeyed.
 pub(crate) fn tell(project: &Project) {
     for (what, remedy) in project.notices() {
         tracing::warn!(remedy, "{what}");
     }
 }
 
-/// What was looked at last.
+/// The files that were looked at last.
 #[derive(Debug)]
 struct Settled {
     /// The files as they were when they were taken over, or refused.
     looks: Vec<Look>,
-    /// How the project's file stands since then.
+    /// The state of the project's file since then.
     project: Project,
 }
 
-/// Whether the gateway has caught up with the files of its configuration.
+/// Tells if the gateway has caught up with the files of its configuration.
 #[derive(Debug)]
 pub(crate) struct Freshness {
     whereabouts: Whereabouts,
@@ -258,8 +261,8 @@ pub(crate) struct Freshness {
 }
 
 impl Freshness {
-    /// Comes back when the files as they are now have been taken over or refused: what was
-    /// edited before this was asked is then in force if it can be. Tells which project's file is.
+    /// Comes back when the files as they are now have been taken over or refused: an edit made
+    /// before this call is then in force if it can be. Returns the project's file that is in force.
     pub(crate) async fn caught_up(&self) -> Option<PathBuf> {
         let now = looks(self.whereabouts.files());
         let mut settled = self.settled.clone();
@@ -270,10 +273,10 @@ impl Freshness {
     }
 }
 
-/// A file that is written again and again is never caught up with.
+/// The longest wait: a file that is written again and again is never caught up with.
 const CATCHING_UP: Duration = Duration::from_secs(5);
 
-/// What the files look like, if that is not as it was before, as soon as it stays the same for a
+/// Returns the looks of the files if they are not as before, as soon as they stay the same for a
 /// moment.
 async fn settled(look: impl Fn() -> Vec<Look>, before: &[Look]) -> Option<Vec<Look>> {
     let mut now = look();
@@ -302,7 +305,7 @@ fn look(path: &Path) -> Option<(SystemTime, u64)> {
     Some((metadata.modified().ok()?, metadata.len()))
 }
 
-/// What is bound to the life of the process.
+/// Returns the changed settings that are bound to the life of the process.
 fn until_restart(running: &Config, config: &Config) -> Vec<&'static str> {
     let same = [
         ("serve.bind", running.serve.bind == config.serve.bind),
@@ -319,7 +322,7 @@ fn until_restart(running: &Config, config: &Config) -> Vec<&'static str> {
         .collect()
 }
 
-/// For the audit: which servers and which sections are not what they were.
+/// Returns the event for the audit: the servers and the sections that have changed.
 fn in_force(before: &Config, after: &Config, servers: &ServerChanges) -> Event {
     let path = after
         .origin
@@ -349,7 +352,7 @@ fn in_force(before: &Config, after: &Config, servers: &ServerChanges) -> Event {
     }
 }
 
-/// Compared as they are written for debugging, where no value of a secret appears.
+/// Compares the sections as they are written for debugging, where no value of a secret appears.
 fn changed_sections(before: &Config, after: &Config) -> Vec<&'static str> {
     type Section = fn(&Config) -> String;
     let sections: [(&str, Section); 11] = [

@@ -1,4 +1,4 @@
-//! What an error becomes on the wire: the JSON-RPC code, the sentence, the HTTP status.
+//! Gives an error its form on the wire: the JSON-RPC code, the sentence, the HTTP status.
 //!
 //! A tool that cannot be run is told to the model as a tool result it can act on; everything
 //! else is told to the client as a protocol error.
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::flights::HeldMessage;
 use crate::turn::Turn;
 
-/// The answer on its way, or that there is no room for it before the client has read what it has.
+/// Sends the answer, or an error that says that the client must first read the answers it has.
 pub(super) async fn sent(turn: &Turn, method: &str, response: Response) -> HeldMessage {
     let (id, client) = (response.id.clone(), &turn.client);
     match turn
@@ -147,7 +147,7 @@ pub(super) fn status(era: Era, response: &Response) -> StatusCode {
     }
 }
 
-/// The status for a message that was refused at the door, before anything was asked.
+/// Returns the status for a message that the endpoint refused, before anything was asked.
 pub(super) fn door_status(failure: &Failure) -> StatusCode {
     match failure {
         Failure::UnknownSession
@@ -188,7 +188,7 @@ pub(crate) fn tool_result(failure: &Failure, era: Era) -> Raw {
     )
 }
 
-/// What happened, whose fault it is, and what to do next.
+/// Returns a text that says what happened, whose fault it is, and what to do next.
 pub(crate) fn explain(error: &CallError) -> String {
     let mut text = error.to_string();
     if let Some(stderr) = error.stderr() {

@@ -1,4 +1,5 @@
-//! From the name that a client used to the server or API that answers, and its own name for the thing.
+//! Finds, for the name that a client used, the server or API that answers, and its own name for the
+//! thing.
 
 use std::sync::Arc;
 
@@ -274,8 +275,9 @@ pub(crate) fn visible_providers(turn: &Turn) -> Vec<String> {
     visible.map(ToString::to_string).collect()
 }
 
-/// Some servers read members whatever their case, and of several the last. What we decided by must be
-/// what they read, so no other spelling of such a member may stand beside it.
+/// Some servers read members whatever their case, and of several the last. The members that the
+/// gateway decided by must be what they read, so no other spelling of such a member may stand
+/// beside it.
 fn refuse_lookalikes(params: &RawObject) -> Result<(), Failure> {
     const DECIDING: [&str; 5] = ["name", "uri", "ref", "taskId", "arguments"];
     match params

@@ -1,4 +1,4 @@
-//! Which server a resource's URI leads to, where several servers are merged.
+//! Finds the server to which a resource's URI leads, where several servers are merged.
 //!
 //! Servers choose their URIs freely, so two may claim the same one, by accident or to be asked in
 //! the place of the other. A listed URI is worth more than a template, and a template with the
@@ -14,7 +14,7 @@ use kitbag_wire::{Raw, RawObject};
 
 use crate::template::UriTemplate;
 
-/// Whether the caller may know of something.
+/// Returns true if the caller may know of something.
 pub(crate) type Visible<'a> = &'a dyn Fn(&Capability) -> bool;
 
 #[derive(Debug, Default)]
@@ -24,11 +24,11 @@ pub(crate) struct ResourceRoutes {
     /// The templates that say for themselves which URIs they are about.
     matchers: Vec<(UriTemplate, ServerName)>,
     servers: BTreeSet<ServerName>,
-    /// Those that say they have resources, listed or not.
+    /// The servers that say they have resources, listed or not.
     with_resources: BTreeSet<ServerName>,
 }
 
-/// Where a URI leads.
+/// The target to which a URI leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
     To(Capability),
@@ -97,8 +97,8 @@ impl ResourceRoutes {
         }
     }
 
-    /// Whether a server's URI or template is shown to this caller with its server's mark, since the
-    /// bare one would not lead there.
+    /// True if a server's URI or template is shown to this caller with its server's mark, since the
+    /// bare one would not lead to that server.
     pub(crate) fn is_marked(
         &self,
         owner: &Capability,
@@ -131,8 +131,9 @@ impl ResourceRoutes {
             .collect()
     }
 
-    /// What others hide from a caller must not stand in the way of what it sees. If it sees no
-    /// owner at all, one of the hidden ones is given, which policy then refuses.
+    /// A claim that is hidden from a caller must not stand in the way of a claim that the caller
+    /// sees. If the caller sees no owner at all, one of the hidden owners is returned, which policy
+    /// then refuses.
     fn for_caller(
         &self,
         uri: &str,
@@ -178,7 +179,7 @@ impl ResourceRoutes {
         best.1.iter().map(|server| claim(server, uri)).collect()
     }
 
-    /// A single server that has resources is asked for whatever nobody lists.
+    /// A single server that has resources is asked for every URI that no server lists.
     fn sole(&self, uri: &str, seen: Visible<'_>) -> Vec<Capability> {
         let having = claims(&self.with_resources, uri, seen);
         if having.len() == 1 {
@@ -277,7 +278,8 @@ mod tests {
         ResourceRoutes::of(&listings.collect())
     }
 
-    /// Who answers for the URI to a caller who sees these servers alone: `good`, `a or b`, `nobody`.
+    /// Checks which server answers for the URI to a caller who sees these servers alone: `good`, `a
+    /// or b`, or none.
     #[track_caller]
     fn check(world: &str, sees: &str, uri: &str, expected: &str) {
         let visible = |it: &Capability| {

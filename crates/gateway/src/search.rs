@@ -1,4 +1,4 @@
-//! Asking the index from the command line: searching it, and proving that it is whole.
+//! Asks the index from the command line: searches it, and proves that it is whole.
 
 use futures::{StreamExt as _, stream};
 use kitbag_domain::WriteClass;
@@ -11,7 +11,7 @@ use crate::find::find;
 use crate::gateway::Gateway;
 use crate::index::Snapshot;
 
-/// A tool that was found, and why.
+/// A tool that was found, and the reasons.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Found {
     pub tool_name: String,
@@ -25,17 +25,17 @@ pub struct Found {
     pub also: Vec<String>,
 }
 
-/// Everything that a search came to.
+/// Everything that a search returned.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Search {
     pub found: Vec<Found>,
-    /// Whether the best is likely to do what was asked; nothing where that cannot be told.
+    /// True if the best result is likely to do what was asked; nothing if that cannot be told.
     pub confident: Option<bool>,
-    /// Why vectors had no part in it, if they had none.
+    /// The reason for which vectors had no part in the search, if they had none.
     pub warning: Option<String>,
 }
 
-/// What is wrong with one capability in the index.
+/// A problem of one capability in the index.
 #[derive(Debug, Serialize)]
 pub struct Flaw {
     pub tool_name: String,
@@ -51,7 +51,7 @@ pub struct Verdict {
     pub flaws: Vec<Flaw>,
 }
 
-/// How far down a tool may be found when it is asked for with its own words.
+/// The lowest rank at which a tool may be found when it is asked for with its own words.
 const OWN_WORDS_TOP: usize = 3;
 
 pub(crate) async fn search(gateway: &Gateway, text: &str, options: &Options) -> Search {
@@ -104,7 +104,7 @@ pub(crate) async fn verify(gateway: &Gateway) -> Verdict {
     }
 }
 
-/// Enough to keep all cores, or a service, busy.
+/// The number is enough to keep all cores, or a service, busy.
 const JUDGED_AT_ONCE: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

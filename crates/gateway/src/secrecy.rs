@@ -1,6 +1,7 @@
-//! Tells the mask over all logs what must not appear in them: what somebody typed into the
-//! configuration, and every value that a variable turns out to have. And knows which secrets a
-//! server was given, so that a model does not read them in its answers.
+//! Tells the mask over all logs what must not appear in them: the secrets that the operator typed
+//! into the configuration, and every value that a variable turns out to have. This module also
+//! knows which secrets a server was given, so that a model does not read them in the server's
+//! answers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -60,8 +61,8 @@ impl GivenSecrets {
     }
 }
 
-/// What comes from the store is a secret; of other values what looks like one, since most are
-/// settings that answers may well speak of.
+/// A value from the store is a secret. Of other values only the parts that look like a secret
+/// count, since most values are settings that answers may well mention.
 fn secrets_given(given: &GivenValue<'_>) -> Vec<String> {
     if given.source.contains("${secret:") {
         return vec![given.value.clone()];

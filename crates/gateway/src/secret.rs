@@ -1,4 +1,4 @@
-//! Names nobody can guess, for sessions and parked calls, and ids of requests.
+//! Makes names that no client can guess, for sessions and parked calls, and ids of requests.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,7 +10,7 @@ pub(crate) fn random_token() -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Tells requests apart; 64 random bits in hexadecimal digits.
+/// Returns an id that tells requests apart: 64 random bits in hexadecimal digits.
 pub(crate) fn request_id() -> String {
     let random = getrandom::u64().expect("the operating system has randomness to give");
     format!("{random:016x}")

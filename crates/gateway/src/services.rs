@@ -41,7 +41,8 @@ pub(crate) struct Services {
 }
 
 impl Services {
-    /// What a process begins with; of the configuration, only what holds until the process ends.
+    /// Makes the services with which a process begins. Of the configuration they take only what
+    /// holds until the process ends.
     pub(crate) fn new(config: &Config, store: Store, embedder: Arc<Embedder>) -> Self {
         Process::begin();
         Self {

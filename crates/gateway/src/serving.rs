@@ -22,19 +22,19 @@ use crate::local::listener::LocalDoor;
 use crate::reload::{Entrance, Follower};
 use crate::view::Door;
 
-/// What servers asked for the first time have at least, counted from the start, also when the
-/// only client has left by then.
+/// The time that servers have at least if they are asked for the first time, counted from the
+/// start, also when the only client has left by then.
 const FIRST_LISTING: Duration = Duration::from_secs(5);
-/// What they have after the gateway was asked to end.
+/// The time that such servers have after the gateway was asked to end.
 const LAST_LISTING: Duration = Duration::from_secs(1);
 
-/// What is known at the moment the door opens.
+/// The facts that are known at the moment the gateway begins to serve.
 #[derive(Debug)]
 pub struct Banner {
     pub endpoint: String,
-    /// Servers whose tools are known from an earlier run.
+    /// The number of servers whose tools are known from an earlier run.
     pub known: usize,
-    /// Servers that are being asked for the first time.
+    /// The number of servers that are being asked for the first time.
     pub asking: usize,
     pub tools: usize,
 }
@@ -127,7 +127,7 @@ impl App {
 
     fn banner(&self, address: SocketAddr) -> Banner {
         let gateway = self.host.gateway();
-        // What is built in is there for everybody; the person wants to read of their own.
+        // The built-in servers are there for every client; the person wants to read of their own.
         let own: Vec<_> = gateway
             .upstreams
             .iter()
@@ -155,7 +155,7 @@ impl App {
 
 async fn until_asked_to_end(ended: CancellationToken, host: Arc<GatewayHost>) {
     asked_to_end().await;
-    // Streams that would stay open for ever end here, so that the server can.
+    // Streams that would stay open for ever end here, so that the server can end.
     host.gateway().services.sessions.close_all();
     ended.cancel();
 }

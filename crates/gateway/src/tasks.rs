@@ -1,9 +1,9 @@
-//! Which server a task was begun on, and for whom.
+//! Remembers the server on which a task was begun, and the tenant for which it was begun.
 //!
-//! Task ids are the servers' own, and two servers may well count alike. Where servers are
-//! merged, an id that the tenant already has from another server is marked with its server.
-//! What was begun is remembered, so that `tasks/get` finds its way, and so that one tenant
-//! cannot ask for another's.
+//! Task ids are the servers' own, and two servers may well count alike. Where servers are merged,
+//! an id that the tenant already has from another server is marked with its server. A task is
+//! remembered, so that `tasks/get` reaches its server, and so that one tenant cannot ask for the
+//! task of another.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
@@ -85,7 +85,7 @@ impl Tasks {
         Some(object.to_raw())
     }
 
-    /// What began a task, by its server's own id.
+    /// Returns the capability that began a task, by its server's own id.
     pub(crate) fn begun(
         &self,
         tenant: &Tenant,
@@ -103,7 +103,8 @@ impl Tasks {
             .map(|begun| begun.capability.clone())
     }
 
-    /// What began a task, by the id shown where servers are merged, and its server's own id.
+    /// Returns the capability that began a task, by the id shown where servers are merged, and the
+    /// server's own id of the task.
     pub(crate) fn meant(&self, tenant: &Tenant, exposed: &str) -> Option<(Capability, String)> {
         let known = lock(&self.known);
         let own = known

@@ -43,7 +43,7 @@ impl UriTemplate {
         Self { parts }
     }
 
-    /// What every URI made from it begins with.
+    /// Returns the text with which every URI of this template begins.
     pub(crate) fn literal_prefix(&self) -> &str {
         match self.parts.first() {
             Some(Part::Literal(literal)) => literal,
@@ -51,7 +51,7 @@ impl UriTemplate {
         }
     }
 
-    /// Whether it says for which scheme it is; one that does not fits almost anything.
+    /// True if the template names its scheme; a template that does not fits almost any URI.
     pub(crate) fn has_scheme(&self) -> bool {
         let Some((scheme, _)) = self.literal_prefix().split_once(':') else {
             return false;

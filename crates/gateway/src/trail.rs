@@ -1,4 +1,5 @@
-//! What people change from the command line leaves a row in the audit, with who did it.
+//! A change that a person makes from the command line leaves a row in the audit, with the user who
+//! made it.
 
 use std::fs;
 
@@ -37,13 +38,13 @@ pub(crate) fn edit(verb: &str, edit: &Edit) -> Event {
     }
 }
 
-/// Writes it down. What was changed stays changed if that fails, so the error says so.
+/// Writes the event down. The change stays if that fails, so the error says so.
 pub(crate) async fn record(store: &Store, event: Event) -> anyhow::Result<()> {
     let recorded = store.record(&[event.into()]).await;
     recorded.context("the change was made, but the audit could not record it")
 }
 
-/// The verb that was typed, without what was typed behind it, which may be a secret.
+/// Returns the verb that was typed, without the words behind it, which may be secrets.
 pub(crate) fn typed() -> String {
     let is_verb = |word: &String| {
         !word.is_empty() && word.bytes().all(|c| c.is_ascii_lowercase() || c == b'-')

@@ -1,4 +1,5 @@
-//! One request being served: who asks, through which door, and how to talk back meanwhile.
+//! One request that is being served: the client that asks, the endpoint that it uses, and the way
+//! to send it messages meanwhile.
 
 use std::sync::Arc;
 
@@ -94,7 +95,7 @@ impl BackChannel {
         }
     }
 
-    /// Says something that the client can do without, unless it is too far behind already.
+    /// Sends a message that the client can do without, unless the client is too far behind already.
     pub(crate) fn notify(&self, method: &str, params: Option<Raw>) {
         if let Ok(message) = self
             .flights
@@ -146,7 +147,7 @@ impl BackChannel {
     }
 }
 
-/// Forgets a question whose answer nobody waits for any more.
+/// Forgets a question when no task waits for its answer any more.
 struct Withdraw<'a> {
     session: &'a Session,
     id: Option<kitbag_wire::RequestId>,

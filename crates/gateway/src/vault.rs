@@ -1,5 +1,5 @@
-//! Where the variables of a configuration get their values: the environment, and the store for
-//! `${secret:NAME}`.
+//! Gives the variables of a configuration their values: from the environment, and from the store
+//! for `${secret:NAME}`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use kitbag_upstream::ServerSpec;
 use crate::keyring::Keyring;
 use crate::secrecy;
 
-/// How soon a running gateway knows of a secret that was set from the command line.
+/// The time within which a running gateway knows of a secret that was set from the command line.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Holds the key that secrets in the store are encrypted under.
@@ -102,7 +102,8 @@ pub(crate) async fn lookup(config: &Config, store: &Store) -> anyhow::Result<Loo
     }))
 }
 
-/// The same for whoever has no store at hand: one is opened only if it must be.
+/// Does the same for a command that has no store open: the store is opened only if the
+/// configuration needs secrets.
 pub(crate) async fn lookup_anywhere(config: &Config) -> anyhow::Result<Lookup> {
     if !wants_secrets(config) {
         return Ok(secrecy::hiding(environment));
@@ -122,7 +123,7 @@ impl Secrets {
     }
 }
 
-/// Until nobody looks anything up any more.
+/// Reads the secrets again at intervals, until no lookup uses them any more.
 async fn follow(secrets: std::sync::Weak<Secrets>) {
     loop {
         tokio::time::sleep(LOOK_EVERY).await;

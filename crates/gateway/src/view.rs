@@ -3,7 +3,7 @@
 use kitbag_config::Surfaces;
 use kitbag_domain::{Caller, ServerName, Surface};
 
-/// How much a client is shown.
+/// The part of the gateway that a client is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum View {
     /// Every server, names prefixed, as much of it as the surface shows.
@@ -13,31 +13,31 @@ pub(crate) enum View {
 }
 
 impl View {
-    /// Whether the list of tools is another one when a server's is.
+    /// True if the list of tools changes when a server's list changes.
     pub(crate) fn tools_change(&self) -> bool {
         !matches!(self, Self::Merged(Surface::Search | Surface::Code))
     }
 }
 
 impl View {
-    /// Whether what servers write is cleaned before a client sees it.
+    /// True if text from servers is cleaned before a client sees it.
     pub(crate) fn cleans(&self) -> bool {
         matches!(self, Self::Merged(surface) if surface.is_frugal())
     }
 }
 
-/// Where a client came in.
+/// The endpoint that a client uses.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Door {
-    /// The main one, where configuration decides what is shown.
+    /// The main endpoint, where the configuration decides what is shown.
     Main,
     Surface(Surface),
     Server(ServerName),
 }
 
 impl Door {
-    /// What this client sees behind the door it came through. A key says more about what the
-    /// caller needs than the name a program gives itself.
+    /// Returns the view that this client gets at its endpoint. A key says more about what the
+    /// caller needs than the name that a program gives itself.
     pub(crate) fn view(&self, surfaces: &Surfaces, caller: &Caller, client: Option<&str>) -> View {
         match self {
             Self::Server(server) => View::One(server.clone()),

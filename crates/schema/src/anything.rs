@@ -1,5 +1,5 @@
-//! Whatever a server calls a schema and a model calls arguments, the answer comes, and an example in it is
-//! one that would have been accepted.
+//! Checks that an answer comes, whatever a server calls a schema and a model calls arguments, and
+//! that an example in it is one that would have been accepted.
 
 use kitbag_wire::{Raw, RawObject, raw};
 use proptest::prelude::*;

@@ -13,7 +13,7 @@ const MAX_BACKTRACKS: usize = 100_000;
 
 pub(super) struct Compiled {
     pub(super) validator: Validator,
-    /// With everything left out that could not be checked.
+    /// The schema, with everything left out that could not be checked.
     pub(super) schema: Value,
     /// A value nested deeper than this could keep the validator busy for too long.
     pub(super) deepest: usize,

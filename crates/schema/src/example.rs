@@ -13,7 +13,8 @@ const MAX_EXAMPLE: usize = 600;
 /// Text is cut to this where an example would be too long.
 const MAX_TEXT: usize = 40;
 
-/// What was sent with its mistakes mended, or else the least that the schema requires.
+/// Returns the value that was sent with its mistakes mended, or else the least that the schema
+/// requires.
 pub(super) fn example(compiled: &Compiled, given: Value) -> Option<String> {
     let mended = || repaired(compiled, given);
     let least = || repaired(compiled, skeleton(&compiled.schema, &compiled.schema));

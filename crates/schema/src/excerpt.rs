@@ -13,7 +13,7 @@ pub(super) fn brief(value: &Value) -> String {
     }
 }
 
-/// What sort of thing a value is.
+/// Returns the sort of a value.
 pub(super) fn sort(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -6,11 +6,12 @@ use super::violation::{Violation, Wrong};
 
 const MAX_KNOWN: usize = 30;
 
-/// What is wrong with a value, and what would have been right. Its text is made for a model.
+/// The mistakes in a value, and an example that would have been right. The text is written for a
+/// model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
     pub(crate) violations: Vec<Violation>,
-    /// What would have been accepted, with what was right of that which was sent.
+    /// A value that would have been accepted; it keeps what was right in the value that was sent.
     pub example: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! How the parts of a schema hang together, and what checking could cost.
+//! The references between the parts of a schema, and the number of steps that checking could take.
 //!
 //! A part applies others to the same value (`allOf`, `$ref`) or to what is inside it
 //! (`properties`, `items`). A few lines of `allOf` with references can mean more steps than a
@@ -32,7 +32,7 @@ struct Part {
 enum Reach {
     Same,
     Inside,
-    /// A definition applies to nothing until somebody refers to it.
+    /// A definition applies to nothing until another part refers to it.
     Nothing,
 }
 
@@ -92,7 +92,7 @@ impl Graph {
         &self.dangling
     }
 
-    /// How deep a value may be nested so that checking it stays within the steps.
+    /// Returns the depth to which a value may be nested so that checking it stays within the steps.
     pub(super) fn deepest(&self) -> Result<usize, &'static str> {
         let order = self.order().ok_or("it refers to itself without an end")?;
         let mut steps = vec![0u64; self.parts.len()];
@@ -119,7 +119,8 @@ impl Graph {
         Ok(MAX_DEPTH)
     }
 
-    /// All parts, each after those it applies to the same value; none if that is a circle.
+    /// Returns all parts, each after those that it applies to the same value; `None` if the parts
+    /// form a circle.
     fn order(&self) -> Option<Vec<usize>> {
         let mut order = Vec::with_capacity(self.parts.len());
         let mut seen = vec![Seen::Not; self.parts.len()];
@@ -194,7 +195,7 @@ enum Seen {
     Done,
 }
 
-/// Where the schemas under a keyword are, from there on.
+/// Returns the pointers from a keyword to the schemas under it.
 fn members(value: &Value, form: Form) -> Vec<String> {
     match (form, value) {
         (Form::One | Form::OneOrList, Value::Object(_)) => vec![String::new()],

@@ -1,7 +1,8 @@
-//! Whether arguments fit a tool's schema, and results what it promised.
+//! Checks if arguments fit a tool's schema, and if results fit the schema that the tool promised.
 //!
-//! Schemas come from strangers. One that cannot be understood, in whole or in part, never stands
-//! in the way of a call: what cannot be checked here is left to the server.
+//! Servers that the operator does not control write the schemas. A schema that cannot be
+//! understood, in whole or in part, never prevents a call: what cannot be checked here is left to
+//! the server.
 //!
 //! # Layout
 //! - this file: the checks, with every schema compiled once
@@ -50,7 +51,8 @@ use compile::{Compiled, Unusable, compile};
 
 use kitbag_domain::sync::lock;
 
-/// More schemas than anybody has tools in use; past that, a new one takes the place of another.
+/// More schemas than any operator has tools in use; past that, a new schema takes the place of
+/// another.
 const MAX_SCHEMAS: usize = 4096;
 
 #[derive(Debug, Default)]
@@ -62,7 +64,7 @@ pub struct Checker {
 type Slot = OnceLock<Option<Compiled>>;
 
 impl Checker {
-    /// Whether the arguments of a call fit the tool's `inputSchema`.
+    /// Returns a [`Misfit`] if the arguments of a call do not fit the tool's `inputSchema`.
     pub fn check_arguments(
         &self,
         definition: &RawValue,
@@ -84,7 +86,8 @@ impl Checker {
         })
     }
 
-    /// Whether the `structuredContent` of a result fits the tool's `outputSchema`.
+    /// Returns a [`Misfit`] if the `structuredContent` of a result does not fit the tool's
+    /// `outputSchema`.
     pub fn check_output(&self, definition: &RawValue, structured: &RawValue) -> Result<(), Misfit> {
         let Some((slot, value)) = self.readable(definition, "outputSchema", structured) else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What a value of the wrong sort can only have meant: `"3"` where a number belongs is 3.
+//! Finds the only possible meaning of a value of the wrong sort: `"3"` where a number belongs is 3.
 //!
 //! Models write such values every day, and a server would refuse them. Where two readings are
 //! possible there is none here: `"a, b"` for a list may mean one item or two.
@@ -8,7 +8,7 @@ use jsonschema::{JsonType, ValidationError};
 use kitbag_wire::{Raw, raw};
 use serde_json::{Number, Value};
 
-/// How a value is read. The text of numbers stays as it was written.
+/// The way in which a value is read. The text of numbers stays as it was written.
 #[derive(Debug, Clone)]
 pub(super) enum Reading {
     As(Raw),
@@ -41,7 +41,7 @@ pub(super) fn meaning(value: &Value, kind: &Kind) -> Option<Reading> {
     }
 }
 
-/// What may stand where the mistake was found.
+/// The types and options that may stand where the mistake was found.
 #[derive(Default)]
 struct Allowed {
     types: Vec<JsonType>,
@@ -49,7 +49,7 @@ struct Allowed {
 }
 
 impl Allowed {
-    /// Nothing for a mistake that is not about the sort of a value.
+    /// Returns `None` for a mistake that is not about the sort of a value.
     fn learn(&mut self, kind: &Kind) -> Option<()> {
         match kind {
             Kind::Type {
@@ -81,7 +81,7 @@ impl Allowed {
     }
 }
 
-/// One of the listed values, if it is the given one in another spelling.
+/// Returns one of the listed values, if it is the given one in another spelling.
 fn spelt(value: &Value, option: &Value) -> Option<Raw> {
     let (text, spelt) = match (value, option) {
         (Value::String(text), Value::Number(_) | Value::Bool(_)) => (text, option.to_string()),
@@ -108,7 +108,7 @@ fn converted(value: &Value, to: JsonType, allowed: &[JsonType]) -> Option<Raw> {
         (Value::String(text), JsonType::Array) if text.trim_start().starts_with('[') => {
             json_text(text)
         }
-        // How a fraction is spelt is not known any more: 1.10 may have been a version.
+        // The spelling of a fraction is not known any more: 1.10 may have been a version.
         (Value::Number(number), JsonType::String)
             if !number.is_f64() && allows_only_text(allowed) =>
         {
@@ -136,7 +136,7 @@ fn json_text(text: &str) -> Option<Raw> {
     serde_json::from_str(text).ok()
 }
 
-/// Whether a value is one item rather than several in one text.
+/// True if a value is one item rather than several in one text.
 fn is_one_item(value: &Value) -> bool {
     match value {
         Value::Null | Value::Array(_) => false,
@@ -153,7 +153,7 @@ mod tests {
 
     use super::*;
 
-    /// What `value` is read as where one of `types` is wanted.
+    /// Checks the value as which `value` is read where one of `types` is wanted.
     #[track_caller]
     fn check(value: &Value, types: &[&str], expected: Option<&Value>) {
         let schema = json!({ "type": types });

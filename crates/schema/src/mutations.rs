@@ -110,7 +110,8 @@ fn mistaken(arguments: &mut Map<String, Value>, mistake: Mistake, at: usize) {
     }
 }
 
-/// How many calls did not fit, and how many of them were answered with an example.
+/// The number of calls that did not fit, and the number of those that were answered with an
+/// example.
 #[derive(Debug, Default)]
 struct Figures {
     unfit: usize,

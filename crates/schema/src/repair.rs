@@ -149,7 +149,8 @@ fn rename(about: &About<'_>, name: &str) -> Fix {
     }
 }
 
-/// What was probably meant by a value of another sort. An example may guess where a call may not.
+/// Returns the probable meaning of a value of another sort. An example may guess where a call may
+/// not.
 fn reading(value: &Value, kind: &Kind) -> Option<Value> {
     if let Some(option) = alike(value, kind) {
         return Some(json!(option));

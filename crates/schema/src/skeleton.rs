@@ -100,7 +100,7 @@ impl Skeleton<'_> {
     }
 }
 
-/// What the schema itself says a value could be.
+/// Returns a value that the schema itself gives.
 fn given(object: &Map<String, Value>) -> Option<&Value> {
     let first = |key: &str| object.get(key)?.as_array()?.first();
     let default = object.get("default").filter(|default| !default.is_null());

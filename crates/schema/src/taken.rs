@@ -13,8 +13,8 @@ use super::graph::unescape;
 use super::meaning::{Reading, meaning};
 use super::violation::each;
 
-/// What was read shows what is inside it: a text that holds a list, whose items are texts that
-/// hold numbers. Nothing real goes deeper.
+/// The most times that a value is read again. Each reading shows the values inside: a text that
+/// holds a list, whose items are texts that hold numbers. No real arguments go deeper.
 const MAX_ROUNDS: usize = 4;
 /// Larger arguments are left as they are.
 const MAX_BYTES: usize = 256 * 1024;
@@ -36,7 +36,7 @@ struct Change {
     was: &'static str,
 }
 
-/// Nothing for arguments that fit already, or that do not fit in any reading.
+/// Returns `None` for arguments that fit already, or that do not fit in any reading.
 pub(super) fn taken(compiled: &Compiled, given: &RawValue, value: Value) -> Option<Taken> {
     if given.get().len() > MAX_BYTES {
         return None;
@@ -63,7 +63,8 @@ pub(super) fn taken(compiled: &Compiled, given: &RawValue, value: Value) -> Opti
     None
 }
 
-/// How each value that does not fit is to be read, by its place; nothing if one of them cannot be.
+/// Returns the reading of each value that does not fit, by its place; `None` if one of them cannot
+/// be read.
 fn readings(compiled: &Compiled, value: &Value, bytes: usize) -> Option<BTreeMap<String, Reading>> {
     let mut readings = BTreeMap::new();
     let mut all_read = true;

@@ -1,4 +1,4 @@
-//! What is wrong with a value, found from what the validator says.
+//! Finds what is wrong with a value, from what the validator says.
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
@@ -9,7 +9,7 @@ use super::excerpt::{brief, piece, sort_of};
 use super::graph::escape;
 use crate::near::near;
 
-/// More would not be read.
+/// A model would not read more mistakes than these.
 const MAX_VIOLATIONS: usize = 5;
 /// Of a value larger than this only the first mistake is looked for: the validator gathers all
 /// there are before it tells the first.
@@ -41,7 +41,7 @@ pub(crate) enum Wrong {
     },
 }
 
-/// What is wrong with a value, in the words a model reads.
+/// Returns what is wrong with a value, in the words a model reads.
 pub(super) fn find(compiled: &Compiled, value: &Value, bytes: usize) -> Vec<Violation> {
     let mut found = Vec::new();
     each(compiled, value, bytes, &mut |about, kind| {
@@ -90,7 +90,7 @@ pub(super) fn show(
                 None => visit(&about, error.kind()),
             }
         }
-        // What we could not find out is not the caller's mistake.
+        // A check that could not be completed is not the caller's mistake.
         Kind::BacktrackLimitExceeded { .. }
         | Kind::RegexEngineFailure { .. }
         | Kind::ContentEncoding { .. }
@@ -138,7 +138,7 @@ pub(super) fn cheapest<'a>(
 const ANOTHER_SORT: usize = 1000;
 const ANOTHER_FORM: usize = 100;
 
-/// How far a value at this place is from a form with these mistakes.
+/// Returns the distance of a value at this place from a form with these mistakes.
 fn cost(here: &str, branch: &[ValidationError<'static>]) -> usize {
     let weigh = |error: &ValidationError<'static>| match error.kind() {
         Kind::Type { .. } if error.instance_path().as_str() == here => ANOTHER_SORT,
@@ -235,7 +235,7 @@ impl<'a> About<'a> {
             && self.part.and_then(|part| part.get("nullable")) == Some(&Value::Bool(true))
     }
 
-    /// What the schema says of the member of this name.
+    /// Returns the part of the schema for the member of this name.
     pub(super) fn property(&self, name: &str) -> Option<&'a Value> {
         self.part?.get("properties")?.get(name)
     }

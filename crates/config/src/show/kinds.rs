@@ -1,5 +1,5 @@
-//! Which tables a configuration has, which keys each of them knows, what those are when nobody
-//! sets them, and which may hold a secret.
+//! Lists the tables of a configuration, the keys of each table, the values of keys that are not
+//! set, and the keys that may hold a secret.
 
 use std::time::Duration;
 
@@ -40,45 +40,45 @@ pub(super) enum Kind {
     Provider,
 }
 
-/// How the tables of a section are laid out.
+/// The layout of the tables of a section.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Shape {
     One(Kind),
-    /// One table for each name.
+    /// The section has one table for each name.
     Each(Kind),
-    /// One table for each name, beside keys of its own.
+    /// The section has one table for each name, beside keys of its own.
     EachBeside {
         own: Kind,
         each: Kind,
     },
-    /// Every key was chosen by a person.
+    /// The person chose every key.
     Named,
 }
 
-/// What a key is when it is not written.
+/// The value of a key that is not written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Fallback {
     Value(Value),
     Nothing,
 }
 
-/// What of a value may be shown.
+/// The part of a value that may be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Secrecy {
     Open,
-    /// Nothing but the variables in it.
+    /// Only the variables in the value may be shown.
     Whole,
-    /// Words of a command line, of which some may be secrets.
+    /// The value is a list of words of a command line. Some of them may be secrets.
     Words,
-    /// An address, which may have a password or a key in it.
+    /// The value is an address, which may contain a password or a key.
     Address,
 }
 
-/// How a value is treated when it is shown.
+/// The way in which a value is treated when it is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Nature {
     pub(super) secrecy: Secrecy,
-    /// Whether variables in it are filled in.
+    /// True if variables in the value are filled in.
     pub(super) is_template: bool,
 }
 
@@ -158,7 +158,8 @@ impl Kind {
         }
     }
 
-    /// The table that stands under a key, if its keys are ours and not a person's.
+    /// Returns the table under a key, if Kitbag defines the keys of that table and the person does
+    /// not.
     pub(super) fn inner(self, key: &str) -> Option<Self> {
         match (self, key) {
             (Self::Index, "embedder") => Some(Self::Elsewhere),
@@ -167,7 +168,7 @@ impl Kind {
         }
     }
 
-    /// Whether a key has no meaning beside what else is in the table.
+    /// True if a key has no meaning beside the other keys of the table.
     pub(super) fn is_foreign(self, key: &str, table: Option<&DeTable<'_>>) -> bool {
         let has = |key: &str| table.is_some_and(|table| table.contains_key(key));
         match self {
@@ -209,7 +210,7 @@ impl Kind {
         }
     }
 
-    /// Absent when the key is new and nobody has said it here.
+    /// Returns `None` for a key that is not listed here, for example a new one.
     pub(super) fn fallback(self, key: &str, config: &Config) -> Option<Fallback> {
         let value = match self {
             Self::Serve => serve(key)?,

@@ -1,9 +1,9 @@
-//! The configuration in force, key by key, each with where its value comes from.
+//! Shows the configuration in force, key by key, each with the origin of its value.
 //!
 //! # Layout
-//! - `kinds`: which keys there are, and what they are when nobody sets them
-//! - `veil`: what of a value may be seen
-//! - [`text`]: as TOML that a person can read and copy
+//! - `kinds`: the known keys, and the values of keys that are not set
+//! - `veil`: hides the secret parts of a value
+//! - [`text`]: writes entries as TOML that a person can read and copy
 
 mod kinds;
 pub mod text;
@@ -23,14 +23,14 @@ use super::raw::RawConfig;
 use kinds::{Fallback, Kind, Nature, Shape, shape};
 use veil::Reference;
 
-/// One key.
+/// One key of the configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// The table it stands in, such as `servers` and `git`.
+    /// The table that contains the key, such as `servers` and `git`.
     pub table: Vec<String>,
-    /// Its name there; more than one word for a key of a table inside.
+    /// The name of the key there. A key of an inner table has more than one word.
     pub key: Vec<String>,
-    /// As far as it may be seen; absent when there is neither a value nor a default.
+    /// The value, as far as it may be shown; absent if there is neither a value nor a default.
     pub value: Option<Value>,
     pub origin: Origin,
     pub variables: Vec<Variable>,
@@ -45,7 +45,7 @@ pub enum Origin {
     Flag { name: &'static str },
 }
 
-/// A variable in a value, and whether it has one of its own.
+/// A variable in a value. `set` is true if the variable has a value of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Variable {
     pub name: String,
@@ -53,22 +53,22 @@ pub struct Variable {
     pub has_default: bool,
 }
 
-/// What beats the file.
+/// A value that takes precedence over the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Given {
-    /// The section and the key in it.
+    /// The section, and the key in it.
     pub key: (&'static str, &'static str),
     pub value: Value,
     pub origin: Origin,
 }
 
-/// What a configuration consists of.
+/// The sources of a configuration.
 pub struct Sources<'a> {
-    /// The text of the file it was read from.
+    /// The text of the file that the configuration was read from.
     pub text: &'a str,
     pub config: &'a Config,
     pub given: &'a [Given],
-    /// Whether a variable has a value.
+    /// Returns true if a variable has a value.
     pub is_set: &'a dyn Fn(&str) -> bool,
 }
 
@@ -78,9 +78,9 @@ impl fmt::Debug for Sources<'_> {
     }
 }
 
-/// Every key there is, defaults included, in the order of the reference.
+/// Returns every known key, defaults included, in the order of the reference.
 pub fn entries(sources: &Sources<'_>) -> Vec<Entry> {
-    // A text that is no TOML was refused before it became a configuration.
+    // A text that is not TOML was refused before it became a configuration.
     let document = DeTable::parse(sources.text)
         .map(Spanned::into_inner)
         .unwrap_or_default();
@@ -100,7 +100,7 @@ pub fn entries(sources: &Sources<'_>) -> Vec<Entry> {
 }
 
 impl Entry {
-    /// Its whole path, spelt as TOML would.
+    /// Returns the whole path of the key, spelt as TOML spells it.
     pub fn path(&self) -> String {
         text::dotted(self.table.iter().chain(&self.key))
     }
@@ -111,7 +111,7 @@ impl Entry {
 }
 
 impl Origin {
-    /// In a few words; `file` is where the configuration was read from.
+    /// Names the origin in a few words. `file` is the path that the configuration was read from.
     pub fn told(&self, file: Option<&Path>) -> String {
         match self {
             Self::Default => "default".to_owned(),
@@ -131,7 +131,7 @@ struct Walk<'a> {
     entries: Vec<Entry>,
 }
 
-/// Where a table stands: in which section, and how deep inside.
+/// The place of a table: its section, and the path inside that section.
 #[derive(Clone)]
 struct Place {
     table: Vec<String>,
@@ -215,7 +215,7 @@ impl Walk<'_> {
     ) {
         let text = self.sources.text;
         let value = match written.get_ref() {
-            // An empty one; its header is no value.
+            // The table is empty. The text of its header is not a value.
             DeValue::Table(_) => Value::Table(toml::Table::new()),
             _ => text
                 .get(written.span())

@@ -1,11 +1,12 @@
-//! Holds what is shown against the keys there are and against what the program makes of them.
+//! Compares the shown configuration with the known keys and with the values that the program runs
+//! on.
 
 use std::collections::BTreeSet;
 
 use super::*;
 use crate::{ConfigError, Overrides, Surroundings, parse};
 
-/// Every table there can be, and no secret that would have to be masked.
+/// A configuration with every possible table, and without a secret that would have to be masked.
 const EVERYTHING: &str = r#"
 [serve]
 bind = "127.0.0.1:9000"

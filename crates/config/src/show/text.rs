@@ -1,5 +1,5 @@
-//! Entries as TOML: copied into a file, it means the same. Where a value comes from stands behind
-//! it as a comment.
+//! Writes entries as TOML. The text means the same if it is copied into a file. A comment after
+//! each value names the origin of that value.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,12 +8,12 @@ use toml_edit::Key;
 
 use super::{Entry, Variable};
 
-/// Where terminals and mails end.
+/// The usual width of terminals and mails.
 const WIDTH: usize = 80;
 /// Values longer than this do not push the comments of the others to the right.
 const COLUMN: usize = 46;
 
-/// `file` is where the configuration was read from.
+/// `file` is the path that the configuration was read from.
 pub fn toml(entries: &[Entry], file: Option<&Path>) -> String {
     let mut text = String::new();
     for table in entries.chunk_by(|a, b| a.table == b.table) {
@@ -38,7 +38,7 @@ pub fn toml(entries: &[Entry], file: Option<&Path>) -> String {
     text
 }
 
-/// A path of keys, quoted where TOML wants it.
+/// Returns a path of keys, quoted as TOML requires.
 pub(super) fn dotted<'a>(keys: impl IntoIterator<Item = &'a String>) -> String {
     let keys: Vec<_> = keys
         .into_iter()
@@ -73,7 +73,7 @@ fn comment(entry: &Entry, file: Option<&Path>) -> String {
     origin + &entry.variables.iter().map(variable).collect::<String>()
 }
 
-/// A comment that would not fit behind its value stands over it.
+/// A comment that does not fit after its value is written above it.
 fn line(assignment: &str, comment: &str, column: usize) -> String {
     let behind = format!("{assignment:column$}  # {comment}\n");
     if behind.trim_end().chars().count() <= WIDTH {

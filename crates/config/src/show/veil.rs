@@ -1,4 +1,4 @@
-//! Shows of a value what may be seen: variables always, secrets never.
+//! Hides the secret parts of a value: variables are always shown, secrets never.
 
 use kitbag_clients::{HiddenText, is_scheme, secrets_in_address, secrets_in_argument};
 use toml::Value;
@@ -7,7 +7,7 @@ use super::kinds::Secrecy;
 
 const VEIL: &str = "••••";
 
-/// A value nothing can be said of.
+/// Stands for a value that cannot be shown.
 pub(super) fn unseen() -> Value {
     Value::String(VEIL.to_owned())
 }
@@ -26,7 +26,7 @@ pub(super) fn veiled(value: Value, secrecy: Secrecy) -> Value {
 /// A variable in a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Reference {
-    /// What it is looked up under.
+    /// The name under which the variable is looked up.
     pub(super) name: String,
     pub(super) has_default: bool,
 }
@@ -52,7 +52,7 @@ fn reference(inside: &str) -> Reference {
     }
 }
 
-/// Each stretch of plain text, with the inside of the variable that follows it.
+/// Returns each piece of plain text, with the inside of the variable that follows it.
 fn pieces(text: &str) -> Vec<(&str, Option<&str>)> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -85,7 +85,7 @@ fn veil_hidden(hidden: HiddenText<'_>) -> String {
     veil(text)
 }
 
-/// Variables, and what says how a secret is sent, stay; everything else goes.
+/// Keeps variables and the scheme with which a secret is sent, and hides everything else.
 fn veil(text: &str) -> String {
     let variable = |inside: &str| match inside.split_once(":-") {
         Some((name, default)) if !default.is_empty() => format!("${{{name}:-{VEIL}}}"),

@@ -1,10 +1,10 @@
-//! Anthropic's Messages.
+//! The format of Anthropic's Messages.
 
 use serde_json::{Value, json};
 
 use super::{Answer, CallResult, Conversation, Exchange, Given, Stop, ToolCall, Usage, id, text};
 
-/// Room for a thought and a call; the format wants a number.
+/// Enough tokens for some thinking and a call. The format requires a number.
 const MAX_TOKENS: u32 = 4096;
 
 pub(super) fn body(model: &str, conversation: &Conversation<'_>) -> Value {
@@ -53,7 +53,7 @@ pub(super) fn read(body: &Value, earlier: usize) -> Result<Answer, String> {
     })
 }
 
-/// A call, which is left as it can be repeated.
+/// Takes a call out of the message, and leaves it in a form that can be repeated.
 fn take(call: &mut Value, number: usize) -> ToolCall {
     let arguments = Given::read(call.get("input"));
     let taken = ToolCall {
@@ -74,7 +74,7 @@ fn stop(body: &Value) -> Option<Stop> {
     }
 }
 
-/// What was read from or written to a cache was input, too.
+/// Tokens that were read from or written to a cache count as input, too.
 fn usage(body: &Value) -> Option<Usage> {
     let usage = body.get("usage")?;
     let tokens = |key: &str| usage.get(key).and_then(Value::as_u64);

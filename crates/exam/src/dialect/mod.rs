@@ -1,9 +1,9 @@
-//! The two formats in which models are asked: what is sent, and how the answer is read.
+//! The two formats in which models are asked: the body of a request, and the reading of the answer.
 //!
-//! Nothing is sent that some model of the family refuses, unless whoever asks wants it: no
-//! temperature, no forced choice, no wish for a single call. What a model said is repeated to it
-//! word for word, because some want their own thoughts back unchanged; only a call that could not
-//! be repeated as it came is put right.
+//! Requests contain nothing that some model of the family refuses, unless the caller asks for it:
+//! no temperature, no forced choice, no wish for a single call. The model's own messages are
+//! repeated to it word for word, because some models need their own thoughts back unchanged. Only a
+//! call that could not be repeated as it came is corrected.
 
 mod anthropic;
 mod openai;
@@ -24,30 +24,30 @@ pub(crate) enum Dialect {
     OpenAi,
 }
 
-/// A prompt, with what a model may use for it and what was said since.
+/// A prompt, with the tools that a model may use for it and the turns so far.
 #[derive(Debug, Clone)]
 pub(crate) struct Conversation<'a> {
-    /// As [`Dialect::tools`] writes them.
+    /// The definitions as [`Dialect::tools`] writes them.
     pub(crate) tools: &'a [Value],
-    /// What else is to stand in the request.
+    /// The further parameters of the request.
     pub(crate) parameters: &'a Arguments,
     pub(crate) prompt: &'a str,
     /// The earlier turns, the first one first.
     pub(crate) exchanges: Vec<Exchange>,
 }
 
-/// One turn of a model, and what came of it.
+/// One turn of a model, and the results of its calls.
 #[derive(Debug, Clone)]
 pub(crate) struct Exchange {
     /// The model's own message.
     pub(crate) said: Value,
-    /// What each of its calls came to.
+    /// The result of each call of the turn.
     pub(crate) results: Vec<CallResult>,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct CallResult {
-    /// That of the call.
+    /// The id of the call.
     pub(crate) id: String,
     pub(crate) text: String,
     pub(crate) failed: bool,
@@ -55,7 +55,7 @@ pub(crate) struct CallResult {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Answer {
-    /// As it can be repeated to the model.
+    /// The message in a form that can be repeated to the model.
     pub(crate) said: Value,
     pub(crate) words: String,
     pub(crate) calls: Vec<ToolCall>,
@@ -63,15 +63,15 @@ pub(crate) struct Answer {
     pub(crate) usage: Option<Usage>,
 }
 
-/// What ended an answer, or the whole conversation, before the model was done.
+/// The reason why an answer, or the whole conversation, ended before the model was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// The limit of tokens.
+    /// The answer reached the limit of tokens.
     Length,
-    /// The model, or a filter over it, would not answer.
+    /// The model, or a filter over it, refused to answer.
     Refusal,
-    /// The limit of turns: it would have gone on.
+    /// The conversation reached the limit of turns, and the model would have gone on.
     Turns,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct ToolCall {
 #[serde(rename_all = "snake_case")]
 pub enum Given {
     Arguments(Arguments),
-    /// No JSON object.
+    /// The text is not a JSON object.
     Malformed(String),
 }
 
@@ -99,7 +99,7 @@ pub struct Usage {
 }
 
 impl Dialect {
-    /// Below the base address.
+    /// Returns the path below the base address.
     pub(crate) fn path(self) -> &'static str {
         match self {
             Self::Anthropic => "messages",
@@ -107,7 +107,7 @@ impl Dialect {
         }
     }
 
-    /// What every request must say about itself.
+    /// Returns the headers that every request must have.
     pub(crate) fn headers(self) -> HeaderMap {
         match self {
             Self::Anthropic => {
@@ -121,7 +121,7 @@ impl Dialect {
         }
     }
 
-    /// Where the key goes unless an endpoint wants it elsewhere.
+    /// Returns the header for the key, unless an endpoint needs another one.
     pub(crate) fn key_header(self) -> HeaderName {
         match self {
             Self::Anthropic => HeaderName::from_static("x-api-key"),
@@ -129,7 +129,8 @@ impl Dialect {
         }
     }
 
-    /// The definitions as they are sent; those that no vendor would take are left out.
+    /// Returns the definitions as they are sent. Definitions that no vendor would take are left
+    /// out.
     pub(crate) fn tools(self, tools: &Tools) -> Vec<Value> {
         tools
             .iter()
@@ -160,8 +161,8 @@ impl Dialect {
         body
     }
 
-    /// The answer, or what is wrong with it. `earlier` is how many calls the model made before, so
-    /// that calls without an id get one that no other call of the conversation has.
+    /// Returns the answer, or the fault in it. `earlier` is the number of calls that the model made
+    /// before, so that a call without an id gets one that no other call of the conversation has.
     pub(crate) fn read(self, body: &Value, earlier: usize) -> Result<Answer, String> {
         match self {
             Self::Anthropic => anthropic::read(body, earlier),
@@ -171,7 +172,7 @@ impl Dialect {
 }
 
 impl Conversation<'_> {
-    /// How many calls the model has made so far.
+    /// Returns the number of calls that the model has made so far.
     pub(crate) fn calls(&self) -> usize {
         self.exchanges.iter().map(|it| it.results.len()).sum()
     }
@@ -189,14 +190,15 @@ impl Given {
 
     fn parse(text: &str) -> Self {
         match serde_json::from_str(text) {
-            // What models write that have nothing to say.
+            // Some models write an empty text if a call has no arguments.
             _ if text.trim().is_empty() => Self::Arguments(Arguments::new()),
             Ok(arguments) => Self::Arguments(arguments),
             Err(_) => Self::Malformed(text.to_owned()),
         }
     }
 
-    /// What may be repeated: endpoints refuse a history whose arguments are no object.
+    /// Returns arguments that can be repeated. Endpoints refuse a history whose arguments are no
+    /// object.
     fn repeatable(&self) -> Value {
         match self {
             Self::Arguments(arguments) => Value::Object(arguments.clone()),
@@ -205,7 +207,7 @@ impl Given {
     }
 }
 
-/// As the model wrote them, on one line.
+/// Writes the arguments as the model wrote them, on one line.
 impl fmt::Display for Given {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -244,7 +246,7 @@ fn text(value: &Value, key: &str) -> String {
         .to_owned()
 }
 
-/// The id of a call, or one for a call that came without.
+/// Returns the id of a call, or a new one for a call that came without.
 fn id(call: &Value, number: usize) -> String {
     let id = text(call, "id");
     if id.is_empty() {

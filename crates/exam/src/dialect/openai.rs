@@ -1,4 +1,4 @@
-//! OpenAI's Chat Completions, which many other services and programs speak as well.
+//! The format of OpenAI's Chat Completions, which many other services and programs speak as well.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ pub(super) fn body(model: &str, conversation: &Conversation<'_>) -> Value {
     json!({ "model": model, "tools": conversation.tools, "messages": messages })
 }
 
-/// That a call failed is said by its text alone; the format has nothing else for it.
+/// Only the text says that a call failed, because the format has no field for it.
 fn result(it: &CallResult) -> Value {
     json!({ "role": "tool", "tool_call_id": it.id, "content": it.text })
 }
@@ -45,7 +45,7 @@ pub(super) fn read(body: &Value, earlier: usize) -> Result<Answer, String> {
     })
 }
 
-/// A call, which is left as it can be repeated.
+/// Takes a call out of the message, and leaves it in a form that can be repeated.
 fn take(call: &mut Value, number: usize) -> ToolCall {
     let function = &call["function"];
     let taken = ToolCall {

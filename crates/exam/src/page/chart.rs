@@ -1,5 +1,5 @@
-//! Bars in the page itself: words and figures are text beside them, so that they stay readable on a
-//! narrow screen, and only the bars stretch.
+//! Draws bars in the page itself. Words and figures are text beside the bars, so that they stay
+//! readable on a narrow screen, and only the bars stretch.
 
 use super::{count, escaped, interval, percent, thousands};
 use crate::judge::Outcome;
@@ -27,7 +27,7 @@ pub(super) fn charts(report: &Report) -> String {
     charts + &outcomes(report) + &tokens(report)
 }
 
-/// One bar a model; a line shows where the share may really be.
+/// Draws one bar for each model. A line shows the interval of the share.
 fn rates(
     report: &Report,
     title: &str,
@@ -62,7 +62,7 @@ fn rates(
     )
 }
 
-/// For each model, its answers by what became of them.
+/// Draws the answers of each model by their outcome.
 fn outcomes(report: &Report) -> String {
     let answered: Vec<_> = report.models.iter().filter(|it| it.answered > 0).collect();
     if answered.is_empty() {
@@ -101,7 +101,7 @@ fn outcomes(report: &Report) -> String {
     )
 }
 
-/// What tools put into a context, and what would be there without them.
+/// Draws the tokens that tools put into a context, and the tokens of the baseline without tools.
 fn tokens(report: &Report) -> String {
     let measured: Vec<_> = report
         .models
@@ -180,7 +180,7 @@ fn axis(from: &str, middle: &str, to: &str) -> String {
     format!("<div class=\"row axis\" aria-hidden=\"true\"><span>{ticks}</span></div>\n")
 }
 
-/// Stretches in length alone.
+/// Returns an image that stretches only in length.
 fn svg(told: &str, bars: &str) -> String {
     let told = escaped(told);
     format!(
@@ -196,7 +196,7 @@ fn rect(class: &str, from: f64, long: f64) -> String {
     format!("<rect class=\"{class}\" x=\"{from:.2}\" y=\"0\" width=\"{long:.2}\" height=\"100\"/>")
 }
 
-/// A line with a rim, which is seen on the bar and beside it.
+/// Draws a line with a rim, so that it is visible on the bar and beside it.
 fn reach(rate: &Rate) -> String {
     let (from, to) = (100.0 * rate.low, 100.0 * rate.high);
     let line = |class: &str| {

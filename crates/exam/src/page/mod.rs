@@ -1,11 +1,11 @@
-//! The report as one page that needs nothing else: no script, no font, no picture from elsewhere.
+//! Writes the report as one page that needs no other file: no script, no font, no image.
 //!
-//! Prompts, arguments and names were written by others, so every text is escaped, and the page
+//! Prompts, arguments and names may come from strangers, so every text is escaped, and the page
 //! forbids itself to load or run anything.
 //!
 //! # Layout
-//! - this file: the page and how figures are written; `style.css`: how it looks, also on paper
-//! - `chart`: bars; `tables`: figures; `prompts`: what was answered to each
+//! - this file: the page and the format of figures; `style.css`: the style, also on paper
+//! - `chart`: bars; `tables`: figures; `prompts`: the answers to each prompt
 
 mod chart;
 mod prompts;
@@ -40,7 +40,7 @@ pub fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// What chance would have made of a comparison; nothing where there is nothing to split.
+/// Says how probable a comparison is by chance; `None` if the two differ on no prompt.
 pub fn luck(comparison: &Comparison) -> Option<String> {
     let probability = comparison.chance?;
     let prompts = count(comparison.prompts - comparison.alike, "prompt");
@@ -54,7 +54,7 @@ pub fn luck(comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// What stood before models instead of the tools themselves; nothing where they saw every tool.
+/// Describes the search surface that models were shown; `None` if no model was shown it.
 pub fn surfaces(report: &Report) -> Option<String> {
     let search = report
         .surfaces
@@ -72,7 +72,7 @@ pub fn surfaces(report: &Report) -> Option<String> {
     ))
 }
 
-/// `81.2 to 96.9 %`.
+/// Writes an interval, such as `81.2 to 96.9 %`.
 pub fn interval(rate: &Rate) -> String {
     format!("{:.1} to {:.1} %", 100.0 * rate.low, 100.0 * rate.high)
 }
@@ -110,7 +110,7 @@ fn summary(report: &Report) -> String {
     )
 }
 
-/// Text that is only text, in an element or in an attribute.
+/// Escapes a text for an element or an attribute.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -134,7 +134,7 @@ fn count(number: usize, noun: &str) -> String {
     )
 }
 
-/// To the nearest whole, with commas: `12,368`.
+/// Rounds a number to the nearest whole and writes it with commas: `12,368`.
 fn thousands(number: f64) -> String {
     let digits = format!("{number:.0}");
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Every prompt: what was expected, what each model called, and what came of it.
+//! Writes every prompt: the expected call, the call of each model, and its outcome.
 
 use super::{count, escaped};
 use crate::journal::{Looked, Record};
@@ -31,7 +31,7 @@ pub(super) fn prompts(report: &Report) -> String {
     format!("<h2>Prompts</h2>\n<section class=\"prompts\">\n{filters}{articles}</section>\n")
 }
 
-/// What a prompt can be looked for by.
+/// The properties by which the page filters a prompt.
 struct Kind {
     wrong: bool,
     differs: bool,
@@ -61,7 +61,7 @@ impl Kind {
     }
 }
 
-/// A button that hides the other articles; the style sheet does it.
+/// Returns a button that hides the other articles. The style sheet hides them.
 fn filter(name: &str, title: &str, number: usize, checked: bool) -> String {
     let checked = if checked { " checked" } else { "" };
     format!(
@@ -98,7 +98,7 @@ fn article(report: &Report, row: &PromptRow, kind: &Kind) -> String {
     )
 }
 
-/// What a model answered; answers that are the same are told once.
+/// Returns the answers of a model. Equal answers are written once.
 fn answers(model: &ModelReport, prompt: &str) -> String {
     let mut told: Vec<(String, String, usize)> = Vec::new();
     let records = model

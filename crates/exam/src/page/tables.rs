@@ -1,5 +1,5 @@
-//! The figures of all models side by side, then by tool and by category, two models against each
-//! other, and the scenarios.
+//! Writes the figures of all models side by side, then by tool and by category, then two models
+//! against each other, and the scenarios.
 
 use super::{count, escaped, interval, luck, percent, thousands};
 use crate::dialect::Usage;
@@ -81,7 +81,7 @@ const FIGURES: [(&str, Figure); 13] = [
     }),
 ];
 
-/// Nothing where no model has the figure.
+/// Returns an empty text if no model has the figure.
 fn row(report: &Report, title: &str, figure: Figure) -> String {
     let cells: Vec<_> = report.models.iter().map(figure).collect();
     if cells.iter().all(Option::is_none) {
@@ -92,7 +92,7 @@ fn row(report: &Report, title: &str, figure: Figure) -> String {
     format!("<tr><th scope=\"row\">{title}</th>{cells}</tr>\n")
 }
 
-/// With what it is of, and the interval.
+/// Writes a share with its count, its total and its interval.
 fn rate(rate: &Rate, of: &str) -> String {
     let Rate {
         count,
@@ -112,7 +112,7 @@ pub(super) fn groups(report: &Report) -> String {
         + &by(report, "By category", |it| &it.by_category)
 }
 
-/// A single group has the figures of the whole.
+/// A single group is left out, because its figures are those of the whole.
 fn by(report: &Report, title: &str, groups: fn(&ModelReport) -> &[Group]) -> String {
     let Some(first) = report.models.first().map(groups).filter(|it| it.len() > 1) else {
         return String::new();

@@ -1,5 +1,5 @@
-//! Two models, or one model on two surfaces, on the same prompts: where they differ, and whether
-//! chance would differ as much.
+//! Compares two models, or one model on two surfaces, on the same prompts. It lists the
+//! differences, and the probability that chance would differ as much.
 
 use serde::Serialize;
 
@@ -16,15 +16,15 @@ pub struct Comparison {
     pub first_surface: Surface,
     pub second: String,
     pub second_surface: Surface,
-    /// Those that both have answered.
+    /// The number of prompts that both have answered.
     pub prompts: usize,
-    /// On how many of them both were right equally often.
+    /// The number of those prompts on which both were right equally often.
     pub alike: usize,
-    /// The ids of the prompts on which this one was right more often.
+    /// The ids of the prompts on which the first one was right more often.
     pub first_better: Vec<String>,
     pub second_better: Vec<String>,
-    /// How often a fair coin, tossed for each prompt on which they differ, would fall at least as
-    /// unevenly; absent where they differ on none.
+    /// The probability that a fair coin, tossed for each prompt on which the two differ, would fall
+    /// at least as unevenly; absent if they differ on none.
     pub chance: Option<f64>,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn compare(suite: &Suite, first: &ModelReport, second: &ModelReport) 
     comparison
 }
 
-/// How often the answers to a prompt were right, if there are any.
+/// Returns the share of right answers to a prompt, if there are any answers.
 fn right(records: &[Record], prompt: &str) -> Option<f64> {
     let of: Vec<_> = records.iter().filter(|it| it.prompt == prompt).collect();
     let right = of
@@ -70,10 +70,10 @@ fn right(records: &[Record], prompt: &str) -> Option<f64> {
     (!of.is_empty()).then(|| right as f64 / of.len() as f64)
 }
 
-/// The exact sign test, on both sides.
+/// Computes the exact sign test, on both sides.
 fn chance(one: usize, other: usize) -> Option<f64> {
     let (tosses, fewer) = (one + other, one.min(other));
-    // The logarithm, because a power of two soon leaves the range of numbers.
+    // The logarithm is used, because a power of two soon leaves the range of numbers.
     let mut ln_ways = 0.0;
     let mut tail = 0.0;
     for heads in 0..=fewer {

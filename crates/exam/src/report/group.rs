@@ -1,4 +1,4 @@
-//! The figures of some of the prompts: those that expect the same tool, or are of the same kind.
+//! The figures of a group of prompts: those that expect the same tool, or have the same category.
 
 use serde::Serialize;
 
@@ -9,12 +9,12 @@ use crate::suite::{Prompt, Suite};
 
 #[derive(Debug, Serialize)]
 pub struct Group {
-    /// The tool or the category.
+    /// The tool or the category of the group.
     pub name: String,
     pub prompts: usize,
     pub right_tool: Option<Rate>,
     pub right_arguments: Option<Rate>,
-    /// What was called where another tool was expected, the most frequent first.
+    /// The tools that were called although another one was expected, the most frequent first.
     pub instead: Vec<Instead>,
 }
 
@@ -33,7 +33,7 @@ pub(super) fn by_category(suite: &Suite, records: &[Record]) -> Vec<Group> {
     groups(suite, records, |prompt| prompt.category.as_ref())
 }
 
-/// In the order in which the suite has them.
+/// Returns the groups in the order of the suite.
 fn groups(suite: &Suite, records: &[Record], name: fn(&Prompt) -> Option<&String>) -> Vec<Group> {
     let mut names: Vec<&String> = Vec::new();
     for found in suite.prompts.iter().filter_map(name) {

@@ -1,10 +1,10 @@
-//! The figures of an exam. What was not measured is absent, never nought.
+//! The figures of an exam. A figure that was not measured is absent, never zero.
 //!
 //! # Layout
-//! - this file: the figures of each model on each surface; `rate`: a share and how sure it is
-//! - `tokens`: what tools put into contexts and requests
-//! - `group`: the same for some of the prompts; `compare`: two models, or two surfaces, on the same
-//!   prompts
+//! - this file: the figures of each model on each surface; `rate`: a share and its interval
+//! - `tokens`: the tokens that tools put into contexts and requests
+//! - `group`: the figures of a group of prompts; `compare`: two models, or two surfaces, on the
+//!   same prompts
 
 mod compare;
 mod group;
@@ -26,20 +26,20 @@ use crate::rehearsal::Played;
 use crate::suite::{Arguments, Prompt};
 use crate::surface::{Shown, Surface};
 
-/// In US dollars for a million tokens, as the person who pays says.
+/// The price in US dollars for a million tokens, as the operator states it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
     pub input: f64,
     pub output: f64,
 }
 
-/// What figures are seen against, and what is told along with them.
+/// The facts that the report states beside the figures, and the baseline for the figures.
 #[derive(Debug)]
 pub struct Setting {
-    /// When, as a person reads it.
+    /// The time of the exam, in a form that a person can read.
     pub at: String,
     pub counted_with: &'static str,
-    /// What the model would read instead of using tools.
+    /// The number of tokens that the model would read without tools.
     pub baseline_tokens: Option<usize>,
     pub scenarios: Vec<Played>,
 }
@@ -55,19 +55,19 @@ pub struct Report {
     pub parameters: Arguments,
     pub counted_with: &'static str,
     pub baseline_tokens: Option<usize>,
-    /// By model, and each by surface.
+    /// The reports are sorted by model, and for each model by surface.
     pub models: Vec<ModelReport>,
-    /// Each model with the first on the same surface, then each surface with the first of the same
-    /// model.
+    /// Each model is compared with the first one on the same surface, then each surface with the
+    /// first one of the same model.
     pub comparisons: Vec<Comparison>,
     pub scenarios: Vec<Played>,
 }
 
-/// What models were shown.
+/// A surface that models were shown.
 #[derive(Debug, Serialize)]
 pub struct SurfaceRow {
     pub surface: Surface,
-    /// In every request.
+    /// The number of tools in every request.
     pub tools: usize,
     pub max_turns: u32,
 }
@@ -85,28 +85,29 @@ pub struct PromptRow {
 pub struct ModelReport {
     pub model: String,
     pub surface: Surface,
-    /// Without where it is, if no other model of the exam has the same name; with the surface,
-    /// unless every model was shown every tool.
+    /// The name without the address, if no other model of the exam has the same name. It includes
+    /// the surface, unless every model was shown every tool.
     pub short: String,
     pub asked: usize,
     pub answered: usize,
     pub invocation_accuracy: Option<Rate>,
     pub argument_accuracy: Option<Rate>,
     pub retry_rate: Option<Rate>,
-    /// How many of the retries came out right.
+    /// The number of retries that were right.
     pub recovered: usize,
-    /// Of the prompts, those answered rightly every time; absent if they were put only once.
+    /// The share of prompts that were answered rightly every time; absent if they were put only
+    /// once.
     pub right_every_time: Option<Rate>,
     pub outcomes: Vec<(Outcome, usize)>,
-    /// Answers that ended early.
+    /// The number of answers that ended early.
     pub cut_off: usize,
     pub refused: usize,
     pub by_tool: Vec<Group>,
     pub by_category: Vec<Group>,
-    /// Answers of the model to a prompt, on average.
+    /// The number of the model's answers to a prompt, on average.
     pub turns: Option<f64>,
     pub tokens: Tokens,
-    /// As the endpoint counted; absent if it did not for every answer.
+    /// The tokens as the endpoint counted them; absent if it did not count them for every answer.
     pub usage: Option<Usage>,
     pub cost_usd: Option<f64>,
     pub latency_ms: Option<Latency>,
@@ -156,7 +157,7 @@ impl Report {
         }
     }
 
-    /// What a model on a surface is called in a few letters.
+    /// Returns the short name of a model on a surface.
     pub fn short<'a>(&'a self, model: &'a str, surface: Surface) -> &'a str {
         let found = self
             .models
@@ -165,14 +166,14 @@ impl Report {
         found.map_or(model, |it| &it.short)
     }
 
-    /// The same with where the model is.
+    /// Returns the name of a model on a surface, with the address of the model.
     pub fn long(&self, model: &str, surface: Surface) -> String {
         named(model, surface, self.surfaces.iter().map(|it| it.surface))
     }
 }
 
-/// Models are compared where they were shown the same, and surfaces where the model was the same: a
-/// difference in both would say nothing about either.
+/// Models are compared on the same surface, and surfaces are compared for the same model. If both
+/// differed, the comparison would say nothing about either.
 fn comparisons(exam: &Exam<'_>, models: &[ModelReport]) -> Vec<Comparison> {
     let surfaces = exam.surfaces.len();
     let compared =
@@ -284,14 +285,14 @@ fn named(model: &str, on: Surface, mut surfaces: impl Iterator<Item = Surface>) 
     }
 }
 
-/// Nothing where a record does not say.
+/// Returns `None` if one of the records does not contain the number of turns.
 fn turns(records: &[Record]) -> Option<f64> {
     let turns: Option<Vec<f64>> = records.iter().map(|it| it.turns.map(f64::from)).collect();
     mean(turns?.into_iter())
 }
 
 fn every_time(records: &[Record]) -> Option<Rate> {
-    // The runs of a prompt lie side by side.
+    // The runs of a prompt are adjacent.
     let prompts: Vec<_> = records
         .chunk_by(|one, next| one.prompt == next.prompt)
         .collect();

@@ -1,4 +1,4 @@
-//! A share of answers, with how many there were and how sure one can be of it.
+//! A share of answers, with the number of answers and a confidence interval.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::journal::Record;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Rate {
     pub count: usize,
-    /// Answers.
+    /// The number of answers.
     pub of: usize,
     pub mean: f64,
     pub low: f64,
@@ -18,7 +18,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Of no answers there is no share.
+    /// Returns `None` if there are no answers.
     pub(crate) fn of<'a>(
         records: impl IntoIterator<Item = &'a Record>,
         is: impl Fn(&Record) -> bool,
@@ -47,8 +47,8 @@ impl Rate {
     }
 }
 
-/// The score interval after Wilson, which unlike the usual one holds for few prompts and for shares
-/// near nought and one.
+/// Computes Wilson's score interval. Unlike the usual interval, it holds for few prompts and for
+/// shares near zero and one.
 fn wilson(mean: f64, n: f64) -> (f64, f64) {
     const Z: f64 = 1.959_964;
     let square = Z * Z;

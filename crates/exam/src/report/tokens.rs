@@ -1,4 +1,4 @@
-//! What tools put into a context, and into all the requests that a prompt takes.
+//! The tokens that tools put into a context, and into all the requests for a prompt.
 
 use serde::Serialize;
 
@@ -10,10 +10,10 @@ use crate::surface::Shown;
 #[derive(Debug, Serialize)]
 pub struct Tokens {
     pub definitions: usize,
-    /// What the context holds in the end: definitions, calls and results, on average.
+    /// The tokens in the context at the end: definitions, calls and results, on average.
     pub per_prompt: Option<f64>,
-    /// What all requests to a prompt said of tools together, on average: each turn says the
-    /// definitions again, and the calls and results so far.
+    /// The tokens about tools in all requests for a prompt together, on average. Each turn repeats
+    /// the definitions, and the calls and results so far.
     pub sent_per_prompt: Option<f64>,
     pub share_of_baseline: Option<f64>,
 }

@@ -1,7 +1,8 @@
-//! The prompts of an exam and what is expected of them, read from a file.
+//! The prompts of an exam and the expected calls, read from a file.
 //!
 //! # Layout
-//! - this file: what a suite is; `read`: from the file, with every fault named by entry and field
+//! - this file: the types of a suite; `read`: reads the file, and names each fault by entry and
+//!   field
 
 mod read;
 
@@ -19,20 +20,20 @@ pub struct Suite {
     pub scenarios: Vec<Scenario>,
 }
 
-/// One thing a person may ask, and the call it should lead to.
+/// One request that a person may make, and the call that it should lead to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Prompt {
     pub id: String,
     pub prompt: String,
-    /// What figures are broken down by; it changes no answer.
+    /// The category by which figures are broken down. It changes no answer.
     #[serde(skip)]
     pub category: Option<String>,
     pub expect: Expected,
-    /// Other calls that are as good.
+    /// Other calls that are equally right.
     pub accept: Vec<Expected>,
     /// The expected arguments in other words.
     pub paraphrases: Vec<Arguments>,
-    /// What the structured result of the expected call must contain.
+    /// The members that the structured result of the expected call must contain.
     pub resolves: Option<Arguments>,
 }
 
@@ -54,7 +55,7 @@ pub struct Scenario {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     pub call: Expected,
-    /// Where in the structured result which value must stand, by JSON pointer.
+    /// The values that the structured result must contain, each with its place as a JSON pointer.
     pub expect: Vec<(String, Value)>,
 }
 
@@ -74,7 +75,7 @@ pub enum SuiteError {
     Wrong { path: PathBuf, fault: Fault },
 }
 
-/// What is wrong with one field of one entry.
+/// The problem of one field of one entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{entry}, field `{field}`: {problem}")]
 pub struct Fault {
@@ -121,7 +122,8 @@ impl Suite {
         })
     }
 
-    /// Every call the suite names, with the place where it does, to be spelt as the tools are.
+    /// Returns every call that the suite names, with its place, so that the tool's name can be
+    /// replaced.
     pub(crate) fn calls_mut(&mut self) -> impl Iterator<Item = Named<'_>> {
         let prompts = self.prompts.iter_mut().flat_map(|prompt| {
             let place = format!("the prompt `{}`", prompt.id);

@@ -1,4 +1,4 @@
-//! A suite from its JSON, field by field, so that a fault can be named where it is.
+//! Reads a suite from its JSON, field by field, so that an error can name the place of a fault.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Expected, Fault, Problem, Prompt, Scenario, Step, Suite};
 
-/// One without a name is called `unnamed`.
+/// Reads a suite. A suite without a name gets the name in `unnamed`.
 pub(super) fn suite(value: Value, unnamed: &str) -> Result<Suite, Fault> {
     let mut suite = Entry::open("the suite".to_owned(), value)?;
     match suite.may("version")? {
@@ -37,7 +37,7 @@ pub(super) fn suite(value: Value, unnamed: &str) -> Result<Suite, Fault> {
     })
 }
 
-/// Whoever gives no ids has counted.
+/// Gives a prompt without an id one that is made from its number, such as `p01`.
 fn identify(prompt: &mut Value, number: usize) {
     if let Value::Object(fields) = prompt {
         fields
@@ -127,7 +127,7 @@ fn each<T>(
         .collect()
 }
 
-/// By number and, where there is one, by id: `prompts[3] (p04)`.
+/// Names an entry by its number and, if it has one, by its id: `prompts[3] (p04)`.
 fn place(list: &str, number: usize, value: &Value) -> String {
     match value.get("id").and_then(Value::as_str) {
         Some(id) => format!("{list}[{number}] ({id})"),
@@ -150,7 +150,7 @@ fn unique<'a>(list: &str, ids: impl Iterator<Item = &'a str>) -> Result<(), Faul
     })
 }
 
-/// An object whose fields are taken out one by one; what is left at the end is unknown.
+/// An object whose fields are taken out one by one. Every field that is left at the end is unknown.
 struct Entry {
     place: String,
     fields: Map<String, Value>,
@@ -259,7 +259,7 @@ mod tests {
         })
     }
 
-    /// Puts a value into a good suite, and reads what is then wrong with it.
+    /// Puts a value into a good suite, and checks the error that results.
     #[track_caller]
     fn check(pointer: &str, value: Value, told: &str) {
         let mut broken = good();

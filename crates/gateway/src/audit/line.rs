@@ -1,4 +1,5 @@
-//! How a row of the audit is told to programs: by `kitbag audit --json`, in exports and over HTTP.
+//! The form in which programs read a row of the audit: from `kitbag audit --json`, in exports and
+//! over HTTP.
 
 use kitbag_domain::{Tenant, Timestamp};
 use kitbag_store::{AuditRow, AuditRowContent, AuditRowKind};
@@ -17,7 +18,7 @@ pub(crate) struct AuditLine<'a> {
     pub(crate) client: Option<&'a str>,
     pub(crate) server: Option<&'a str>,
     pub(crate) kind: Option<&'static str>,
-    /// What was called, or what the event was about.
+    /// The name of the thing that was called, or of the subject of the event.
     pub(crate) name: &'a str,
     pub(crate) outcome: &'static str,
     pub(crate) latency_ms: Option<f64>,

@@ -1,4 +1,4 @@
-//! What the record of what happened looks like from outside, on the command line and over HTTP.
+//! The audit as readers see it, on the command line and over HTTP.
 //!
 //! # Layout
 //! - `line`: a row as programs read it

@@ -24,7 +24,7 @@ pub(crate) enum TermError {
     Start,
 }
 
-/// What went wrong at a server, whosever fault it is.
+/// The outcomes of calls that went wrong at a server, whether the server or the caller is at fault.
 const FAILED: [Outcome; 4] = [
     Outcome::ToolError,
     Outcome::Refused,
@@ -45,7 +45,8 @@ pub(crate) fn entry(text: &str) -> Result<AuditRowKind, TermError> {
     AuditRowKind::parse(text).ok_or(TermError::Entry)
 }
 
-/// So long ago, or at the beginning of a day, or at a moment, in the time zone of this machine.
+/// Reads a time: so long ago, or the beginning of a day, or a moment, in the time zone of this
+/// machine.
 pub(crate) fn start(text: &str) -> Result<Timestamp, TermError> {
     start_from(text, now(), &TimeZone::system()).ok_or(TermError::Start)
 }

@@ -7,11 +7,11 @@
 //! | client | server | |
 //! |---|---|---|
 //! | legacy | legacy | the question is passed on, under another number (`legacy_client`) |
-//! | legacy | modern | the questions are put one by one, then the call is repeated (`legacy_client`) |
-//! | modern | legacy | the call is parked, the question becomes its result (`modern_client`, `parking`) |
+//! | legacy | modern | questions are put one by one, then the call is repeated (`legacy_client`) |
+//! | modern | legacy | the call is parked, it returns the question (`modern_client`, `parking`) |
 //! | modern | modern | everything passes as it is (`modern_client`) |
 //!
-//! Where servers are merged, the text of a question begins with the name of the server that asks.
+//! If servers are merged, the text of a question begins with the name of the server that asks.
 
 mod legacy_client;
 mod modern_client;
@@ -34,7 +34,7 @@ use crate::view::View;
 /// that many.
 const MOST_QUESTIONS: usize = 32;
 
-/// Where a question says which server it comes from, since the person sees only Kitbag.
+/// The key under which a question names the server that asks it, since the person sees only Kitbag.
 const ASKED_BY: &str = "io.kitbag/server";
 
 pub(crate) async fn carry(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
@@ -140,8 +140,9 @@ pub(crate) fn is_input_required(result: &Raw) -> Option<RawObject> {
     (result.read::<String>("resultType")? == result_type::INPUT_REQUIRED).then_some(result)
 }
 
-/// A question for a client that is asked in the middle of its call: where servers are merged its text
-/// says who asks, and on the frugal surfaces it is data like all text of servers.
+/// A question for a client that is asked in the middle of its call. Where servers are merged its
+/// text names the server that asks, and on the frugal surfaces the text is data like all text of
+/// servers.
 fn presented(turn: &Turn, server: &ServerName, method: &str, params: Option<&Raw>) -> Raw {
     let signed = signed(params, server);
     match turn.view {
@@ -154,7 +155,7 @@ fn presented(turn: &Turn, server: &ServerName, method: &str, params: Option<&Raw
     }
 }
 
-/// Adds to a question who asks it, for programs.
+/// Adds to a question the name of the server that asks it, for programs.
 fn signed(params: Option<&Raw>, server: &ServerName) -> Raw {
     let mut params = params
         .and_then(|params| RawObject::open(params).ok())

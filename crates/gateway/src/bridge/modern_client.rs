@@ -20,7 +20,7 @@ const SAME_BREATH: Duration = Duration::from_millis(50);
 /// A server that does not stop talking is not listened to for ever before the person is asked.
 const LONGEST_BREATH: Duration = Duration::from_secs(1);
 
-/// How a legacy server says that the person must first open a URL.
+/// The error code with which a legacy server says that the person must first open a URL.
 const URL_ELICITATION_REQUIRED: i64 = -32042;
 
 pub(super) async fn carry(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
@@ -158,7 +158,8 @@ enum Gathered {
     Done(Result<Raw, CallError>),
 }
 
-/// Takes in what else the server asks in the same breath, so that the client is asked once.
+/// Collects the questions that the server asks right after the first, so that the client is asked
+/// once.
 async fn gather(turn: &Turn, in_flight: &mut InFlight, first: ClientQuestion) -> Gathered {
     let mut asks = vec![first];
     let end = Instant::now() + LONGEST_BREATH;

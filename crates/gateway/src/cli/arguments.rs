@@ -60,8 +60,8 @@ pub(super) fn read_object(source: &str) -> anyhow::Result<Map<String, Value>> {
     Ok(parse_object(&text)?)
 }
 
-/// The words as texts, for what takes nothing else: each stands for itself, unless `:=` insists on JSON,
-/// of which a string gives its text.
+/// Returns the words as texts, for a request that takes nothing else: each stands for itself,
+/// unless `:=` insists on JSON, of which a string gives its text.
 pub fn texts(
     base: Map<String, Value>,
     words: &[String],
@@ -114,7 +114,7 @@ fn parse_word(word: &str) -> Result<(String, Value), ArgumentError> {
 
 struct Word<'a> {
     key: &'a str,
-    /// Whether the value must be JSON.
+    /// True if the value must be JSON.
     insists: bool,
     text: &'a str,
 }

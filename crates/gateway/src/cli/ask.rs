@@ -1,15 +1,15 @@
-//! Asks the person at the terminal; what is a secret does not show while they type it.
+//! Asks the person at the terminal; a secret does not show while the person types it.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
 use super::output::stderr;
 
-/// Whether there is somebody who can answer.
+/// True if a person at the terminal can answer.
 pub fn is_somebody_there() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// One line, without its end.
+/// Reads one line, without its end.
 pub fn line(question: &str) -> io::Result<String> {
     put(question)?;
     let mut text = String::new();
@@ -20,12 +20,12 @@ pub fn line(question: &str) -> io::Result<String> {
     Ok(text)
 }
 
-/// One line that nobody who looks over a shoulder can read.
+/// Reads one line and hides it on the screen, so that a bystander cannot read it.
 pub fn secret(question: &str) -> io::Result<String> {
     let hidden = hidden::Hidden::begin()?;
     let answer = put(question).and_then(|()| hidden.line());
     drop(hidden);
-    // The Enter was not shown either.
+    // The terminal did not show the Enter either.
     writeln!(stderr())?;
     if answer
         .as_ref()
@@ -91,7 +91,7 @@ mod hidden {
         }
     }
 
-    /// What the terminal would have done.
+    /// Sends the signal that the terminal would have sent.
     pub(super) fn interrupt() {
         let _alone = kill_process(getpid(), Signal::INT);
     }
@@ -101,7 +101,7 @@ mod hidden {
 mod hidden {
     use std::io;
 
-    /// Where nothing can be hidden, at least nobody is kept from answering.
+    /// This system cannot hide what is typed; the person at the terminal can answer all the same.
     pub(super) struct Hidden;
 
     impl Hidden {

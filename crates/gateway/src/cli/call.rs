@@ -1,4 +1,4 @@
-//! `kitbag call`: one tool, called from the command line, on the same road as any client.
+//! `kitbag call`: one tool, called from the command line, in the same way as any client calls it.
 
 use std::process::ExitCode;
 
@@ -81,7 +81,7 @@ async fn call(
         .await
 }
 
-/// What the server says of its progress, in a few words.
+/// Returns what the server says of its progress, in a few words.
 fn how_far(step: &Progress) -> String {
     let part = match step.total.filter(|total| *total > 0.0) {
         Some(total) => format!("{:.0} %", 100.0 * step.progress / total),
@@ -93,8 +93,8 @@ fn how_far(step: &Progress) -> String {
     }
 }
 
-/// The text of the result; what is not text is named. Structure is shown where there is
-/// nothing else.
+/// Returns the text of the result; a block that is not text is named. Structure is shown if there
+/// is nothing else.
 fn for_people(result: &Value) -> String {
     let blocks = result
         .get("content")

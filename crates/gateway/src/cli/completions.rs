@@ -1,8 +1,8 @@
-//! `kitbag completions`: a shell that finishes what a person began to type.
+//! `kitbag completions`: a shell that finishes the words that a person began to type.
 //!
 //! The script that a shell loads asks this program each time, so that names of servers, tools,
-//! clients and more are completed as well, and a newer Kitbag needs no newer script. What it answers
-//! comes from the configuration and the store; no server is started for it.
+//! clients and more are completed as well, and a newer Kitbag needs no newer script. The answers
+//! come from the configuration and the store; no server is started for them.
 
 use std::env;
 use std::ffi::OsStr;
@@ -101,7 +101,7 @@ pub(super) fn servers() -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// Those somebody configured, without what is built in.
+/// Returns the servers that the person configured, without those that are built in.
 pub(super) fn own_servers() -> Vec<CompletionCandidate> {
     let Some(config) = config() else {
         return Vec::new();
@@ -150,7 +150,7 @@ pub(super) fn prompts() -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// Templates, too: what stands in braces is for the person to replace.
+/// Returns templates, too: the person replaces the text in braces.
 pub(super) fn resources() -> Vec<CompletionCandidate> {
     let rows = known(offers::resources).unwrap_or_default();
     rows.into_iter()
@@ -227,8 +227,9 @@ pub(super) fn clients() -> Vec<CompletionCandidate> {
     Client::ALL.into_iter().map(candidate).collect()
 }
 
-/// Something a server named, with the beginning of what it says of it. What a shell might take for a
-/// command, or an argument for an option, is not offered: it would stand ready to be run.
+/// Returns a name that a server gave, with the beginning of the server's description. A name that a
+/// shell might take for a command, or an argument for an option, is not offered: it would stand
+/// ready to be run.
 fn candidate(value: String, help: Option<&str>) -> Option<CompletionCandidate> {
     let harmless = |c: char| c.is_alphanumeric() || "_-.,/:=@%+~?&#{}[] ".contains(c);
     let offered = !value.is_empty() && !value.starts_with('-') && value.chars().all(harmless);
@@ -239,11 +240,11 @@ fn candidate(value: String, help: Option<&str>) -> Option<CompletionCandidate> {
 struct Parameter {
     key: String,
     help: Option<String>,
-    /// Those it can have, if there are few enough to name.
+    /// The values that the parameter can have, if there are few enough to name.
     values: Vec<String>,
 }
 
-/// How deep objects within objects are completed; beyond, a person writes JSON.
+/// The depth to which objects within objects are completed; deeper than that, a person writes JSON.
 const NESTED: usize = 3;
 
 /// The parameters of a schema, those of objects within it as `outer.inner`.
@@ -286,7 +287,7 @@ fn values(schema: &Value) -> Vec<String> {
     }
 }
 
-/// What can follow `current`, without the parameters that other words give already.
+/// Returns what can follow `current`, without the parameters that other words give already.
 fn offered(
     parameters: &[Parameter],
     current: &OsStr,
@@ -344,7 +345,8 @@ fn typed() -> Option<ArgMatches> {
         .ok()
 }
 
-/// How long a shell waits for us. Names that come later come too late: the person has gone on typing.
+/// The time that a shell waits for us. Names that come later come too late: the person has gone on
+/// typing.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Looks at what servers offered when they were last asked.
@@ -352,7 +354,8 @@ fn known<T>(look: impl FnOnce(&Catalog, &Policy) -> T) -> Option<T> {
     from_store(async |config, store| Ok(look(&host::known(config, store).await?, &config.policy)))
 }
 
-/// Looks into the store, if there is one. A shell has no place for errors; the verb itself will tell.
+/// Looks into the store, if there is one. A shell has no place for errors; the verb itself tells
+/// them.
 fn from_store<T>(look: impl AsyncFnOnce(&Config, &Store) -> anyhow::Result<T>) -> Option<T> {
     let config = config()?;
     if !config.store_path.exists() {

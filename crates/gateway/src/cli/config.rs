@@ -1,4 +1,4 @@
-//! `kitbag config`: which configuration is in force, and whether it is right.
+//! `kitbag config`: shows which configuration is in force, and checks it.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -143,7 +143,7 @@ async fn all_entries(config: &Config, invocation: &Invocation) -> anyhow::Result
     }))
 }
 
-/// A store that nobody needs is neither opened nor made.
+/// A store that the text does not refer to is neither opened nor made.
 async fn names_of_secrets(config: &Config, text: &str) -> anyhow::Result<BTreeSet<String>> {
     if !text.contains(&format!("${{{}", Template::SECRET)) || !config.store_path.exists() {
         return Ok(BTreeSet::new());
@@ -159,7 +159,7 @@ async fn names_of_secrets(config: &Config, text: &str) -> anyhow::Result<BTreeSe
         .collect())
 }
 
-/// What somebody has set, and where things are.
+/// True if the person has set the value, or if it says where the gateway keeps or serves something.
 fn is_interesting(entry: &Entry) -> bool {
     let is_where = matches!(entry.table[0].as_str(), "serve" | "store");
     !entry.is_default() || (is_where && entry.value.is_some())

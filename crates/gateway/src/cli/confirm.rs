@@ -1,4 +1,4 @@
-//! Asks the person before what others have written runs for the first time.
+//! Asks the person before a command that others have written runs for the first time.
 
 use anyhow::anyhow;
 
@@ -7,19 +7,19 @@ use super::failure::Advise as _;
 use super::output::Output;
 use crate::review::Review;
 
-/// What is to be decided, and how a script decides it.
+/// The decision that the person has to make, and the command by which a script makes it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Question<'a> {
-    /// Such as `Run this?`.
+    /// The question itself, such as `Run this?`.
     pub(super) text: &'a str,
-    /// Whether `--yes` was given.
+    /// True if `--yes` was given.
     pub(super) yes: bool,
-    /// The command that says yes by itself.
+    /// The command with which a script says yes.
     pub(super) command: &'a str,
 }
 
-/// Shows everything and comes back if the person says yes, or has said so by `--yes`. Where there
-/// is no terminal, what would run is part of the error.
+/// Shows everything and comes back if the person says yes, or has said so by `--yes`. If there is
+/// no terminal, the error shows the commands that would run.
 pub(super) fn confirm(
     reviews: &[Review],
     question: Question<'_>,

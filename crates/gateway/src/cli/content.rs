@@ -1,4 +1,4 @@
-//! A block of what a server answers, as people read it: its text, or what it is.
+//! A block of a server's answer, as people read it: its text, or its kind.
 
 use serde_json::Value;
 

@@ -42,7 +42,8 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     Ok(ExitCode::SUCCESS)
 }
 
-/// The definition, for which servers are asked only if it is not known; or which names are near.
+/// Returns the definition, for which servers are asked only if it is not known; or an error with
+/// the names that are near.
 async fn find(gateway: &mut Gateway, name: &str, output: Output) -> anyhow::Result<Value> {
     if let Some(definition) = gateway.definition(name).await? {
         return Ok(definition);
@@ -88,7 +89,7 @@ fn for_people(name: &str, definition: &Value) -> String {
     format!("{}\n\n{takes}\n{}", head.join("\n\n"), printable(&call))
 }
 
-/// What its server says of its effects.
+/// Returns what the tool's server says of the tool's effects.
 fn hints(definition: &Value) -> String {
     let says = |hint: &str| {
         definition
@@ -126,7 +127,7 @@ struct Parameter {
     meaning: String,
 }
 
-/// Those it needs come first.
+/// Returns the parameters of a tool. Those that the tool requires come first.
 fn parameters(schema: &Value) -> Vec<Parameter> {
     let needed = |name: &str| {
         let required = schema

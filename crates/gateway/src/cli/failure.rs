@@ -1,4 +1,4 @@
-//! How an error is told to a person: what failed, why, and what to do now.
+//! The way in which an error is told to a person: what failed, why, and what to do now.
 
 use std::error::Error;
 use std::fmt;
@@ -21,14 +21,14 @@ use crate::local::joined::Unanswered;
 use crate::local::relay::GatewayEnded;
 use kitbag_embed::EmbedderError;
 
-/// An error, taken apart into what a person wants to know. Shown, it is for people.
+/// An error, taken apart into the facts that a person wants to know. Its `Display` is for people.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Failure {
     pub error: String,
     pub why: Vec<String>,
     #[serde(rename = "try")]
     pub advice: Vec<String>,
-    /// What a server wrote to stderr before it failed.
+    /// The text that a server wrote to stderr before it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_words: Option<String>,
 }
@@ -60,7 +60,7 @@ impl<T, E: Into<anyhow::Error>> Advise<T> for Result<T, E> {
     }
 }
 
-/// Tells the error on stderr, and with which code to leave.
+/// Tells the error on stderr, and returns the exit code.
 pub fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     if is_closed_pipe(error) {
         return ExitCode::SUCCESS;
@@ -71,16 +71,16 @@ pub fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     } else {
         failure.to_string()
     };
-    // Nothing is left to do when not even stderr listens.
+    // Nothing is left to do if not even stderr can be written.
     let _unheard = writeln!(stderr(), "{text}");
     ExitCode::FAILURE
 }
 
-/// Tells what was wrong with the command line, or what was asked about it, as clap would; a program
-/// that wants JSON gets that.
+/// Tells what was wrong with the command line, or prints the help that was asked for, as clap
+/// would; a program that wants JSON gets that.
 pub(super) fn usage(error: &clap::Error, json: bool) -> ExitCode {
     if json && error.use_stderr() {
-        // Nothing is left to do when not even stderr listens.
+        // Nothing is left to do if not even stderr can be written.
         let _unheard = writeln!(stderr(), "{}", serde_json::json!(Failure::of_usage(error)));
     } else {
         let _unheard = error.print();
@@ -123,7 +123,7 @@ impl Failure {
         }
         let mut told = vec![error.to_string()];
         for cause in error.chain().skip(1).map(ToString::to_string) {
-            // Some errors quote their cause; nobody wants to read it twice.
+            // Some errors quote their cause; a person does not want to read it twice.
             if !told.last().is_some_and(|last| last.contains(&cause)) {
                 told.push(cause);
             }
@@ -138,7 +138,7 @@ impl Failure {
     }
 }
 
-/// Every error that knows a remedy is asked here.
+/// Returns the remedy of every kind of error that has one.
 fn remedy(cause: &(dyn Error + 'static)) -> Option<String> {
     if let Some(advised) = cause.downcast_ref::<Advised>() {
         return Some(advised.advice.clone());

@@ -1,4 +1,4 @@
-//! The gateway a verb works with: the one that runs, or one of its own for as long as it takes.
+//! The gateway a verb works with: the one that runs, or one of its own until the verb is done.
 
 use kitbag_config::Config;
 use kitbag_domain::Surface;
@@ -86,7 +86,8 @@ impl Gateway {
         }
     }
 
-    /// What clients are told of the tool, if it is known without asking any server.
+    /// Returns the definition of the tool that clients get, if it is known without asking any
+    /// server.
     pub(super) async fn definition(&mut self, name: &str) -> anyhow::Result<Option<Value>> {
         match self
             .ask(Request::Definition {
@@ -107,7 +108,7 @@ impl Gateway {
         }
     }
 
-    /// What a prompt says with these arguments.
+    /// Returns what a prompt says with these arguments.
     pub(super) async fn prompt(
         &mut self,
         name: &str,
@@ -131,7 +132,7 @@ impl Gateway {
         }
     }
 
-    /// What is in a resource.
+    /// Returns the contents of a resource.
     pub(super) async fn read(&mut self, uri: &str) -> anyhow::Result<Value> {
         self.result(
             Request::Read {
@@ -214,8 +215,8 @@ impl Gateway {
     }
 }
 
-/// The server that has to be asked where only what it offers is wanted, which must be a configured one.
-/// What is built in needs no asking, and providers list nothing.
+/// The server that has to be asked if the caller wants only what this server offers; it must be a
+/// configured one. A built-in server needs no asking, and providers list nothing.
 pub(super) fn only<'a>(
     server: Option<&'a ServerName>,
     config: &Config,

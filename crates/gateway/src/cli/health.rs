@@ -1,4 +1,4 @@
-//! `kitbag health`: whether a gateway answers, for those who keep it alive.
+//! `kitbag health`: tells if a gateway answers, for the programs that keep it alive.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
@@ -61,8 +61,8 @@ fn health(bind: SocketAddr) -> String {
     format!("http://{}/health", reachable(bind))
 }
 
-/// Where the gateway serves that runs for this user and configuration; it may have been started with
-/// another address.
+/// Returns the address of the gateway that runs for this user and configuration; it may have been
+/// started with another address than the configured one.
 async fn running_elsewhere(config: &Config, invocation: &Invocation) -> Option<SocketAddr> {
     let mut joined = Joined::find(&invocation.at, Some(config), Want::Ask).await?;
     match joined.ask(&Request::Status, |_| {}).await {
@@ -72,7 +72,7 @@ async fn running_elsewhere(config: &Config, invocation: &Invocation) -> Option<S
 }
 
 async fn ask(url: &str) -> anyhow::Result<()> {
-    // What is on this machine is not reached through a proxy.
+    // A gateway on this machine is not reached through a proxy.
     let client = reqwest::Client::builder()
         .timeout(PATIENCE)
         .no_proxy()
@@ -88,7 +88,8 @@ async fn ask(url: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// An address that stands for all of this machine's is one to listen on, not one to go to.
+/// Returns an address to connect to: an address that stands for all of this machine's is only one
+/// to listen on.
 pub(super) fn reachable(bind: SocketAddr) -> SocketAddr {
     let ip = match bind.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

@@ -48,7 +48,7 @@ what they would run is shown, and you are asked.";
 
 #[derive(Debug, Serialize)]
 struct Told {
-    /// Whether anything was written.
+    /// True if anything was written.
     done: bool,
     config: PathBuf,
     /// The clients whose files are followed.
@@ -108,17 +108,17 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     Ok(ExitCode::SUCCESS)
 }
 
-/// How the person agrees to what a project brings along.
+/// The way in which the person agrees to the servers that a project brings along.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Agreement<'a> {
-    /// Whether they said so in advance.
+    /// True if the person agreed in advance.
     pub(super) yes: bool,
-    /// The command that says so.
+    /// The command with which the person agrees in advance.
     pub(super) command: &'a str,
 }
 
-/// Asks about whatever came along with a project; what stands in the person's own files is their
-/// own word.
+/// Asks about the servers that came along with a project; the person wrote those in the person's
+/// own files.
 pub(super) fn agree(plan: &Plan, agreement: Agreement<'_>, output: Output) -> anyhow::Result<()> {
     let reviews = plan.to_confirm();
     let text = match reviews.len() {
@@ -141,7 +141,7 @@ const NOTHING: &str = "\
 No client on this machine has servers written down. Add one by hand:
   kitbag servers add time -- uvx mcp-server-time";
 
-/// What went wrong, and what was left for another time.
+/// Tells the person what went wrong, and what was left for another time.
 fn tell_beside(told: &Told, elsewhere: &BTreeSet<PathBuf>, invocation: &Invocation) {
     warn_of(&told.problems, invocation.output);
     for project in elsewhere {
@@ -152,7 +152,7 @@ fn tell_beside(told: &Told, elsewhere: &BTreeSet<PathBuf>, invocation: &Invocati
     }
 }
 
-/// For people; programs find them in the answer.
+/// Tells people of the problems; programs find them in the answer.
 pub(super) fn warn_of(problems: &[FileProblem], output: Output) {
     for problem in problems
         .iter()
@@ -163,7 +163,7 @@ pub(super) fn warn_of(problems: &[FileProblem], output: Output) {
 }
 
 impl Arguments {
-    /// The same command, so that it is carried out.
+    /// Returns the same command in the form that carries it out.
     fn for_good(&self) -> String {
         let from = self
             .from
@@ -297,7 +297,8 @@ fn files(rows: &[Row]) -> String {
     }
 }
 
-/// What the client calls it, unless our name is still easy to tell by that.
+/// Returns the name that the client has for the server, unless the person can easily tell our name
+/// from it.
 fn renamed(row: &Row) -> Option<String> {
     let letters =
         |name: &str| -> String { name.chars().filter(char::is_ascii_alphanumeric).collect() };
@@ -307,7 +308,7 @@ fn renamed(row: &Row) -> Option<String> {
     (!plain).then(|| format!("called `{}` in {}", origin.name, origin.client))
 }
 
-/// What the person has to supply before all of these can start.
+/// Returns what the person has to supply before all of these servers can start.
 pub(super) fn missing<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
     let mut lines = BTreeSet::new();
     for row in rows {

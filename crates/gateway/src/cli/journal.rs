@@ -1,5 +1,5 @@
-//! What the gateway says of itself, kept in a file beside its database: a client that launches it
-//! swallows its stderr.
+//! The log lines of the gateway about itself, kept in a file beside its database: a client that
+//! launches the gateway swallows its stderr.
 
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,15 +11,15 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-/// Takes in what is logged, as soon as there is a file.
+/// Takes in the log lines, as soon as there is a file.
 #[derive(Debug)]
 pub(super) struct Journal;
 
-/// The same for the process as the subscriber it serves.
+/// The file belongs to the process, as does the subscriber that it serves.
 static FILE: OnceLock<LogFile> = OnceLock::new();
 
 pub(super) fn path(data_dir: &Path) -> PathBuf {
-    // Not among the logs of servers: one of them may be called `kitbag`.
+    // The file is not among the logs of servers: one of them may be called `kitbag`.
     data_dir.join("kitbag.log")
 }
 
@@ -27,7 +27,7 @@ pub(super) fn keep_in(data_dir: &Path) {
     FILE.get_or_init(|| LogFile::new(path(data_dir)));
 }
 
-/// Why the gateway ended, where that is told to stderr alone.
+/// Writes down why the gateway ended, where only stderr would say so otherwise.
 pub(super) fn last_words(error: &anyhow::Error) {
     if let Some(file) = FILE.get() {
         file.append(&LogLine::new(

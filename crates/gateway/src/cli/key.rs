@@ -1,4 +1,4 @@
-//! `kitbag key`: who may use the endpoint from elsewhere.
+//! `kitbag key`: the keys with which clients may use the endpoint from elsewhere.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -119,7 +119,7 @@ struct Row {
     seen: Seen,
 }
 
-/// What people read in place of dates.
+/// The texts that people read in place of dates.
 #[derive(Debug)]
 struct Seen {
     last_used: String,
@@ -206,7 +206,7 @@ async fn create(store: &Store, order: &KeyOrder, invocation: &Invocation) -> any
     )
 }
 
-/// A slip in the name of a tenant makes a key that opens nothing; better said now than found out.
+/// A slip in the name of a tenant makes a key that opens nothing, so the person is told now.
 fn warn_of_unknown_tenant(config: &Config, order: &KeyOrder, invocation: &Invocation) {
     let tenant = &order.tenant;
     if order.role == Role::Operator || config.policy.knows(tenant) {

@@ -1,4 +1,4 @@
-//! Where log lines go, and how they look; secrets are masked wherever that is.
+//! The destination of log lines, and their looks; secrets are masked in every destination.
 
 use std::io::{self, Write};
 
@@ -18,7 +18,7 @@ use super::progress;
 pub struct Logging {
     pub targets: Option<Targets>,
     pub format: LogFormat,
-    /// What is worth a line when nobody said so.
+    /// The level from which a line is logged if the person named none.
     pub default: Level,
 }
 
@@ -28,8 +28,8 @@ pub enum LogFormat {
     Json,
 }
 
-/// Always to stderr: stdout carries results, and with `serve --stdio` the protocol. A gateway
-/// that serves keeps them in a file as well.
+/// Log lines always go to stderr: stdout carries results, and with `serve --stdio` the protocol. A
+/// gateway that serves keeps them in a file as well.
 pub fn start(logging: Logging) {
     // The database's library warns of every short wait, which says nothing to a person.
     let quiet = || {
@@ -51,8 +51,8 @@ pub fn start(logging: Logging) {
         .init();
 }
 
-/// A verb that is about a server tells by itself how that fares; a gateway that serves has only
-/// its log for it.
+/// A verb that is about a server tells the server's state by itself; a gateway that serves has only
+/// its log for that.
 fn of_servers(default: Level) -> Level {
     if default >= Level::INFO {
         default
@@ -65,7 +65,7 @@ fn colored() -> bool {
     anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
 }
 
-/// A line comes in one piece.
+/// A writer that masks secrets. A line comes in one piece.
 struct Masked<W>(W);
 
 impl<W: Write> Write for Masked<W> {
@@ -80,8 +80,8 @@ impl<W: Write> Write for Masked<W> {
     }
 }
 
-/// Names and errors of servers and clients may hold line breaks, and what hides or turns letters.
-/// Colours are our own: what others send of that kind is escaped before it comes here.
+/// Names and errors of servers and clients may hold line breaks, and characters that hide or turn
+/// letters. Colours are our own: those that others send are escaped before they come here.
 fn written(line: &str) -> String {
     let text = line.trim_end_matches(['\r', '\n']);
     let mut clean = String::with_capacity(line.len());
@@ -92,7 +92,7 @@ fn written(line: &str) -> String {
         clean.push_str(&visible(shown));
         clean.push_str(escape);
     }
-    // Only now: what else breaks lines has become a line break.
+    // This comes last: other characters that break lines have become line breaks by now.
     let clean = clean.lines().collect::<Vec<_>>().join("\n    ");
     if line.ends_with('\n') {
         clean + "\n"

@@ -59,7 +59,7 @@ struct Page {
     text: String,
 }
 
-/// Of every verb and of what it consists of.
+/// Returns the pages of every verb and of its subcommands.
 fn pages() -> io::Result<Vec<Page>> {
     fn collect(command: &Command, pages: &mut Vec<Page>) -> io::Result<()> {
         pages.push(page(command)?);
@@ -98,7 +98,7 @@ fn page(command: &Command) -> io::Result<Page> {
     })
 }
 
-/// Line by line as they stand: a command broken differently is another command.
+/// Sets the examples line by line as they stand: a command broken differently is another command.
 fn examples(after: &str) -> Roff {
     let mut roff = Roff::new();
     roff.control("SH", ["EXAMPLES"]);

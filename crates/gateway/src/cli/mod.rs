@@ -1,18 +1,18 @@
-//! What a person types, and what they read in answer.
+//! The commands that a person types, and the answers that the person reads.
 //!
 //! stdout is for results, stderr for logs and messages.
 //!
 //! # Layout
-//! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`resources`], [`prompts`], [`key`],
-//!   [`secret`], [`audit`], [`trust`], [`import`], [`install`], [`doctor`]
+//! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`resources`], [`prompts`],
+//!   [`key`], [`secret`], [`audit`], [`trust`], [`import`], [`install`], [`doctor`]
 //! - `gateway`: the gateway a verb works with, the one that runs or one of its own
 //! - `content`: a block of an answer, as people read it
 //! - [`output`]: tables for people, JSON for programs
-//! - [`progress`]: that something is going on, while it does
-//! - [`ask`]: questions to the person at the terminal; `confirm`: before a stranger's word runs
+//! - [`progress`]: a sign that work is going on, while it does
+//! - [`ask`]: questions to the person at the terminal; `confirm`: asks before foreign commands run
 //! - `overriding`: the flags and variables that beat the configuration file
-//! - [`failure`]: how an error is told: what, why, what now
-//! - [`logging`]: where log lines go, and how they look; `journal`: the file a gateway keeps them in
+//! - [`failure`]: the way an error is told: what, why, what now
+//! - [`logging`]: the destination and the looks of log lines; `journal`: the log file of a gateway
 //! - [`arguments`]: `key=value` words into the arguments of a call
 //! - `moment`: when something ends or was, as people type and read it
 
@@ -174,7 +174,7 @@ struct Global {
     color: Color,
 }
 
-/// What every verb is handed: how to answer, and where the configuration is.
+/// The values that every verb gets: how to answer, and where the configuration is.
 #[derive(Debug)]
 pub(crate) struct Invocation {
     pub(crate) output: Output,
@@ -190,14 +190,15 @@ impl Invocation {
         Ok(config)
     }
 
-    /// The configuration, and whoever follows it from now on.
+    /// Returns the follower, which holds the configuration and follows it from now on.
     pub(crate) fn follow_config(&self) -> anyhow::Result<Follower> {
         Follower::begin(self.at.clone()).context("the configuration cannot be used")
     }
 }
 
 impl Cli {
-    /// What was typed, or the end of it: help and mistakes are told here.
+    /// Returns the command line that the person typed, or the exit code after help or a mistake was
+    /// told.
     pub fn read() -> Result<Self, ExitCode> {
         Self::try_parse()
             .map_err(|error| failure::usage(&error, std::env::args_os().any(|it| it == "--json")))
@@ -272,7 +273,7 @@ impl Verb {
     }
 }
 
-/// Runs a verb; what it changed in the configuration goes on record, also if it failed later.
+/// Runs a verb; its changes to the configuration go on record, also if it failed later.
 async fn recorded(verb: Verb, invocation: Invocation) -> anyhow::Result<ExitCode> {
     let (at, output) = (invocation.at.clone(), invocation.output);
     let ended = Box::pin(verb.run(invocation)).await;

@@ -21,12 +21,13 @@ pub(super) enum MomentError {
     NotALength,
 }
 
-/// When something is to end: after a while, or at the beginning of a day or at a moment in UTC.
+/// Returns the end that the text names: after a while, or at the beginning of a day or at a moment
+/// in UTC.
 pub(super) fn end(text: &str) -> Result<Timestamp, MomentError> {
     end_from(text, now())
 }
 
-/// A length of time; a day has 24 hours.
+/// Returns a length of time; a day has 24 hours.
 pub(super) fn length(text: &str) -> Result<Duration, MomentError> {
     let span: Span = text.parse().map_err(|_| MomentError::NotALength)?;
     let length = span
@@ -35,7 +36,7 @@ pub(super) fn length(text: &str) -> Result<Duration, MomentError> {
     Duration::try_from(length).map_err(|_| MomentError::NotALength)
 }
 
-/// How long ago or ahead of now: `in 3 days`, `2 hours ago`.
+/// Returns the distance from now, into the past or the future: `in 3 days`, `2 hours ago`.
 pub(super) fn relative(at: Timestamp) -> String {
     relative_to(at, now())
 }
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     const DAY: i64 = 86_400_000;
-    /// 2026-01-01 at 00:00.
+    /// The moment is 2026-01-01 at 00:00.
     const NOW: Timestamp = Timestamp(1_767_225_600_000);
 
     #[track_caller]

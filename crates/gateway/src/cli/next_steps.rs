@@ -1,4 +1,4 @@
-//! What to do next, in three lines, for whoever has just begun.
+//! The next things to do, in three lines, for a person who has just begun.
 //!
 //! Files of clients are read for it; no server is started and nothing is written.
 
@@ -15,7 +15,7 @@ use crate::import::{of_this_project, places};
 
 #[derive(Debug, Serialize)]
 pub(super) struct NextSteps {
-    /// How many are configured.
+    /// The number of configured servers.
     servers: usize,
     #[serde(skip)]
     heading: String,
@@ -28,7 +28,7 @@ struct Step {
     why: String,
 }
 
-/// `kitbag` without a verb.
+/// Runs `kitbag` without a verb.
 pub(super) fn run(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     let desk = Desk::look(invocation);
@@ -48,21 +48,21 @@ pub(super) fn run(invocation: &Invocation) -> anyhow::Result<ExitCode> {
 
 const ABOUT: &str = "Kitbag: one MCP endpoint in front of all your MCP servers.";
 
-/// Whether nobody has configured a server yet.
+/// True if no server is configured yet.
 pub(super) fn is_bare(config: &Config) -> bool {
     config.servers.is_empty() && config.disabled.is_empty()
 }
 
-/// For the verbs that have nothing to show because nothing is configured.
+/// Returns the steps for the verbs that have nothing to show because nothing is configured.
 pub(super) fn first_steps(invocation: &Invocation) -> String {
     Desk::look(invocation).begin().for_people()
 }
 
-/// What the clients on this machine know.
+/// The servers that the clients on this machine have.
 #[derive(Debug, Default)]
 struct Desk {
     servers: usize,
-    /// Those that have servers.
+    /// The clients that have servers.
     clients: BTreeSet<Client>,
     has_kitbag: bool,
 }
@@ -146,7 +146,7 @@ impl Desk {
     }
 }
 
-/// The same server in several clients is one.
+/// Counts the same server in several clients once.
 fn distinct(found: Vec<ClientConfig>) -> usize {
     merge(found, BTreeSet::new(), |_, _| None).len()
 }

@@ -25,7 +25,7 @@ pub enum Color {
 }
 
 impl Output {
-    /// A result: as JSON, or as `people` would like to read it.
+    /// Shows a result: as JSON, or in the form that `people` makes.
     pub fn show<T: Serialize>(
         self,
         result: &T,
@@ -45,22 +45,22 @@ impl Output {
         Ok(stdout.flush()?)
     }
 
-    /// Something that went wrong without spoiling the result.
+    /// Tells of a problem that did not spoil the result.
     pub fn warn(self, text: &str) {
         const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
         let _unheard = writeln!(stderr(), "{YELLOW}warning:{YELLOW:#} {}", printable(text));
     }
 
-    /// Something worth knowing beside the result; a program has no use for it.
+    /// Tells something worth knowing beside the result; a program has no use for it.
     pub fn note(self, text: &str) {
         if !self.json {
-            // Nothing is left to do when not even stderr listens.
+            // Nothing is left to do if not even stderr can be written.
             let _unheard = writeln!(stderr(), "{}", printable(text));
         }
     }
 }
 
-/// Where everything goes that is no result, above the progress that may be shown there.
+/// The stream for everything that is no result, above the progress that may be shown there.
 pub fn stderr() -> anstream::AutoStream<StderrLock<'static>> {
     anstream::AutoStream::auto(progress::stderr())
 }
@@ -76,8 +76,8 @@ impl Color {
     }
 }
 
-/// Columns under bold headings. At a terminal texts are wrapped to its width; in a pipe or a file
-/// every row is one line, so that it can be searched and cut.
+/// Sets columns under bold headings. At a terminal texts are wrapped to its width; in a pipe or a
+/// file every row is one line, so that it can be searched and cut.
 pub fn table<const N: usize>(
     headings: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
@@ -85,8 +85,8 @@ pub fn table<const N: usize>(
     table_within(width(), headings, rows)
 }
 
-/// The columns there are for a text: those `COLUMNS` names, or else those of the terminal, if stdout
-/// is one.
+/// Returns the number of columns for a text: the one that `COLUMNS` names, or else that of the
+/// terminal, if stdout is one.
 fn width() -> Option<u16> {
     let told = std::env::var("COLUMNS")
         .ok()
@@ -96,7 +96,7 @@ fn width() -> Option<u16> {
 }
 
 const BOLD: Style = Style::new().bold();
-/// Between two columns.
+/// The number of spaces between two columns.
 const GAP: u16 = 2;
 
 fn table_within<const N: usize>(
@@ -160,13 +160,13 @@ fn wrap<const N: usize>(table: &mut Table, width: u16, headings: [&str; N], rows
     table.set_constraints(bounds);
 }
 
-/// How many columns of a terminal a word takes.
+/// Returns the number of columns of a terminal that a word takes.
 fn columns(word: &str) -> u16 {
     u16::try_from(word.chars().count()).unwrap_or(u16::MAX)
 }
 
-/// Without anything that could steer the terminal or hide from the person: much of what is shown was
-/// written by other people's servers.
+/// Returns the text without anything that could steer the terminal or hide from the person: much of
+/// the shown text was written by other people's servers.
 pub fn printable(text: &str) -> String {
     visible(text)
         .chars()
@@ -174,12 +174,12 @@ pub fn printable(text: &str) -> String {
         .collect()
 }
 
-/// Without line breaks, by which a text could pass for several of ours.
+/// Returns the text without line breaks, by which it could pass for several texts of ours.
 pub fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// As programs write it down, too.
+/// Returns the date as programs write it down, too.
 pub fn date(at: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(at.0)
         .map_or_else(|_| at.0.to_string(), |date| date.to_string())
@@ -200,7 +200,7 @@ pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
-/// What a server offers: `3 tools, 1 prompt`.
+/// Returns what a server offers: `3 tools, 1 prompt`.
 pub fn offers(tools: usize, prompts: usize, resources: usize) -> String {
     let kinds = [
         (tools, "tool"),
@@ -216,7 +216,7 @@ pub fn offers(tools: usize, prompts: usize, resources: usize) -> String {
     }
 }
 
-/// Whether an error only says that whoever read our output has read enough.
+/// True if an error only says that the reader of our output has read enough.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause

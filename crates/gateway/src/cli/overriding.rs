@@ -47,8 +47,8 @@ impl Overriding {
         overrides.surface = self.surface;
     }
 
-    /// Whether an address or a rule for keys was typed, which a gateway that runs has for itself.
-    /// In the environment they are meant for every gateway.
+    /// True if the person typed an address or a rule for keys, which a gateway that runs has for
+    /// itself. In the environment they are meant for every gateway.
     pub(super) fn is_about_the_address() -> bool {
         let typed = Typed::read();
         let given = |argument| typed.0.value_source(argument) == Some(ValueSource::CommandLine);
@@ -56,7 +56,7 @@ impl Overriding {
     }
 }
 
-/// An address to listen on; whoever mistypes it on the command line is told how it is spelt.
+/// An address to listen on; a person who mistypes it on the command line is told how it is spelt.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     parse_bind(text).map_err(|problem| match problem.remedy() {
         Some(remedy) => format!("{problem}; {remedy}"),
@@ -64,7 +64,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// Everything that was given outside the file, with how.
+/// Returns every value that was given outside the file, and the flag or variable that gave it.
 pub(super) fn given(overrides: &Overrides) -> Vec<Given> {
     let typed = Typed::read();
     let bind = overrides.bind.map(|bind| Value::String(bind.to_string()));
@@ -106,7 +106,7 @@ pub(super) fn given(overrides: &Overrides) -> Vec<Given> {
         .collect()
 }
 
-/// Where the data directory was named.
+/// Returns the origin of the data directory: a flag, a variable or the default.
 pub(super) fn data_dir_origin(overrides: &Overrides) -> Origin {
     match overrides.data_dir {
         Some(_) => Typed::read().origin("data_dir", "--data-dir", "KITBAG_DATA_DIR"),
@@ -114,8 +114,8 @@ pub(super) fn data_dir_origin(overrides: &Overrides) -> Origin {
     }
 }
 
-/// The command line read once more: what it was parsed into does not say whether a value was
-/// typed or came from the environment.
+/// The command line read once more: the parsed arguments do not say whether a value was typed or
+/// came from the environment.
 struct Typed(ArgMatches);
 
 impl Typed {

@@ -1,4 +1,4 @@
-//! The path by which Kitbag was called, for whoever writes down how to call it again.
+//! The path by which Kitbag was called, for the code that writes down how to call it again.
 //!
 //! It stays valid over upgrades where the program's own path does not: package managers put each
 //! version into a folder of its own and turn a link to the newest.
@@ -23,7 +23,8 @@ pub(super) fn called_by() -> anyhow::Result<PathBuf> {
         .unwrap_or(program))
 }
 
-/// Where a shell finds the word, which need not be us: a caller may hand over any first word.
+/// Returns the path where a shell finds the word, which need not be us: a caller may hand over any
+/// first word.
 fn named(word: &OsStr, cwd: &Path, path: &OsStr) -> Option<PathBuf> {
     let word = Path::new(word);
     if word.components().count() > 1 || word.is_absolute() {

@@ -1,4 +1,4 @@
-//! Tells a person who waits that something is going on.
+//! Tells a person who waits that work is going on.
 //!
 //! At a terminal that is one line that is written over and over and in the end wiped away; in a
 //! file or a pipe it is a line now and then. Short waits and programs that want JSON see nothing.
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::output::{Output, printable};
 
-/// Something that takes a while; it is over when this is dropped.
+/// Work that takes a while; it is over when this is dropped.
 #[derive(Debug)]
 pub struct Progress(Option<Line>);
 
@@ -22,14 +22,15 @@ struct Line {
 }
 
 impl Output {
-    /// Shows `text` from now on until the answer is dropped.
+    /// Shows `text` from now on until the returned value is dropped.
     pub fn progress(self, text: &str) -> Progress {
         if self.json {
             return Progress(None);
         }
         let (texts, coming) = channel();
         let first = printable(text);
-        // Work on the runtime may keep its threads busy for seconds, so this is one of its own.
+        // Work on the runtime may keep its threads busy for seconds, so the writer has a thread of
+        // its own.
         let writer = std::thread::spawn(move || write(first, &coming));
         Progress(Some(Line { texts, writer }))
     }
@@ -44,7 +45,8 @@ impl Output {
 impl Progress {
     pub fn update(&self, text: &str) {
         if let Some(line) = &self.0 {
-            // Only a writer that cannot write has gone, and then nobody misses the text.
+            // The send fails only if the writer cannot write and has ended; then the person does
+            // not miss the text.
             let _gone = line.texts.send(printable(text));
         }
     }
@@ -64,16 +66,16 @@ impl Drop for Progress {
 /// stderr, without the line that may be shown there; it comes back when this is dropped.
 pub fn stderr() -> StderrLock<'static> {
     let mut stderr = io::stderr().lock();
-    // Nothing is left to do when not even stderr listens.
+    // Nothing is left to do if not even stderr can be written.
     let _unheard = wipe(&mut stderr);
     stderr
 }
 
-/// How many columns of the line at the cursor are ours.
+/// The number of columns of the line at the cursor that are ours.
 static SHOWN: AtomicUsize = AtomicUsize::new(0);
 
 fn write(text: String, coming: &Receiver<String>) {
-    // Nothing is left to do when not even stderr listens.
+    // Nothing is left to do if not even stderr can be written.
     let _unheard = if io::stderr().is_terminal() {
         draw(text, coming)
     } else {
@@ -105,7 +107,7 @@ fn draw(mut text: String, coming: &Receiver<String>) -> io::Result<()> {
     }
 }
 
-/// A line after a second, and then the news of every ten.
+/// Writes a line after a second, and then the news of every ten.
 fn report(mut text: String, coming: &Receiver<String>) -> io::Result<()> {
     let mut due = Some(Instant::now() + BEFORE_LINES);
     loop {
@@ -133,7 +135,7 @@ enum News {
     Over,
 }
 
-/// The newest text that comes while we wait.
+/// Returns the newest text that comes while we wait.
 fn news(coming: &Receiver<String>, wait: Duration) -> News {
     match coming.recv_timeout(wait) {
         Ok(text) => News::Text(coming.try_iter().last().unwrap_or(text)),
@@ -153,7 +155,7 @@ fn frame(text: &str, since: Duration, width: usize) -> String {
         .collect()
 }
 
-/// With spaces, which every terminal understands.
+/// Wipes the line with spaces, which every terminal understands.
 fn wipe(out: &mut impl Write) -> io::Result<()> {
     match SHOWN.swap(0, Ordering::Relaxed) {
         0 => Ok(()),

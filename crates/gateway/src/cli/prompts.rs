@@ -1,4 +1,4 @@
-//! `kitbag prompts`: what servers propose to say to a model, on the same road as any client.
+//! `kitbag prompts`: the prompts of servers, listed and read in the same way as by any client.
 
 use std::process::ExitCode;
 
@@ -144,7 +144,8 @@ async fn get(wanted: GetArguments, invocation: &Invocation) -> anyhow::Result<()
     let given = texts(base, &wanted.words)?;
     let mut gateway = Gateway::reach(wanted.apart, &invocation.config()?, invocation).await?;
     let asking = async {
-        // Servers that have not been asked what they offer are asked only if none of the others has it.
+        // Servers that have not been asked what they offer are asked only if no other server has
+        // the prompt.
         if !gateway
             .prompts()
             .await?
@@ -164,8 +165,8 @@ async fn get(wanted: GetArguments, invocation: &Invocation) -> anyhow::Result<()
     invocation.output.show(&asked?, for_people)
 }
 
-/// Each message under who is to say it. Its text is set in, so that none of its lines passes for the
-/// beginning of another message.
+/// Shows each message under the role that is to say it. Its text is set in, so that none of its
+/// lines passes for the beginning of another message.
 fn for_people(result: &Value) -> String {
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(one_line);
     let messages = result
@@ -188,7 +189,7 @@ fn for_people(result: &Value) -> String {
     })
 }
 
-/// One block, or several as some servers send them.
+/// Returns one block, or several as some servers send them.
 fn content(message: &Value) -> String {
     match message.get("content") {
         Some(Value::Array(blocks)) => blocks.iter().map(block).collect::<Vec<_>>().join("\n"),
@@ -198,7 +199,7 @@ fn content(message: &Value) -> String {
 }
 
 fn set_in(text: &str) -> String {
-    // What cannot be seen goes first, or it could break a line afterwards.
+    // Invisible characters are removed first, or they could break a line afterwards.
     let lines = printable(text);
     lines
         .trim_end()

@@ -1,4 +1,4 @@
-//! `kitbag resources`: what servers have to read, listed and read on the same road as any client.
+//! `kitbag resources`: the resources of servers, listed and read in the same way as by any client.
 
 use std::fs;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -154,7 +154,8 @@ async fn read(wanted: &ReadArguments, invocation: &Invocation) -> anyhow::Result
     }
 }
 
-/// Servers that have not been asked what they offer are asked only if none of the others has it.
+/// Servers that have not been asked what they offer are asked only if no other server has the
+/// resource.
 async fn ask(gateway: &mut Gateway, uri: &str, output: Output) -> anyhow::Result<Value> {
     if !gateway.resources().await?.iter().any(|row| row.uri == uri) {
         gateway.know(None, output).await?;
@@ -164,7 +165,7 @@ async fn ask(gateway: &mut Gateway, uri: &str, output: Output) -> anyhow::Result
         .await
 }
 
-/// Into a file that the person named.
+/// Writes the resource into a file that the person named.
 fn keep(result: &Value, path: &Path, wanted: &ReadArguments, output: Output) -> anyhow::Result<()> {
     let parts = parts(result)?;
     let [part] = parts.as_slice() else {
@@ -190,14 +191,14 @@ fn keep(result: &Value, path: &Path, wanted: &ReadArguments, output: Output) -> 
 
 fn write(result: &Value, wanted: &ReadArguments) -> anyhow::Result<()> {
     let bytes = shown(&parts(result)?, io::stdout().is_terminal(), &wanted.uri)?;
-    // Colours of a text in a pipe are part of it, so this is stdout itself.
+    // Colours of a text in a pipe are part of the text, so this writes to stdout itself.
     let mut stdout = io::stdout().lock();
     stdout.write_all(&bytes)?;
     Ok(stdout.flush()?)
 }
 
-/// What stdout gets: a single part as it is, unless it goes to a terminal; of several, the texts one
-/// below the other.
+/// Returns the bytes for stdout: a single part as it is, unless it goes to a terminal; of several,
+/// the texts one below the other.
 fn shown(parts: &[Part], at_terminal: bool, uri: &str) -> anyhow::Result<Vec<u8>> {
     if let ([part], false) = (parts, at_terminal) {
         return Ok(part.bytes().to_owned());
@@ -218,7 +219,7 @@ fn shown(parts: &[Part], at_terminal: bool, uri: &str) -> anyhow::Result<Vec<u8>
     Ok(lines.into_bytes())
 }
 
-/// What a resource consists of; a folder may have several parts.
+/// One part of a resource; a folder may have several parts.
 #[derive(Debug)]
 enum Part {
     Text(String),
@@ -271,7 +272,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Of something that is no text, where only text can be shown.
+/// Refuses a part that is no text, where only text can be shown.
 fn refuse<T>(part: &Part, parts: usize, uri: &str) -> anyhow::Result<T> {
     let kind = match part {
         Part::Binary {
@@ -295,7 +296,8 @@ mod tests {
     use super::super::failure::Failure;
     use super::*;
 
-    /// What is shown of these contents at a terminal and elsewhere; or why not, with the advice.
+    /// Checks what is shown of these contents at a terminal and elsewhere; or the reason why not,
+    /// with the advice.
     #[track_caller]
     fn check(contents: &Value, terminal: Result<&str, &str>, elsewhere: Result<&[u8], &str>) {
         let shown = |at_terminal| {

@@ -1,4 +1,4 @@
-//! `kitbag search`: the tools for an intent, and why each of them.
+//! `kitbag search`: the tools for an intent, and the reason for each of them.
 
 use kitbag_domain::WriteClass;
 use std::process::ExitCode;
@@ -125,7 +125,7 @@ fn plain(found: &[Found]) -> String {
     )
 }
 
-/// What it does, and where else the same tool is.
+/// Returns what the tool does, and the names under which other servers have the same tool.
 fn described(found: &Found) -> String {
     match found.also.as_slice() {
         [] => summary(&found.description),

@@ -1,4 +1,4 @@
-//! `kitbag serve`: opens the doors.
+//! `kitbag serve`: serves clients over HTTP or on stdin and stdout.
 
 use kitbag_config::Config;
 use kitbag_domain::Surface;
@@ -82,7 +82,7 @@ async fn on_stdio(arguments: &Arguments, invocation: &Invocation) -> anyhow::Res
     Ok(ExitCode::SUCCESS)
 }
 
-/// How it ended with the gateway that runs, if there is one to join.
+/// Returns how serving through the gateway that runs ended, if there is one to join.
 async fn joined(
     surface: Option<Surface>,
     invocation: &Invocation,
@@ -126,7 +126,7 @@ fn welcome(banner: &Banner, config: &Config, invocation: &Invocation) {
         for_people(banner, config, &snippet, next.as_deref())
     });
     if let Err(error) = shown {
-        // Whoever started us may have closed stdout; that is no reason not to serve.
+        // The program that started us may have closed stdout; that is no reason not to serve.
         tracing::debug!(%error, "the welcome could not be shown");
     }
 }
@@ -174,7 +174,7 @@ fn found(banner: &Banner) -> String {
     }
 }
 
-/// What most clients understand; the key stays for the person to fill in.
+/// Returns an entry that most clients understand; the person fills in the key.
 fn snippet(banner: &Banner, config: &Config) -> serde_json::Value {
     let mut server = json!({ "type": "http", "url": banner.endpoint });
     if !config.serve.keyless() {

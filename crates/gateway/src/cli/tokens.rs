@@ -1,4 +1,5 @@
-//! `kitbag tokens`: what a client's context holds before the first word, and what it is spared.
+//! `kitbag tokens`: the tokens in a client's context before the first word, and those that it is
+//! spared.
 
 use kitbag_domain::Surface;
 use std::process::ExitCode;

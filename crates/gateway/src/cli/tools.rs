@@ -1,4 +1,4 @@
-//! `kitbag tools`: what a client sees at the endpoint.
+//! `kitbag tools`: the tools that a client sees at the endpoint.
 
 use std::process::ExitCode;
 

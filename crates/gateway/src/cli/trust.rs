@@ -1,4 +1,4 @@
-//! `kitbag trust`: the person says yes to the servers a project brings along, and takes it back.
+//! `kitbag trust`: the person says yes to the servers a project brings along, and takes that back.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -126,7 +126,7 @@ async fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow
     Ok(())
 }
 
-/// Every server in the file, as it would run.
+/// Returns every server in the file, as it would run.
 fn reviews(file: &ProjectFile, path: &Path) -> Vec<Review> {
     let project = path.parent().unwrap_or(path).to_owned();
     let origin = Origin::ProjectFile {

@@ -30,16 +30,16 @@ tokio::task_local! {
     static VISIT: Arc<Visit>;
 }
 
-/// What is known of a request before its answer, and who turned out to ask.
+/// The data of a request that is known before its answer, and the caller once it is known.
 struct Visit {
     id: ShortText,
     method: Method,
-    /// Without the query, in which clients put all kinds of things.
+    /// The path without the query, in which clients put all kinds of things.
     path: ShortText,
     peer: SocketAddr,
     started: Instant,
     caller: OnceLock<Caller>,
-    /// By what the request counts among those its caller has open.
+    /// The entry by which the request counts among those that its caller has open.
     open: Mutex<Option<Held>>,
 }
 
@@ -87,7 +87,7 @@ pub(super) fn admitted(caller: &Caller, open: Held) {
     });
 }
 
-/// Where the request that is being answered comes from.
+/// Returns the origin of the request that is being answered.
 pub(super) fn origin(peer: SocketAddr, headers: &HeaderMap) -> Origin {
     let trace = headers
         .get(TRACE_PARENT)

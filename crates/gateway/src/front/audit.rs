@@ -1,4 +1,4 @@
-//! `GET /v1/audit`: what happened, for whoever may know it, page by page.
+//! `GET /v1/audit` returns the audit, page by page, to a caller who may read it.
 //!
 //! An operator and the person at this machine read everything. A tenant reads its own calls that
 //! reached a server: what was refused before would tell it which hidden things exist.
@@ -23,7 +23,7 @@ use crate::gateway::Gateway;
 const PAGE: u32 = 100;
 const LARGEST_PAGE: u32 = 1000;
 
-/// What is asked for, each as `name=value`. Some may be there more than once.
+/// The parameters of the query, each as `name=value`. Some may be there more than once.
 type Asked = Vec<(String, String)>;
 
 pub(super) async fn answer(
@@ -104,7 +104,8 @@ fn cursor(text: &str) -> Option<AuditPage> {
     })
 }
 
-/// What of it this caller may read; nothing if it asks for what it may not.
+/// Narrows the query to the rows that this caller may read. Returns `None` if the caller asks for
+/// rows that it may not read.
 fn narrowed(mut query: AuditQuery, caller: &Caller) -> Option<AuditQuery> {
     if caller.sees_all_tenants() {
         return Some(query);
@@ -129,7 +130,7 @@ fn narrowed(mut query: AuditQuery, caller: &Caller) -> Option<AuditQuery> {
 fn page(rows: &[AuditRow], limit: u32, caller: &Caller) -> Value {
     let line = |row| {
         let mut line = AuditLine::of(row);
-        // Who has an account on this machine is not a tenant's business.
+        // A tenant must not learn who has an account on this machine.
         line.actor = line.actor.filter(|_| caller.sees_all_tenants());
         line
     };

@@ -1,7 +1,7 @@
-//! Who stands at the HTTP door.
+//! Finds out which caller sends an HTTP request.
 //!
-//! A key decides, and it alone: no header or argument can name a tenant. Somebody on this
-//! machine needs no key as long as the gateway is open to this machine only.
+//! The key alone decides: no header or argument can name a tenant. A caller on this machine needs
+//! no key as long as the gateway is open to this machine only.
 
 use std::net::SocketAddr;
 
@@ -17,7 +17,7 @@ use crate::gateway::Gateway;
 use crate::meter::KeyRefusal;
 use crate::refusals::Refused;
 
-/// Lets in who may use the servers, or says why not.
+/// Admits a caller who may use the servers, or says why the caller may not.
 pub(super) async fn admit(
     gateway: &Gateway,
     peer: SocketAddr,
@@ -30,8 +30,8 @@ pub(super) async fn admit(
     }
 }
 
-/// Lets in who may read figures and records: an operator, too. What is shown to a caller of one
-/// tenant is for the reader of this to narrow, by [`Caller::sees_all_tenants`].
+/// Admits a caller who may read figures and records; an operator may, too. The calling function
+/// must narrow what a caller of one tenant is shown, by [`Caller::sees_all_tenants`].
 pub(super) async fn admit_reader(
     gateway: &Gateway,
     peer: SocketAddr,

@@ -1,8 +1,9 @@
-//! All connections to the HTTP door: how many there may be, and which one must go for a new one.
+//! Keeps all connections to the HTTP endpoint, limits their number, and chooses the one that must
+//! be closed for a new one.
 //!
 //! A connection costs a client nothing and us a file, so there is a limit to them, in all and for
-//! each address. Where it is reached, the one goes that has been waited for longest: a client that
-//! means it sends its request at once.
+//! each address. Where the limit is reached, the gateway closes the connection whose request it has
+//! waited for longest: a client that wants an answer sends its request at once.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -20,8 +21,8 @@ const MOST: usize = 10_000;
 /// Files that connections may take, as part of those we may have; the others are for servers,
 /// logs and the store.
 const PART_OF_FILES: usize = 2;
-/// What one address may have, as part of all. Everybody behind a proxy has the same address, so
-/// it cannot be little.
+/// The part of all connections that one address may have. All clients behind a proxy have the same
+/// address, so the part cannot be small.
 const PART_EACH: usize = 2;
 
 pub(super) struct Connections {
@@ -60,7 +61,7 @@ pub(super) struct Serving {
 }
 
 impl Connections {
-    /// For a process that may have so many files open.
+    /// Returns the connections of a process that may have so many files open.
     pub(super) fn within(files: usize) -> Arc<Self> {
         let most = MOST.min(files / PART_OF_FILES).max(1);
         let most_each = (most / PART_EACH).max(1);
@@ -143,7 +144,7 @@ impl Admitted {
         self.state.serving.load(Ordering::Relaxed) > 0
     }
 
-    /// How many requests have come so far.
+    /// Returns the number of requests that have come so far.
     pub(super) fn begun(&self) -> usize {
         self.state.begun.load(Ordering::Relaxed)
     }

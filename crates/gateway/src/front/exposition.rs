@@ -26,13 +26,14 @@ pub(super) type Labels<'a> = Vec<(&'static str, &'a str)>;
 /// the last.
 pub(super) struct Histogram<'a> {
     pub(super) ends: &'a [f64],
-    /// Not added up yet; one more than there are ends.
+    /// The counts are not added up yet; there is one more than there are ends.
     pub(super) counts: &'a [u64],
     pub(super) sum: f64,
 }
 
 impl Format {
-    /// What a client prefers. One that names neither gets OpenMetrics.
+    /// Returns the format that the client prefers. A client that names neither format gets
+    /// OpenMetrics.
     pub(super) fn accepted(headers: &HeaderMap) -> Self {
         let accept: Vec<&str> = headers
             .get_all(ACCEPT)
@@ -59,7 +60,8 @@ impl Format {
     }
 }
 
-/// How much a media type is wanted, from 0 to 1; 0 for one that is not named.
+/// Returns the weight that the client gives to a media type, from 0 to 1. A media type that the
+/// client does not name has the weight 0.
 fn preference(accept: &str, wanted: &str) -> f32 {
     let weights = accept.split(',').filter_map(|range| {
         let mut parts = range.split(';').map(str::trim);

@@ -10,14 +10,15 @@ use http::{HeaderMap, Uri};
 use kitbag_config::Serve;
 use url::{Host, Url};
 
-/// What browsers say about where a request comes from, whatever a page wants.
+/// The header in which a browser says where a request comes from; a web page cannot change it.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Why a request is turned away.
+/// Returns the reason why a request is refused, if it is.
 pub(super) fn refusal(serve: &Serve, headers: &HeaderMap) -> Option<String> {
     for name in [HOST, ORIGIN] {
         if headers.get_all(&name).iter().count() > 1 {
-            // Which of them counts would be anybody's guess, and a proxy's may differ from ours.
+            // Nothing says which of them counts, and a proxy may choose another one than the
+            // gateway.
             return Some(format!("a request has one `{name}` header"));
         }
     }
@@ -53,8 +54,8 @@ pub(super) fn refusal(serve: &Serve, headers: &HeaderMap) -> Option<String> {
     None
 }
 
-/// Whether a request that names its target in full, as requests to proxies do, means the host it
-/// says it means.
+/// True unless a request that names its target in full, as requests to proxies do, names another
+/// host in its `Host` header.
 pub(super) fn names_one_host(target: &Uri, headers: &HeaderMap) -> bool {
     let Some(authority) = target.authority() else {
         return true;
@@ -64,8 +65,9 @@ pub(super) fn names_one_host(target: &Uri, headers: &HeaderMap) -> bool {
         .is_some_and(|host| text(host).eq_ignore_ascii_case(authority.as_str()))
 }
 
-/// What a body is said to be, if that is not JSON. A page can send what it calls plain text or a form
-/// to any address without asking first, but not what it calls JSON.
+/// Returns the declared type of a body, if that is not JSON. A web page can send a body that it
+/// declares as plain text or as a form to any address without asking first, but not one that it
+/// declares as JSON.
 pub(super) fn foreign_body(headers: &HeaderMap) -> Option<&str> {
     headers
         .get_all(CONTENT_TYPE)
@@ -74,7 +76,7 @@ pub(super) fn foreign_body(headers: &HeaderMap) -> Option<&str> {
         .find(|kind| !is_json(kind))
 }
 
-/// Whether a browser sent it, as far as it can be told.
+/// True if a browser sent the request, as far as the headers tell.
 pub(super) fn is_from_browser(headers: &HeaderMap) -> bool {
     headers.contains_key(ORIGIN) || headers.contains_key(SEC_FETCH_SITE)
 }

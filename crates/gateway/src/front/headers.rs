@@ -14,12 +14,12 @@ use crate::failure::Failure;
 use crate::turn::Turn;
 use crate::view::View;
 
-/// Whether the headers alone claim the modern manner.
+/// True if the headers alone say that the request is a modern one.
 pub(super) fn is_modern(headers: &HeaderMap) -> bool {
     let version = text(headers, PROTOCOL_VERSION).unwrap_or_default();
     match ProtocolVersion::parse(version) {
         Some(version) => version.era() == Era::Modern,
-        // Not a revision we know; a legacy client would have a session by now.
+        // The gateway does not know this revision; a legacy client would have a session by now.
         None => headers.contains_key(METHOD),
     }
 }

@@ -1,4 +1,4 @@
-//! How the gateway introduces itself: the answers to `initialize` and `server/discover`.
+//! Introduces the gateway to a client, in the answers to `initialize` and `server/discover`.
 
 use kitbag_domain::Caller;
 use kitbag_domain::Surface;
@@ -45,7 +45,7 @@ pub(super) async fn discover(turn: &Turn) -> Result<Raw, Failure> {
     Ok(result.to_raw())
 }
 
-/// What a door shows of the house.
+/// The description of the gateway that a client gets at its endpoint.
 struct Face {
     capabilities: Value,
     info: Raw,
@@ -117,8 +117,8 @@ impl Face {
     }
 }
 
-/// What the gateway does for a client whatever the server's era: it passes log lines on and
-/// watches resources in the way the server understands.
+/// Adds what the gateway does for a client whatever the server's era: the gateway passes log lines
+/// on and watches resources in the way the server understands.
 fn bridged(mut capabilities: Map<String, Value>) -> Map<String, Value> {
     capabilities.entry("logging").or_insert_with(|| json!({}));
     capabilities

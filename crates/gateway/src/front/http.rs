@@ -1,4 +1,4 @@
-//! The HTTP door: streamable HTTP for both eras on one address.
+//! The HTTP endpoint: streamable HTTP for both eras on one address.
 //!
 //! A POST is answered with plain JSON, unless something has to be said before the answer;
 //! then it becomes a stream. For a modern client closing that stream cancels the request; a
@@ -43,9 +43,9 @@ use crate::view::Door;
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// How long a client may take to send the body it has announced.
+/// The time that a client may take to send the body it has announced.
 const BODY_PATIENCE: Duration = Duration::from_secs(30);
-/// How many times the allowed size a body may have before its connection is cut.
+/// A body may have this many times the allowed size before its connection is cut.
 const EXCESS_HEARD_OUT: usize = 8;
 
 pub(super) fn router(host: Arc<GatewayHost>) -> Router {
@@ -69,7 +69,7 @@ pub(super) fn router(host: Arc<GatewayHost>) -> Router {
         .with_state(Entry(host))
 }
 
-/// Every request is handed the rooms as they are when it comes in.
+/// Every request is handed the [`Gateway`] that is in use when the request comes in.
 #[derive(Clone)]
 struct Entry(Arc<GatewayHost>);
 
@@ -111,12 +111,13 @@ async fn one(
     }
 }
 
-/// For whoever keeps this process alive. It tells nothing, so that nobody needs a key for it.
+/// Answers the program that keeps this process alive. The answer tells nothing, so no caller needs
+/// a key for it.
 async fn health() -> &'static str {
     "ok\n"
 }
 
-/// What there is beside MCP, for programs that write clients.
+/// Returns the description of everything there is beside MCP, for programs that write clients.
 async fn openapi() -> HttpResponse {
     const DESCRIPTION: &str = include_str!("../../../../docs/openapi.json");
     (
@@ -167,7 +168,7 @@ async fn enter(
     }
 }
 
-/// One HTTP request by a known caller at a known door.
+/// One HTTP request by a known caller at a known endpoint.
 struct Visit {
     gateway: Arc<Gateway>,
     caller: Caller,
@@ -345,7 +346,8 @@ impl Visit {
     }
 
     fn notification(&self, http: &HeaderMap, notification: &Notification) -> HttpResponse {
-        // A modern client has no session and nothing to notify of; saying so would help nobody.
+        // A modern client has no session and nothing to notify the gateway of; an error that says
+        // so would not help the client.
         if headers::is_modern(http) {
             return StatusCode::ACCEPTED.into_response();
         }

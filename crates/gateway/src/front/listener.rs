@@ -28,12 +28,12 @@ use super::patient::{Patience, Patient};
 use crate::files;
 use crate::host::GatewayHost;
 
-/// How long a connection may rest between requests. Clients keep theirs for later, so it must not
-/// be short; once a request has begun, a shorter clock runs.
+/// The time for which a connection may rest between requests. Clients keep their connections for
+/// later, so this time must not be short; once a request has begun, a shorter clock runs.
 const RESTING_PATIENCE: Duration = Duration::from_secs(90);
-/// How long requests may still run after the gateway was asked to end.
+/// The time for which requests may still run after the gateway was asked to end.
 const LAST_CALLS: Duration = Duration::from_secs(3);
-/// How long to wait when the system has no more connections to give.
+/// The time for which the listener waits when the system has no more connections to give.
 const EXHAUSTED: Duration = Duration::from_millis(100);
 
 /// Serves until `ended`; requests under way are then given a moment to finish.

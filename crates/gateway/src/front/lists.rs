@@ -21,8 +21,8 @@ use crate::surface::listed::surface_tools;
 use crate::turn::Turn;
 use crate::view::View;
 
-/// How long a modern client may keep a list without asking again. Changes are announced, so
-/// this only bounds how long a client that does not listen stays behind.
+/// The time for which a modern client may keep a list without asking again. Changes are announced,
+/// so this only bounds how long a client that does not listen stays behind.
 pub(super) const CACHE_MS: u64 = 60_000;
 
 #[derive(Debug, Clone, Copy)]

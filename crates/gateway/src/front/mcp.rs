@@ -1,4 +1,4 @@
-//! One request, whichever door it came through, to the part that answers it.
+//! Passes each request, whichever endpoint it came through, to the part that answers it.
 
 use kitbag_domain::ShortText;
 use kitbag_upstream::LogLevel;
@@ -83,7 +83,7 @@ async fn legacy(
     }
 }
 
-/// What both eras have in common.
+/// Answers the methods that both eras have in common.
 async fn either(turn: &Turn, method: &str, params: RawObject) -> Result<Raw, Failure> {
     match method {
         method::LIST_TOOLS => lists::list(turn, List::Tools, params).await,

@@ -36,7 +36,7 @@ pub(super) async fn metrics(
     (head, body).into_response()
 }
 
-/// What one caller may see, at one moment.
+/// Returns the figures that one caller may see, at one moment.
 fn page(gateway: &Gateway, caller: &Caller, format: Format) -> String {
     let mut page = Page::new(format);
     let tables = gateway.figures(caller);
@@ -152,7 +152,7 @@ fn servers(page: &mut Page, gateway: &Gateway, caller: &Caller) {
     page.counters("kitbag_definitions_changed", help, rows);
 }
 
-/// How the gateway itself does.
+/// Writes the figures of the gateway itself.
 fn whole_gateway(page: &mut Page, gateway: &Gateway) {
     let figures: Vec<_> = gateway
         .upstreams

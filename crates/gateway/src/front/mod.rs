@@ -1,18 +1,21 @@
-//! The doors: MCP over stdio and streamable HTTP, for clients of both eras.
+//! The endpoints: MCP over stdio and streamable HTTP, for clients of both eras.
 //!
 //! # Layout
-//! - `mcp`: one request, whichever door it came through, to the part that answers it
-//! - `http`, `stdio`: the two doors; `listener` opens the first, `auth` and `guard` stand at it
-//! - `connections`: how many there may be; `patient`: how long a client may take; `outgoing`: an answer in pieces
+//! - `mcp`: passes each request, whichever endpoint it came through, to the part that answers it
+//! - `http`, `stdio`: the two endpoints; `listener` opens the first, `auth` and `guard` check its
+//!   callers
+//! - `connections`: the limits of connections; `patient`: the time that a client may take;
+//!   `outgoing`: an answer in pieces
 //! - `modern`: what every modern request says about itself; `headers`: what HTTP repeats of it
 //! - `hello`: the answers to `initialize` and `server/discover`
 //! - `lists`: the merged lists, page by page
-//! - `subscriptions`: who hears of which changes; `tasks`: whose tasks are listed
-//! - `retrieve`: the tools for an intent, for those who assemble a context
-//! - `metrics`: what the meter counted, for Prometheus, in the formats of `exposition`; `tokens`: for people
+//! - `subscriptions`: which client is told of which changes; `tasks`: whose tasks are listed
+//! - `retrieve`: the tools for an intent, for programs that assemble a context
+//! - `metrics`: the figures of the meter, for Prometheus, in the formats of `exposition`; `tokens`:
+//!   for people
 //! - `ready`: whether the gateway can do its work now
 //! - `response`: JSON or a stream of events, over HTTP; `work`: where an answer is worked out
-//! - `reply`: every error's face on the wire, and nothing else has any
+//! - `crate::reply`: the form of every error on the wire; no other module gives errors a form
 
 mod access;
 mod audit;

@@ -1,4 +1,4 @@
-//! What every modern request says about itself: version, client, capabilities.
+//! Reads what every modern request says about itself: version, client, capabilities.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use crate::client::{Capabilities, Client};
 use crate::failure::Failure;
 
-/// Whether a request is in the modern manner, which a single key tells.
+/// True if a request is a modern one, which a single key tells.
 pub(super) fn is_modern(params: &RawObject) -> bool {
     params
         .get("_meta")

@@ -18,17 +18,17 @@ const PIECE: usize = 64 * 1024;
 
 pub(super) struct Outgoing {
     body: Body,
-    /// What is left of a part of the body that was too long for one piece.
+    /// The remainder of a part of the body that was too long for one piece.
     rest: Bytes,
     _serving: Serving,
     _burdens: Burdens,
 }
 
-/// What counts for the caller until the answer is out.
+/// The loads that count for the caller until the answer is out.
 #[derive(Clone, Default)]
 struct Burdens(Vec<Arc<Held>>);
 
-/// Lets something count for the caller until the answer is out.
+/// Lets `held` count for the caller until the answer is out.
 pub(super) fn until_out(mut answer: HttpResponse, held: Held) -> HttpResponse {
     answer
         .extensions_mut()

@@ -14,10 +14,11 @@ use super::connections::Admitted;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
-    /// How long the head of a request may take from its first byte on, and the first one from the
-    /// moment the connection is open.
+    /// The time that the head of a request may take from its first byte on. For the first request
+    /// the time runs from the moment the connection is open.
     pub(super) head: Duration,
-    /// How long a client may take in nothing of an answer before it has lost its claim to the rest.
+    /// The time for which a client may read nothing of an answer before it loses its claim to the
+    /// rest.
     pub(super) reader: Duration,
 }
 
@@ -57,7 +58,7 @@ impl<S> Patient<S> {
         }
     }
 
-    /// What a write came to; one that stalls is an error after a while.
+    /// Returns the result of a write. A write that stalls becomes an error after a while.
     fn watched<T>(
         &mut self,
         written: Poll<io::Result<T>>,
@@ -86,12 +87,12 @@ impl Alarm {
         self.sleep = None;
     }
 
-    /// Pending as long as it does not ring, then an error.
+    /// Returns `Pending` as long as the alarm does not ring, then an error.
     fn rings<T>(&mut self, context: &mut Context<'_>, why: &str) -> Poll<io::Result<T>> {
         let Some(sleep) = &mut self.sleep else {
             return Poll::Pending;
         };
-        // One that was set for a task that has moved on since may have rung unheard.
+        // An alarm that was set for a task that has moved on since may have rung without effect.
         if sleep.deadline() > Instant::now() {
             ready!(sleep.as_mut().poll(context));
         }

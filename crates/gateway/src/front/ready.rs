@@ -1,7 +1,7 @@
 //! `GET /ready`: tells a load balancer if this gateway can do its work now.
 //!
-//! It needs no key, so it says in a few words what is wanting and names nothing. That it answers at all
-//! says that the listener is open.
+//! The request needs no key, so the answer says in a few words what is missing and names nothing.
+//! Any answer at all says that the listener is open.
 
 use std::sync::Arc;
 

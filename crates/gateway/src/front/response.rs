@@ -1,4 +1,4 @@
-//! What goes back over HTTP: plain JSON, or a stream of events.
+//! Sends answers back over HTTP, as plain JSON or as a stream of events.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -27,10 +27,10 @@ use crate::session::mailbox::Mailbox;
 use crate::session::streams::EventId;
 
 const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
-/// How often a silent stream says that it still lives.
+/// The interval at which a silent stream says that it is still open.
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
 
-/// How long the rest of a long answer is kept for a client whose connection broke.
+/// The time for which the rest of a long answer is kept for a client whose connection broke.
 const PICKED_UP_WITHIN: Duration = Duration::from_secs(60);
 
 /// Answers a modern client. Letting go of the stream, and so of `gone`, cancels the request.
@@ -46,7 +46,7 @@ pub(super) async fn to_modern(
         gone.disarm();
         return whole(reply::status(Era::Modern, response), first);
     }
-    // What a message counts for the caller counts until the next one is asked for.
+    // The bytes of a message count for the caller until the next message is asked for.
     let state = (Some(first), messages, gone, None);
     events(futures::stream::unfold(
         state,
@@ -113,8 +113,9 @@ pub(super) fn rest_of(
     ))
 }
 
-/// A stream on which a legacy session hears of changes: first what it was told `since` then and
-/// may not have received, then what nobody has told it yet.
+/// A stream on which a legacy session is told of changes. First come the messages that were sent
+/// `since` that number and that the client may not have received, then those that were not sent
+/// yet.
 pub(super) fn announcements(session: &Session, since: Option<u64>) -> HttpResponse {
     let subscriber = session.subscriber.clone();
     let reader = subscriber.read();

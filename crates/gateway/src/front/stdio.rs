@@ -1,5 +1,5 @@
-//! The stdio door: one client, one line per message, for as long as it keeps its side open.
-//! A client that has joined over the local socket comes in here, too.
+//! The stdio endpoint: one client, one line per message, for as long as the client keeps its side
+//! open. A client that has joined over the local socket is served here, too.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

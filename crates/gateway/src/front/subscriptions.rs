@@ -1,4 +1,4 @@
-//! Who hears of which changes: `resources/subscribe` of legacy clients and
+//! Keeps which client is told of which changes: `resources/subscribe` of legacy clients and
 //! `subscriptions/listen` of modern ones.
 
 use std::sync::Arc;
@@ -19,9 +19,10 @@ use crate::session::announcements::{Filter, Subscriber};
 use crate::turn::Turn;
 use crate::view::View;
 
-/// What one client watches is kept for as long as it listens, here and at the server.
+/// The most resources that one client may watch. The gateway and the server keep each of them for
+/// as long as the client listens.
 const MOST_WATCHED: usize = 1_000;
-/// Longer than the addresses that programs put up with.
+/// The most bytes of a URI to be watched; programs accept no longer addresses.
 const LONGEST_WATCHED: usize = 2_048;
 
 pub(super) async fn subscribe(
@@ -41,7 +42,7 @@ pub(super) async fn subscribe(
     Ok(raw(&RawObject::new()))
 }
 
-/// Whether one more resource may be watched beside those that are.
+/// Refuses a resource whose URI is too long, or that is one more than a client may watch.
 fn check_room(uri: &str, watched: usize) -> Result<(), Failure> {
     if uri.len() > LONGEST_WATCHED {
         return Err(Failure::params(format!(
@@ -69,7 +70,7 @@ pub(super) async fn unsubscribe(
     Ok(raw(&RawObject::new()))
 }
 
-/// Serves a listen stream until the client ends it or the house closes.
+/// Serves a listen stream until the client ends it or the gateway closes.
 pub(super) async fn listen(
     turn: &Turn,
     params: &RawObject,
@@ -125,7 +126,7 @@ pub(super) async fn listen(
         .to_raw())
 }
 
-/// Lets go of what a session watched when it ends.
+/// Ends the watching of resources for a session that ends.
 pub(crate) async fn forget(gateway: &Gateway, session: &Session) {
     let uris = std::mem::take(&mut session.subscriber.filter().uris);
     let catalog = gateway.catalog();
@@ -142,7 +143,8 @@ pub(crate) async fn forget(gateway: &Gateway, session: &Session) {
     }
 }
 
-/// The resources a listen stream watches, let go when it ends however it ends.
+/// The resources that a listen stream watches. They are watched no longer once the stream ends,
+/// however it ends.
 struct Watching {
     held: Vec<(String, Arc<Server>, String)>,
 }

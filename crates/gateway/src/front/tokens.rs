@@ -34,7 +34,7 @@ pub(super) async fn tokens(
         .into_response()
 }
 
-/// By surface, by tool and by client, those that cost most first.
+/// Returns the figures by surface, by tool and by client, those that cost most first.
 fn for_people(tables: &Tables) -> Value {
     let mut total = Listed::default();
     tables

@@ -1,4 +1,4 @@
-//! Names for secrets that somebody typed, on their way into the store.
+//! Names for secrets that a person typed, on their way into the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,14 +12,15 @@ use crate::clock::now;
 use crate::trail;
 use crate::vault::vault;
 
-/// What is in the store, and what is to go there.
+/// The secrets that are in the store, and those that are to go there.
 #[derive(Default)]
 pub(crate) struct Keeping {
-    /// Also those whose value cannot be read without the key.
+    /// The names of all secrets, also of those whose value cannot be read without the key.
     names: BTreeSet<String>,
     known: BTreeMap<String, String>,
     fresh: Vec<(SecretName, String)>,
-    /// Names for secrets that have no value yet, by the file that asks and what it calls them.
+    /// Names for secrets that have no value yet, by the file that asks and its name for each of
+    /// them.
     wanted: BTreeMap<(PathBuf, String), SecretName>,
 }
 
@@ -39,7 +40,7 @@ impl Keeping {
             .iter()
             .map(|it| it.name.as_str().to_owned())
             .collect();
-        // With the key gone the names still say which are taken.
+        // Even if the key is gone, the names still say which are taken.
         let opened = vault.open_all().await.unwrap_or_default();
         let known = opened
             .iter()
@@ -53,7 +54,8 @@ impl Keeping {
         })
     }
 
-    /// What stands for the secret in our configuration; it is kept once, whoever uses it.
+    /// Returns the reference to the secret for our configuration; the secret is kept once, no
+    /// matter how many servers use it.
     pub(crate) fn keep(&mut self, server: &ServerName, what: &str, secret: &str) -> String {
         let fresh = self
             .fresh
@@ -76,8 +78,8 @@ impl Keeping {
         spelt
     }
 
-    /// What stands for a secret that a file only names. It is a name that no secret has: which of
-    /// ours a server gets is not for a client's file to say.
+    /// Returns the reference to a secret that a file only names. The reference has a name that no
+    /// secret has: a client's file must not decide which of our secrets a server gets.
     pub(crate) fn want(&mut self, file: &Path, server: &ServerName, what: &str) -> String {
         let key = (file.to_owned(), what.to_owned());
         let name = match self.wanted.get(&key) {
@@ -101,7 +103,7 @@ impl Keeping {
         &self.known
     }
 
-    /// Encrypts what is fresh into the store; with nothing fresh, none is made.
+    /// Encrypts fresh secrets into the store; without fresh secrets, no store is made.
     pub(crate) async fn put_down(&self, store_path: &Path, key: KeyPlace) -> anyhow::Result<()> {
         if self.fresh.is_empty() {
             return Ok(());
@@ -130,14 +132,14 @@ impl Keeping {
             .collect()
     }
 
-    /// Forgets what was to be kept since.
+    /// Forgets the secrets that were to be kept since the mark.
     pub(crate) fn back_to(&mut self, mark: usize) {
         for (name, _) in self.fresh.drain(mark..) {
             self.names.remove(name.as_str());
         }
     }
 
-    /// `github.TOKEN`, or with a number where that is taken.
+    /// Returns a name such as `github.TOKEN`, or one with a number if that is taken.
     fn free_name(&self, server: &ServerName, what: &str) -> SecretName {
         let letters = |c: char| {
             if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') {
@@ -161,7 +163,7 @@ impl Keeping {
     }
 }
 
-/// Room for a number behind a name.
+/// The number of characters reserved for a number behind a name.
 const NUMBER: usize = 8;
 
 fn fits(name: &str, what: &str) -> bool {

@@ -1,5 +1,5 @@
-//! What the files of clients had when they were last looked at: only what is new there is followed,
-//! and what was taken out or changed here stays so.
+//! The servers that the files of clients had when they were last looked at: only servers that are
+//! new there are followed, and a server that the person took out or changed here stays so.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,29 +11,29 @@ use kitbag_config::create_private;
 use kitbag_domain::ServerName;
 use serde::{Deserialize, Serialize};
 
-/// By the configuration that follows, and by the place in a client's file.
+/// The servers by the configuration that follows, and by the place in a client's file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Memory(BTreeMap<PathBuf, BTreeMap<String, Servers>>);
 
-/// By the name that the client has for each.
+/// The servers by the name that the client has for each.
 type Servers = BTreeMap<String, Seen>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Seen {
-    /// What it was called here.
+    /// The name of the server here.
     ours: ServerName,
-    /// Tells whether it was changed there since; secrets play no part in it.
+    /// A hash that tells if the server was changed there since; secrets play no part in it.
     launch: String,
 }
 
-/// What one place in a client's file has now.
+/// The servers that one place in a client's file has now.
 #[derive(Debug)]
 pub(super) struct Look {
     place: String,
-    /// The name and the launch of each.
+    /// The name and the launch of each server.
     servers: BTreeMap<String, String>,
-    /// What is behind Kitbag is not among the servers, and yet not gone.
+    /// True if Kitbag is there: a server behind Kitbag is not among the servers, and yet not gone.
     has_kitbag: bool,
 }
 
@@ -62,7 +62,7 @@ impl Memory {
         kitbag_clients::write(&path(data_dir), &text)
     }
 
-    /// Whether the place did not have a server of this name when it was last looked at.
+    /// True if the place did not have a server of this name when it was last looked at.
     pub(super) fn is_new(&self, config: &Path, found: &ClientConfig, server: &FoundServer) -> bool {
         let known = self
             .0
@@ -71,7 +71,7 @@ impl Memory {
         known.is_none_or(|servers| !servers.contains_key(&server.name))
     }
 
-    /// What a server that is as it was when it was taken over is called here.
+    /// Returns the name that a server has here if it is unchanged since it was taken over.
     pub(super) fn taken_over(&self, config: &Path, server: &FoundServer) -> Option<&ServerName> {
         let places = self.0.get(config)?;
         let launch = launch(server);
@@ -82,7 +82,8 @@ impl Memory {
             .map(|seen| &seen.ours)
     }
 
-    /// Remembers what is there now, with what became of it; `ours` is silent about what was refused.
+    /// Remembers the servers that are there now, and their names here; `ours` is silent about those
+    /// that were refused.
     pub(super) fn note(
         &mut self,
         config: &Path,
@@ -123,7 +124,7 @@ impl Look {
         self.servers.is_empty()
     }
 
-    /// Nothing, where the file could not be read: what it has is not known then.
+    /// Returns nothing if the file could not be read: its servers are not known then.
     pub(super) fn at(found: &ClientConfig) -> Option<Self> {
         let unread = |wrong: &FileFault| {
             matches!(
@@ -148,7 +149,7 @@ impl Look {
     }
 }
 
-/// The place in a file that an origin speaks of.
+/// Returns the place in a file that an origin speaks of.
 pub(super) fn place_of(origin: &ServerOrigin) -> String {
     place(&origin.path, origin.project.as_deref())
 }
@@ -160,7 +161,7 @@ fn place(path: &Path, project: Option<&Path>) -> String {
     }
 }
 
-/// What is shown of values has no secrets in it.
+/// The shown form of values has no secrets in it.
 fn launch(server: &FoundServer) -> String {
     blake3::hash(format!("{:?}", server.launch).as_bytes()).to_hex()[..32].to_owned()
 }

@@ -1,9 +1,9 @@
 //! The servers that clients have written down, taken into our configuration.
 //!
 //! # Layout
-//! - `plan`: which of them to add, and the adding
-//! - `same`: whether one of ours does the same already
-//! - `memory`: what clients' files had before, so that only what is new is followed
+//! - `plan`: the choice of the servers to add, and the adding
+//! - `same`: tells if a server of ours does the same already
+//! - `memory`: the servers clients' files had before, so that only new ones are followed
 //! - [`keeping`]: names for the secrets that go into the store
 
 pub(crate) mod keeping;
@@ -37,7 +37,8 @@ pub(crate) fn places(around: &Surroundings) -> Result<ClientDirectories, ConfigE
     ))
 }
 
-/// What counts here, and the projects that have servers of their own.
+/// Returns the files that count in this folder, and the other projects that have servers of their
+/// own.
 pub(crate) fn of_this_project(
     found: Vec<ClientConfig>,
     places: &ClientDirectories,
@@ -58,8 +59,8 @@ pub(crate) fn of_this_project(
     )
 }
 
-/// What these clients have written down for the person since their files were last looked at.
-/// Nobody is asked, so what is marked is taken over switched off.
+/// Takes over the servers that these clients have written down for the person since their files
+/// were last looked at. No person is asked, so servers with a mark are taken over switched off.
 pub(crate) async fn additions(clients: &[Client], at: &Whereabouts) -> anyhow::Result<Plan> {
     let places = places(&at.around)?;
     let found = own_files(clients, &places)
@@ -81,8 +82,8 @@ pub(crate) fn files(clients: &[Client], around: &Surroundings) -> Vec<PathBuf> {
     own_files(clients, &places).map(|spot| spot.path).collect()
 }
 
-/// Without those that lie in a project: they came along with it, and what a stranger wrote there
-/// runs only after a person has looked at it.
+/// The files without those that lie in a project: they came along with it, and a server that their
+/// unknown author wrote there runs only after a person has looked at it.
 fn own_files(clients: &[Client], places: &ClientDirectories) -> impl Iterator<Item = ClientFile> {
     clients
         .iter()

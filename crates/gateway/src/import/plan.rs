@@ -1,4 +1,5 @@
-//! Which servers to add, under which names, and the adding: secrets first, then the configuration.
+//! Chooses the servers to add and their names, and adds them: secrets first, then the
+//! configuration.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -28,11 +29,11 @@ pub(crate) struct Plan {
     pub(crate) config: PathBuf,
     pub(crate) rows: Vec<Row>,
     pub(crate) problems: Vec<FileProblem>,
-    /// What the file will hold.
+    /// The text that the file will hold.
     text: String,
     /// The clients that are followed.
     pub(crate) follow: Vec<Client>,
-    /// Whether there is something to write.
+    /// True if there is something to write.
     pub(crate) edits: bool,
     keeping: Keeping,
     store_path: PathBuf,
@@ -43,12 +44,12 @@ pub(crate) struct Plan {
     marked: Marked,
 }
 
-/// What becomes of a server with something to look at twice.
+/// The treatment of a server that a person should look at twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Marked {
-    /// A person looks at it.
+    /// A person looks at the server.
     AsItIs,
-    /// Nobody is asked, so it waits until somebody switches it on.
+    /// No person is asked, so the server waits until a person switches it on.
     SwitchedOff,
 }
 
@@ -58,13 +59,13 @@ pub(crate) struct Row {
     pub(crate) action: Action,
     /// The whole command line, or the address.
     pub(crate) target: String,
-    /// The names of the variables or headers that are set for it.
+    /// The names of the variables or headers that are set for the server.
     pub(crate) sets: Vec<String>,
-    /// What to look at twice.
+    /// The forms that a person should look at twice.
     pub(crate) dangers: Vec<Danger>,
     pub(crate) disabled: bool,
     pub(crate) from: Vec<ServerOrigin>,
-    /// The names of what goes into the store.
+    /// The names of the secrets that go into the store.
     pub(crate) secrets: Vec<String>,
     /// Variables that have no value yet.
     pub(crate) missing: Vec<NeededVariable>,
@@ -79,19 +80,19 @@ pub(crate) struct Row {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Action {
     Add,
-    /// One of ours does the same.
+    /// A server of ours does the same.
     Known,
-    /// Our configuration would not take it.
+    /// Our configuration would not take the server.
     Refused,
 }
 
 impl Plan {
-    /// Reads, and writes nothing.
+    /// Makes the plan: reads, and writes nothing.
     pub(crate) async fn make(found: Vec<ClientConfig>, at: &Whereabouts) -> anyhow::Result<Self> {
         Self::of(found, at, Marked::AsItIs).await
     }
 
-    /// The same without what these files had when they were last looked at.
+    /// Makes the same plan without the servers that these files had when they were last looked at.
     pub(crate) async fn of_additions(
         found: Vec<ClientConfig>,
         at: &Whereabouts,
@@ -138,7 +139,7 @@ impl Plan {
             let alike = ours()
                 .find(|spec| same(spec, wish, server, keeping.known()))
                 .map(|spec| &spec.name);
-            // One that was changed here since it was taken over is still the same.
+            // A server that was changed here since it was taken over is still the same.
             let changed = || {
                 memory
                     .taken_over(&path, server)
@@ -168,7 +169,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// What came along with a project and would be added: a stranger's word.
+    /// Returns the servers that came along with a project and would be added: their author is
+    /// unknown.
     pub(crate) fn to_confirm(&self) -> Vec<Review> {
         let added = self
             .rows
@@ -177,7 +179,7 @@ impl Plan {
         added.map(|row| row.review.clone()).collect()
     }
 
-    /// These clients are followed from then on, with those that are already.
+    /// Follows these clients from then on, with those that are followed already.
     pub(crate) fn follow(
         &mut self,
         clients: impl IntoIterator<Item = Client>,
@@ -210,7 +212,7 @@ impl Plan {
         Ok(())
     }
 
-    /// What the files have now is not new the next time.
+    /// Remembers the servers that the files have now, so that they are not new the next time.
     fn remember(&mut self) {
         if self.looks.iter().all(Look::is_empty) && self.follow.is_empty() {
             return;
@@ -226,7 +228,7 @@ impl Plan {
                 .next()
         };
         self.memory.note(&self.config, &self.looks, ours);
-        // What was asked for is done all the same.
+        // The servers are added all the same.
         if let Err(error) = self.memory.save(&self.data_dir) {
             tracing::warn!(%error, "what was imported cannot be remembered");
         }
@@ -278,7 +280,7 @@ impl Plan {
         self.rows.push(row);
     }
 
-    /// The text with one server more, if the configuration takes it.
+    /// Returns the text with one server more, if the configuration takes it.
     fn add(&mut self, row: &Row, server: &FoundServer, at: &Whereabouts) -> anyhow::Result<String> {
         let keeping = &mut self.keeping;
         let reach = reach(&server.launch, |value, what| {
@@ -299,7 +301,7 @@ impl Plan {
         Ok(text)
     }
 
-    /// Under the names that secrets have here.
+    /// Returns the missing variables under the names that secrets have here.
     fn missing(&self, variables: &[NeededVariable], file: &Path) -> Vec<NeededVariable> {
         let here = |variable: &NeededVariable| {
             let Some(id) = variable.name.strip_prefix(Template::SECRET) else {
@@ -321,7 +323,8 @@ impl Plan {
             .collect()
     }
 
-    /// What one of ours waits for. It may go by other names by now.
+    /// Returns the variables that a server of ours waits for. The server may use other names for
+    /// them by now.
     fn missing_of_ours(
         &self,
         config: &Config,
@@ -361,14 +364,14 @@ impl Plan {
 }
 
 impl Row {
-    /// Whether only files of a project have it.
+    /// True if only files of a project have the server.
     pub(crate) fn is_of_project(&self) -> bool {
         self.from
             .iter()
             .all(|origin| origin.scope == Scope::Project)
     }
 
-    /// Whether it was switched off for somebody to look at first.
+    /// True if the server was switched off so that a person looks at it first.
     pub(crate) fn waits(&self) -> bool {
         self.action == Action::Add && self.disabled && !self.dangers.is_empty()
     }
@@ -380,7 +383,7 @@ impl Row {
     }
 }
 
-/// The person's own file, if one has it: then it is their own word.
+/// Returns the person's own file, if one has the server: then the person wrote it.
 fn origin(from: &[ServerOrigin], at: &Whereabouts) -> review::Origin {
     let own = from.iter().find(|origin| origin.scope != Scope::Project);
     match (own, from.first()) {
@@ -394,7 +397,8 @@ fn origin(from: &[ServerOrigin], at: &Whereabouts) -> review::Origin {
     }
 }
 
-/// With what was typed in full, so that nothing escapes being judged by being called a secret.
+/// Returns the reach with every typed value in full, so that no value escapes being judged by being
+/// called a secret.
 fn revealed(launch: &ClientLaunch) -> Reach {
     reach(launch, |value, _| {
         value.template(|hidden| match hidden {
@@ -404,7 +408,8 @@ fn revealed(launch: &ClientLaunch) -> Reach {
     })
 }
 
-/// How it is reached, with what `text` makes of each value and of the name it stands under.
+/// Returns how the server is reached, with what `text` makes of each value and of the name it
+/// stands under.
 fn reach(launch: &ClientLaunch, mut text: impl FnMut(&SensitiveText, &str) -> String) -> Reach {
     match launch {
         ClientLaunch::Stdio {
@@ -436,7 +441,7 @@ fn reach(launch: &ClientLaunch, mut text: impl FnMut(&SensitiveText, &str) -> St
     }
 }
 
-/// Without a place in the file, which does not have it.
+/// Returns the reason without a place in the file, which does not have the server.
 fn reason(error: &anyhow::Error) -> String {
     match error.downcast_ref() {
         Some(ConfigError::Invalid { problem, .. }) => problem.to_string(),

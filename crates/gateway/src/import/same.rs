@@ -1,4 +1,4 @@
-//! Whether a server of ours does the same as one that a client has.
+//! Tells if a server of ours does the same as one that a client has.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,8 +7,8 @@ use kitbag_clients::{ClientLaunch, FoundServer, HiddenText, SensitiveText};
 use kitbag_domain::{Reach, ServerName, Template};
 use kitbag_upstream::{ServerKind, ServerSpec};
 
-/// Everything but secrets must be equal. Those may differ if the names agree: then one of the two
-/// was changed later. Otherwise they tell two accounts apart.
+/// Everything but secrets must be equal. Secrets may differ if the names of the servers agree: then
+/// one of the two was changed later. Otherwise the secrets tell two accounts apart.
 pub(super) fn same(
     ours: &ServerSpec,
     wish: &ServerName,
@@ -24,7 +24,8 @@ pub(super) fn same(
     pairs(ours, theirs).is_some_and(|pairs| pairs.iter().all(alike))
 }
 
-/// Each text of ours with the one in its place there; none if the two are built differently.
+/// Returns each text of ours with the client's text in the same place; none if the two are built
+/// differently.
 fn pairs<'a>(
     ours: &ServerSpec,
     theirs: &'a FoundServer,
@@ -93,7 +94,8 @@ fn named<'a>(
     (ours.len() == theirs.len()).then(|| theirs.iter().map(pair).collect())?
 }
 
-/// The text with all its secrets made alike, and as little about slashes as a server cares.
+/// Returns the text with all its secrets made alike, and without slashes at the end, which a server
+/// ignores.
 fn blank(text: &str) -> String {
     replaced(text, |_| Some(BLANK.to_owned()))
         .trim_end_matches('/')
@@ -106,7 +108,8 @@ fn filled(text: &str, secrets: &BTreeMap<String, String>) -> String {
         .to_owned()
 }
 
-/// With the secrets that were typed. One that is only named is like none of ours.
+/// Returns the text with the secrets that were typed. A secret that is only named is like none of
+/// ours.
 fn typed_in(value: &SensitiveText) -> String {
     let text = value.template(|hidden| match hidden {
         HiddenText::Typed(secret) => secret.to_owned(),

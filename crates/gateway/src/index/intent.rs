@@ -1,4 +1,4 @@
-//! What somebody asks for, with the vectors it is compared by.
+//! An intent that a client asks tools for, with the vectors by which the intent is compared.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use kitbag_domain::Remedy as _;
 use kitbag_domain::sync::lock;
 use kitbag_embed::EmbedderError;
 
-/// Nobody says what they want in so many bytes; no model reads more.
+/// No intent needs so many bytes, and no model reads more.
 const MAX_TEXT: usize = 4_000;
 
 pub(crate) struct EmbeddedIntent {
     text: String,
     vectors: Option<Arc<Vectors>>,
-    /// Why words alone decide, though vectors would have been wanted.
+    /// The reason why words alone decide, though vectors were wanted.
     pub(crate) degraded: Option<String>,
 }
 
@@ -66,7 +66,7 @@ impl CapabilityIndex {
 }
 
 impl Vectors {
-    /// From the vector of the whole and then those of its steps.
+    /// Takes the vector of the whole text and then those of its steps.
     fn of(steps: Vec<String>, vectors: Vec<Vec<f32>>) -> Self {
         let mut vectors = vectors.into_iter().map(Arc::from);
         let whole = vectors.next().expect("every text has a vector");
@@ -99,7 +99,7 @@ impl EmbeddedIntent {
     }
 }
 
-/// What people and programs are told.
+/// Returns the text that people and programs read when words alone decide.
 pub(crate) fn degraded(error: &EmbedderError) -> String {
     let remedy = error
         .remedy()

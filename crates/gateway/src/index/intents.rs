@@ -1,13 +1,14 @@
-//! The vectors of what was asked lately, for those who ask the same again.
+//! The vectors of the latest intents, for clients that ask the same again.
 
 use std::collections::HashMap;
 
 /// Longer texts are rarely said twice.
 const LONGEST: usize = 1_024;
-/// How many a generation holds.
+/// The number of intents that a generation holds.
 const GENERATION: usize = 512;
 
-/// Two generations: what nobody asked for while a whole generation came in is forgotten.
+/// Keeps two generations: an intent that no client asked for while a whole generation came in is
+/// forgotten.
 pub(super) struct Intents<T> {
     young: HashMap<String, T>,
     old: HashMap<String, T>,

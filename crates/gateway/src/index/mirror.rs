@@ -30,7 +30,7 @@ struct Written<'a> {
     #[serde(flatten)]
     entry: &'a IndexedTool,
     definition: &'a str,
-    /// Which text its vector was made from.
+    /// The hash of the text from which the vector of the tool was made.
     text: String,
 }
 
@@ -54,12 +54,12 @@ impl Mirror {
         }
     }
 
-    /// What is known of the tool of that name.
+    /// Returns the entry of the tool of that name.
     pub(super) async fn entry(&self, name: &str) -> Result<Option<String>, Error> {
         self.store.mirror(&self.namespace().await?, name).await
     }
 
-    /// Gives tools that are what they were the time since when they are so.
+    /// Gives each tool whose definition is unchanged the time of its last change.
     pub(super) async fn date(&self, sources: &mut [Source]) -> Result<(), Error> {
         let mirrored = self.store.mirrored(&self.namespace().await?).await?;
         for source in sources {
@@ -73,8 +73,8 @@ impl Mirror {
         Ok(())
     }
 
-    /// Makes the mirror say what the index has. What it says of servers nobody has listed yet
-    /// stays: their tools are not gone, only not known.
+    /// Writes what the index has into the mirror. The entries of servers that the gateway has not
+    /// listed yet stay: their tools are not gone, only not known.
     pub(super) async fn write(
         &self,
         sources: &[Source],

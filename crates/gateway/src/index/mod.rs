@@ -9,7 +9,7 @@
 //!   known of it
 //! - `embedder`: where vectors come from: `local` (over `directory`, and `precomputed` for what is
 //!   built in) or `endpoint`
-//! - `intent`: what somebody asks for, with its vectors; `intents`: those asked lately
+//! - `intent`: an intent that a client asks tools for, with its vectors; `intents`: the latest ones
 //! - `mirror`: what an exact name reads
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ const BETWEEN_YIELDS: usize = 64;
 
 pub(crate) struct CapabilityIndex {
     snapshot: ArcSwap<Snapshot>,
-    /// Whether there has been a first catalog.
+    /// True once there has been a first catalog.
     begun: watch::Sender<bool>,
     embedder: Arc<Embedder>,
     store: Store,
@@ -61,7 +61,7 @@ pub(crate) struct CapabilityIndex {
     intents: Mutex<Intents<Arc<Vectors>>>,
 }
 
-/// What the index is built from.
+/// The data from which the index is built.
 pub(crate) struct Contents<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) providers: &'a Providers,
@@ -70,7 +70,7 @@ pub(crate) struct Contents<'a> {
     pub(crate) unlisted: &'a HashSet<ServerName>,
 }
 
-/// What a document of the index stands for.
+/// The thing that a document of the index stands for.
 #[derive(Debug, Clone)]
 pub(crate) enum Subject {
     Tool(Capability),
@@ -88,7 +88,7 @@ pub(crate) struct Snapshot {
 /// An index that has its words, and perhaps not yet all its vectors.
 struct Begun {
     sources: Vec<Source>,
-    /// Whether the vectors that the store has could be taken from there.
+    /// `Ok` if the vectors that the store has could be taken from there.
     recalled: Result<(), EmbedderError>,
     words: Option<Arc<Snapshot>>,
 }
@@ -108,12 +108,12 @@ impl CapabilityIndex {
         }
     }
 
-    /// For whoever else has words to compare.
+    /// Returns the embedder, for other parts of the gateway that compare texts.
     pub(crate) fn embedder(&self) -> Arc<Embedder> {
         self.embedder.clone()
     }
 
-    /// What the mirror holds under a tool's name.
+    /// Returns the entry that the mirror has under a tool's name.
     pub(crate) async fn mirrored(&self, name: &str) -> Result<Option<String>, kitbag_store::Error> {
         self.mirror.entry(name).await
     }
@@ -128,17 +128,18 @@ impl CapabilityIndex {
         let _ = self.begun.subscribe().wait_for(|begun| *begun).await;
     }
 
-    /// Whether there is something to search.
+    /// True if there is something to search.
     pub(crate) fn has_begun(&self) -> bool {
         *self.begun.borrow()
     }
 
-    /// Whether scores are those that confidence was fitted to.
+    /// True if the scores are those that confidence was fitted to.
     pub(crate) fn is_calibrated(&self) -> bool {
         self.embedder.is_built_in()
     }
 
-    /// Whether the configured embedder can work at all. Takes a moment for a model on disk.
+    /// Returns an error if the configured embedder cannot work at all. This takes a moment for a
+    /// model on disk.
     pub(crate) async fn ready(&self) -> Result<(), EmbedderError> {
         self.embedder.check().await
     }
@@ -158,8 +159,8 @@ impl CapabilityIndex {
         self.complete(begun, overtaken, progress).await
     }
 
-    /// The same for a process that knows only some of the servers: the mirror, which tells other runs
-    /// of all of them, stays as it is.
+    /// Does the same for a process that knows only some of the servers: the mirror, which tells
+    /// other runs of all of them, stays as it is.
     pub(crate) async fn build_in_part(&self, contents: &Contents<'_>) -> Result<(), EmbedderError> {
         let begun = self.begin(contents).await;
         self.complete(begun, || false, |_, _| {}).await
@@ -242,7 +243,7 @@ impl CapabilityIndex {
         }
     }
 
-    /// Whether the calls of late show something else than before.
+    /// Measures the latest calls. Returns true if they show something else than before.
     async fn measure(&self) -> bool {
         match Measured::of(&self.store, now()).await {
             Ok(measured) => {
@@ -257,7 +258,7 @@ impl CapabilityIndex {
         }
     }
 
-    /// In the order of [`Contents::subjects`].
+    /// Returns the sources in the order of [`Contents::subjects`].
     async fn sources(&self, contents: &Contents<'_>) -> Vec<Source> {
         let (now, measured) = (now(), self.measured.load_full());
         let source = |entry: &catalog::Entry| {
@@ -387,7 +388,7 @@ impl CapabilityIndex {
         Ok(())
     }
 
-    /// What is known by now; nothing when the house is closing.
+    /// Publishes what is known by now, and returns it; `None` when the gateway is closing.
     async fn publish(&self, sources: &[Source], subjects: Arc<[Subject]>) -> Option<Arc<Snapshot>> {
         let documents = self.documents(sources);
         // Seconds of work for a hundred thousand tools; requests go on meanwhile.

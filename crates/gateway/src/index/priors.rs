@@ -1,5 +1,5 @@
-//! What is known of tools beyond their definitions: what people declare, and what their calls
-//! of the last weeks show.
+//! The facts about tools that are not in their definitions: those that the operator declares, and
+//! those that the calls of the last weeks show.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use kitbag_config::DeclaredTool;
 use kitbag_domain::{Capability, Timestamp};
 use kitbag_store::{Store, ToolStatistics};
 
-/// What the index filters by.
+/// The values by which the index filters.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Priors {
     pub(crate) cost_usd: Option<f64>,
@@ -21,7 +21,7 @@ pub(crate) struct Priors {
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Measured(HashMap<Capability, Priors>);
 
-/// By the name clients call a tool.
+/// The declared values of tools, by the name that clients call a tool.
 pub(crate) type Declared = BTreeMap<String, DeclaredTool>;
 
 const LOOKED_BACK: Duration = Duration::from_secs(30 * 86_400);
@@ -41,7 +41,8 @@ impl Measured {
         ))
     }
 
-    /// Whoever declares a value knows something the calls do not show.
+    /// A declared value replaces the measured one: the operator who declares it knows something
+    /// that the calls do not show.
     pub(super) fn with(&self, declared: Option<&DeclaredTool>, capability: &Capability) -> Priors {
         let measured = self.0.get(capability).copied().unwrap_or_default();
         let Some(declared) = declared else {
@@ -80,7 +81,7 @@ fn two_digits(number: f64) -> f64 {
     }
     let unit = 10_f64.powf(number.log10().floor() - 1.0);
     let rounded = (number / unit).ceil() * unit;
-    // Without the dust of the division: 0.31000000000000005 is 0.31.
+    // Removes the rounding error of the division: 0.31000000000000005 becomes 0.31.
     (rounded * 1e4).round() / 1e4
 }
 

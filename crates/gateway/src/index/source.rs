@@ -31,7 +31,7 @@ pub(crate) struct Source {
 /// evaluation set.
 #[derive(Debug, Default)]
 pub(crate) struct Tool {
-    /// What a client calls it.
+    /// The name by which a client calls the tool.
     pub(crate) exposed: String,
     pub(crate) name: String,
     pub(crate) provider: String,
@@ -85,7 +85,7 @@ impl Tool {
         }
     }
 
-    /// With what people say of it in place of what its server says.
+    /// Puts what the operator declares of the tool in place of what its server says.
     pub(crate) fn declared(mut self, declared: &DeclaredTool) -> Self {
         if !declared.tags.is_empty() {
             self.tags.clone_from(&declared.tags);

@@ -1,4 +1,4 @@
-//! From a request to its answer, the same for a command that has joined and for one that works
+//! Turns a request into its answer, the same for a command that has joined and for one that works
 //! on its own.
 
 use tokio_util::sync::CancellationToken;
@@ -7,16 +7,16 @@ use super::offers;
 use super::protocol::{Answer, Progress, Request};
 use crate::app::App;
 
-/// What goes on beside a request.
+/// The events beside a request: progress and cancellation.
 pub(crate) struct Meanwhile<'a> {
-    /// Told how far a server says it is.
+    /// The function that gets the progress that a server reports.
     pub(crate) progress: &'a mut (dyn FnMut(Progress) + Send),
-    /// When the answer is not wanted any more.
+    /// The token is cancelled when the caller does not want the answer any more.
     pub(crate) cancelled: CancellationToken,
 }
 
 impl<'a> Meanwhile<'a> {
-    /// For a request that is always seen to its end.
+    /// Makes the value for a request that is always seen to its end.
     pub(crate) fn to_its_end(progress: &'a mut (dyn FnMut(Progress) + Send)) -> Self {
         Self {
             progress,

@@ -19,16 +19,16 @@ use crate::front;
 use crate::reload::Freshness;
 use crate::view::Door;
 
-/// How long the first line may take; both ends are programs on one machine.
+/// The time that the first line may take; both ends are programs on one machine.
 const HELLO_PATIENCE: Duration = Duration::from_secs(5);
-/// Steps of a call that wait to be told; the newest of more are left out.
+/// The number of steps of a call that wait to be told; if there are more, the newest are left out.
 const STEPS: usize = 64;
 
-/// What every connection is served with.
+/// The things that every connection is served with.
 pub(super) struct Service {
     pub(super) app: Arc<App>,
     pub(super) fresh: Freshness,
-    /// When the gateway ends.
+    /// The token is cancelled when the gateway ends.
     pub(super) ended: CancellationToken,
 }
 
@@ -56,10 +56,10 @@ pub(super) async fn converse(stream: Stream, service: Arc<Service>) -> Result<()
     }
 }
 
-/// Another project in force, or other values for the variables of the configuration, are
-/// another configuration.
+/// Refuses a caller with another configuration: another project in force, or other values for the
+/// variables of the configuration.
 async fn accepted(hello: Hello, fresh: &Freshness) -> Result<Want, String> {
-    // What was edited just before must hold for what is asked now.
+    // An edit made just before must hold for this request.
     if fresh.caught_up().await != hello.project {
         return Err("the gateway that runs serves another project".to_owned());
     }
@@ -111,7 +111,8 @@ async fn questions(
     }
 }
 
-/// The end of a request, with its steps told before; nothing if the other end left meanwhile.
+/// Returns the end of a request, with its steps told before; nothing if the other end left
+/// meanwhile.
 async fn worked_out(
     service: &Service,
     request: Request,
@@ -136,7 +137,8 @@ async fn worked_out(
                 let said = answered.map_or_else(|error| Said::Failed(failure(&error)), Said::Answer);
                 return Ok((!gone).then_some(said));
             }
-            // The other end says nothing before it has its answer, so this is its end.
+            // The other end says nothing before it has its answer, so anything read here means that
+            // it has closed.
             _ = reader.fill_buf(), if !gone => {
                 gone = true;
                 cancelled.cancel();

@@ -1,4 +1,4 @@
-//! Which gateway is meant: the one that serves the same configuration from the same data.
+//! Identifies a gateway: the one that serves the same configuration from the same data.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,8 @@ pub(crate) struct Identity {
     /// The file an edit of the configuration goes to, whether it is there already or not: a
     /// gateway that began on defaults stays the same one when the file is written.
     config: PathBuf,
-    /// The project's file beside it, if that is in force: its servers are for one folder.
+    /// The project's file beside the configuration, if that is in force: its servers are for one
+    /// folder.
     project: Option<PathBuf>,
 }
 
@@ -25,7 +26,8 @@ impl Identity {
         })
     }
 
-    /// The same for the same paths, and short, because the address of a socket must be.
+    /// Returns a name that is the same for the same paths, and short, because the address of a
+    /// socket must be.
     #[cfg_attr(not(unix), expect(dead_code, reason = "only sockets are named by it"))]
     pub(super) fn name(&self) -> String {
         let mut hasher = blake3::Hasher::new();
@@ -43,10 +45,10 @@ impl Identity {
     }
 }
 
-/// 64 bits, of which nobody can choose any: the paths belong to one user.
+/// The name has 64 bits. No other user can choose any of them: the paths belong to one user.
 const NAME_LENGTH: usize = 16;
 
-/// The path without links, also where its end does not exist yet.
+/// Returns the path without links, also if its end does not exist yet.
 fn real(path: &Path) -> PathBuf {
     let resolved = |above: &Path| {
         let rest = path.strip_prefix(above).ok()?;

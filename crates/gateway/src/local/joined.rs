@@ -21,11 +21,11 @@ pub(crate) struct Joined {
     pub(super) writer: WriteHalf<Stream>,
 }
 
-/// What came of looking for a gateway to join.
+/// The outcome of looking for a gateway to join.
 #[derive(Debug)]
 pub(crate) enum Found {
     Joined(Joined),
-    /// There is one, and it cannot be joined.
+    /// A gateway runs, and it cannot be joined.
     Refused {
         reason: String,
     },
@@ -42,8 +42,8 @@ impl Unanswered {
 }
 
 impl Joined {
-    /// The gateway that serves the same user and configuration, if there is one. Why one that is
-    /// there is not joined can be read in the log.
+    /// Returns the gateway that serves the same user and configuration, if there is one. The log
+    /// tells why a gateway that runs is not joined.
     pub(crate) async fn find(
         at: &Whereabouts,
         config: Option<&Config>,
@@ -68,7 +68,7 @@ impl Joined {
     }
 }
 
-/// Looks for the gateway and asks to be let in.
+/// Looks for the gateway and asks it to accept this program.
 pub(crate) async fn find(at: &Whereabouts, config: Option<&Config>, want: Want) -> Found {
     let project = config.and_then(|config| config.project.in_force());
     let Ok(identity) = Identity::of(at, project) else {
@@ -122,7 +122,7 @@ async fn ask(
     }
 }
 
-/// Those the configuration refers to, as far as they are set here.
+/// Returns the variables that the configuration refers to, as far as they are set here.
 fn variables(config: &Config) -> BTreeMap<String, String> {
     let set = |name: String| Some((name.clone(), digest(&std::env::var(name).ok()?)));
     vault::variables(config)
@@ -131,7 +131,7 @@ fn variables(config: &Config) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// What two ends compare instead of a value.
+/// Returns the text that two ends compare instead of a value.
 pub(super) fn digest(value: &str) -> String {
     blake3::hash(value.as_bytes()).to_hex().to_string()
 }

@@ -1,4 +1,4 @@
-//! The gateway's door for its own user: the socket, and whoever comes in there.
+//! The gateway's local socket for its own user, and the connections to it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,16 +13,16 @@ use super::{Identity, protocol};
 use crate::app::App;
 use crate::reload::Freshness;
 
-/// More than any desk has clients; those beyond wait.
+/// The limit is higher than the number of clients on one machine; connections beyond it wait.
 const MOST_CONNECTIONS: usize = 256;
-/// How often a gateway looks whether the one that holds the socket has gone.
+/// The interval at which a gateway looks if the gateway that holds the socket has gone.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How long requests may still run after the gateway was asked to end.
+/// The time that requests may still run after the gateway was asked to end.
 const LAST_CALLS: Duration = Duration::from_secs(3);
-/// How long to wait when the system has no more connections to give.
+/// The time to wait when the system has no more connections to give.
 const EXHAUSTED: Duration = Duration::from_millis(100);
 
-/// The local door of one gateway, opened before anybody is told that it serves.
+/// The local socket of one gateway, opened before clients and the person are told that it serves.
 #[derive(Debug)]
 pub(crate) struct LocalDoor {
     identity: Identity,
@@ -30,7 +30,7 @@ pub(crate) struct LocalDoor {
 }
 
 impl LocalDoor {
-    /// Opens the socket. A gateway that cannot have it serves without; why is in its log.
+    /// Opens the socket. A gateway that cannot have it serves without, and logs the reason.
     pub(crate) fn open(at: &Whereabouts, config: &Config) -> Option<Self> {
         let identity = Identity::of(at, config.project.in_force()).ok()?;
         match socket::open(&identity) {
@@ -56,7 +56,7 @@ impl LocalDoor {
     }
 
     /// Serves until `ended`; requests under way are then given a moment to finish. If another
-    /// gateway has the socket, this one takes it when that one is gone.
+    /// gateway has the socket, this gateway takes it when the other is gone.
     pub(crate) async fn serve(self, app: Arc<App>, fresh: Freshness, ended: CancellationToken) {
         let Some(socket) = self.claimed(&ended).await else {
             return;

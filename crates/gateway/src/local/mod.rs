@@ -5,11 +5,11 @@
 //! instead of starting every server once more.
 //!
 //! # Layout
-//! - `identity`: which gateway is meant
-//! - `socket`: where its socket lies, who may open it, and who answers there
-//! - `protocol`: what is said on it
+//! - `identity`: the identity of the gateway that a command means
+//! - `socket`: the place of its socket, its user, and the gateway that answers there
+//! - `protocol`: the messages on it
 //! - `listener`, `connection`, `answer`: the gateway's end
-//! - `offers`: what servers offer, as a command lists it, gets it and reads it
+//! - `offers`: the offers of servers, as a command lists, gets and reads them
 //! - `joined`, `relay`: the other end, for a command and for a client on stdio
 
 pub(crate) mod answer;

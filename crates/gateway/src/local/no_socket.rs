@@ -1,4 +1,4 @@
-//! Where the system has no sockets with an owner, every command works on its own.
+//! This system has no sockets with an owner, so every command works on its own.
 
 use std::io;
 use std::path::Path;

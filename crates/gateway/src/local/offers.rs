@@ -1,4 +1,4 @@
-//! What all servers offer, for a command: as a local client sees and asks for them.
+//! The offers of all servers, for a command: as a local client sees and asks for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ pub(crate) struct PromptRow {
     pub(crate) arguments: Vec<PromptArgument>,
 }
 
-/// A resource, or a template that becomes one with values in place of what stands in braces.
+/// A resource, or a template that becomes one with values in place of the names in braces.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ResourceRow {
     pub(crate) uri: String,
@@ -104,7 +104,8 @@ pub(crate) fn resources(catalog: &Catalog, policy: &Policy) -> Vec<ResourceRow> 
     rows
 }
 
-/// What a prompt says. Its arguments are held against its declaration before the server is started.
+/// Returns what a prompt says. Its arguments are held against its declaration before the server is
+/// started.
 pub(crate) async fn prompt(
     app: &App,
     name: &str,
@@ -126,7 +127,7 @@ pub(crate) async fn prompt(
     answered(asked, name, known, "kitbag prompts")
 }
 
-/// What is in a resource, to the letter: a person may want to keep it as a file.
+/// Returns the contents of a resource, to the letter: a person may want to keep it as a file.
 pub(crate) async fn read(app: &App, uri: &str, meanwhile: Meanwhile<'_>) -> anyhow::Result<Value> {
     let params = RawObject::new().with("uri", uri);
     let (turn, _unheard) = app.turn("kitbag resources", Surface::Search);
@@ -145,13 +146,15 @@ pub(crate) async fn read(app: &App, uri: &str, meanwhile: Meanwhile<'_>) -> anyh
     answered(asked, uri, known, "kitbag resources")
 }
 
-/// A name that a person may have meant, and how it is typed where several servers have it.
+/// A name that a person may have meant, and the way in which it is typed if several servers have
+/// it.
 struct Known {
     name: String,
     typed: String,
 }
 
-/// The result, or what was probably meant by a name that nobody knows.
+/// Returns the result, or advises the name that the person probably meant if no server knows the
+/// name.
 fn answered(
     asked: anyhow::Result<Raw>,
     name: &str,
@@ -187,7 +190,8 @@ fn likely<'a>(name: &str, known: &'a [Known]) -> Vec<&'a str> {
         .collect()
 }
 
-/// Where one server alone has resources it is asked for every URI, and says itself that it has no such.
+/// True if the error says that the name is unknown. If one server alone has resources, it is asked
+/// for every URI, and says itself that it has no such resource.
 fn is_unknown(error: &anyhow::Error) -> bool {
     let missing = |code| code == code::LEGACY_RESOURCE_NOT_FOUND || code == code::INVALID_PARAMS;
     match error.downcast_ref() {
@@ -198,7 +202,7 @@ fn is_unknown(error: &anyhow::Error) -> bool {
     }
 }
 
-/// The first of these members that holds a text.
+/// Returns the first of these members that holds a text.
 fn told(definition: &Raw, members: &[&str]) -> Option<String> {
     members
         .iter()

@@ -1,7 +1,7 @@
-//! What is said on the local socket: a line of JSON each.
+//! The messages on the local socket: a line of JSON each.
 //!
-//! The first line says who comes and what for, the second whether that is accepted. A client on
-//! stdio then speaks MCP; a command asks, and is answered one question at a time.
+//! The first line says which program connects and for what, the second if the gateway accepts that.
+//! A client on stdio then speaks MCP; a command asks, and is answered one question at a time.
 
 use kitbag_domain::Surface;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use crate::cli::failure::Failure;
 use crate::search::Search;
 use crate::surface::tokens::Tokens;
 
-/// Both ends must be of the same version: what one writes the other could misread.
+/// Both ends must be of the same version: one end could misread the messages of the other.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The longest line either end reads from the other, which is of the same user: a list of a
@@ -34,19 +34,19 @@ const LONGEST_LINE: usize = 256 * 1024 * 1024;
 pub(super) struct Hello {
     pub(super) kitbag: String,
     pub(super) want: Want,
-    /// The project's file that is in force where this comes from.
+    /// The project's file that is in force for the program that connects.
     pub(super) project: Option<PathBuf>,
-    /// Variables that the configuration refers to and that are set where this comes from, each
-    /// with a hash of its value.
+    /// Variables that the configuration refers to and that are set for the program that connects,
+    /// each with a hash of its value.
     pub(super) variables: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Want {
-    /// To speak MCP from here on, as on stdin and stdout.
+    /// The program wants to speak MCP from here on, as on stdin and stdout.
     Stdio { surface: Option<Surface> },
-    /// To have requests answered.
+    /// The program wants to have requests answered.
     Ask,
 }
 
@@ -57,27 +57,27 @@ pub(super) enum Welcome {
     Refused { reason: String },
 }
 
-/// What a command can ask of a gateway.
+/// A request that a command can make to a gateway.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Request {
-    /// Ask this server what it offers, or all that have not been asked yet.
+    /// Asks this server what it offers, or all that have not been asked yet.
     Know {
         server: Option<ServerName>,
     },
     Tools,
-    /// What clients are told of a tool.
+    /// Asks for the definition of a tool that clients get.
     Definition {
         name: String,
     },
     Prompts,
-    /// What a prompt says with these arguments.
+    /// Asks for what a prompt says with these arguments.
     Prompt {
         name: String,
         arguments: BTreeMap<String, String>,
     },
     Resources,
-    /// What is in a resource.
+    /// Asks for the contents of a resource.
     Read {
         uri: String,
     },
@@ -101,7 +101,7 @@ pub(crate) enum Request {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
-    /// What was wrong with those that gave no answer.
+    /// The problems of the servers that gave no answer.
     Silent(Vec<String>),
     Tools(Vec<ToolRow>),
     Definition(Option<Value>),
@@ -114,7 +114,7 @@ pub(crate) enum Answer {
     Status(Status),
 }
 
-/// What comes back for a request: any number of steps, then its end.
+/// The messages that come back for a request: any number of steps, then its end.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Said {
@@ -123,7 +123,7 @@ pub(super) enum Said {
     Failed(Failure),
 }
 
-/// How far a server says it is with a call.
+/// The progress that a server reports for a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Progress {
     pub(crate) progress: f64,
@@ -131,12 +131,12 @@ pub(crate) struct Progress {
     pub(crate) message: Option<String>,
 }
 
-/// A gateway about itself.
+/// The facts that a gateway tells about itself.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Status {
     pub(crate) pid: u32,
     pub(crate) version: String,
-    /// Where it serves HTTP.
+    /// The address on which the gateway serves HTTP.
     pub(crate) address: Option<SocketAddr>,
     pub(crate) since: Timestamp,
     pub(crate) servers: Vec<ServerStatus>,
@@ -146,11 +146,11 @@ pub(crate) struct Status {
 pub(crate) struct ServerStatus {
     pub(crate) name: ServerName,
     pub(crate) running: bool,
-    /// How many it offered when it was asked last.
+    /// The number of tools that the server offered when it was asked last.
     pub(crate) tools: usize,
 }
 
-/// Why nothing, or nothing that can be understood, came from the other end.
+/// The reason for which nothing, or nothing that can be understood, came from the other end.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LineError {
     #[error("it went away")]
@@ -169,8 +169,8 @@ pub(super) async fn read<T: DeserializeOwned>(
     Ok(serde_json::from_slice(&next_line(reader).await?)?)
 }
 
-/// The next hello, or the reason to refuse it. The version is read first: a hello of another
-/// one may look different in everything else.
+/// Returns the next hello, or the reason to refuse it. The version is read first: a hello of
+/// another version may look different in everything else.
 pub(super) async fn read_hello(
     reader: &mut (impl AsyncBufRead + Unpin),
 ) -> Result<Result<Hello, String>, LineError> {

@@ -7,14 +7,14 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::joined::Joined;
 
-/// How passing on came to its end.
+/// The way in which passing on came to its end.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// The client closed its side, and has all answers.
     ByClient,
     /// The gateway ended before the client had said anything, so that another can take over.
     Unused,
-    /// The gateway ended in the midst of it.
+    /// The gateway ended while the client was using it.
     ByGateway,
 }
 
@@ -26,7 +26,7 @@ impl GatewayEnded {
     pub(crate) const REMEDY: &str = "start it again in the client (most do so by themselves); it joins the next gateway, or runs on its own";
 }
 
-/// As much as a pipe holds.
+/// The size is as much as a pipe holds.
 const PIECE: usize = 64 * 1024;
 
 /// Passes on in both directions, each without waiting for the other, until one side ends.
@@ -58,7 +58,7 @@ enum Client {
     Done,
 }
 
-/// What the client says, to the gateway. Comes back only if stdin cannot be read.
+/// Passes what the client says to the gateway. Comes back only if stdin cannot be read.
 async fn speak(
     input: &mut (impl AsyncRead + Unpin),
     mut to_gateway: impl AsyncWrite + Unpin,
@@ -81,13 +81,13 @@ async fn speak(
     pending().await
 }
 
-/// What the gateway says, to the client, until the gateway closes.
+/// Passes what the gateway says to the client, until the gateway closes.
 async fn hear(
     mut from_gateway: impl AsyncRead + Unpin,
     output: &mut (impl AsyncWrite + Unpin),
 ) -> std::io::Result<()> {
     let mut piece = vec![0; PIECE];
-    // One that was killed resets the connection instead of closing it.
+    // A gateway that was killed resets the connection instead of closing it.
     while let Ok(length @ 1..) = from_gateway.read(&mut piece).await {
         output.write_all(&piece[..length]).await?;
         output.flush().await?;

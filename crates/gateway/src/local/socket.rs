@@ -1,4 +1,5 @@
-//! The socket itself: a file that only its owner can reach, and proof of who is at the other end.
+//! The socket itself: a file that only its owner can reach, and a check of the user at the other
+//! end.
 //!
 //! It lies below the data directory, which a client and a gateway find without any variable:
 //! clients launch programs with hardly an environment, and `XDG_RUNTIME_DIR` is not part of it.
@@ -17,17 +18,17 @@ use super::Identity;
 
 pub(super) type Stream = UnixStream;
 
-/// The gateway's end. The file goes with it.
+/// The gateway's end. The file is removed with it.
 #[derive(Debug)]
 pub(super) struct Socket {
     listener: UnixListener,
     path: PathBuf,
-    /// Held as long as the gateway serves; the system lets go of it even after `kill -9`, so
-    /// that a socket without a holder is known to be a leftover.
+    /// The lock is held as long as the gateway serves; the system releases it even after `kill -9`,
+    /// so that a socket without a holder is known to be a leftover.
     _lock: File,
 }
 
-/// What became of the attempt to listen.
+/// The outcome of the attempt to listen.
 #[derive(Debug)]
 pub(super) enum Claim {
     Ours(Socket),
@@ -74,7 +75,7 @@ impl SocketError {
 /// Listens in the first place that can hold a socket.
 pub(super) fn open(identity: &Identity) -> Result<Claim, SocketError> {
     let name = identity.name();
-    // Whether that worked is seen when the folder below it is made.
+    // A failure here shows when the folder below it is made.
     let _there = fs::create_dir_all(&identity.data_dir);
     let mut last = None;
     for folder in folders(identity, &name) {
@@ -88,7 +89,7 @@ pub(super) fn open(identity: &Identity) -> Result<Claim, SocketError> {
     }))
 }
 
-/// The gateway that serves this configuration, if one does.
+/// Connects to the gateway that serves this configuration, if one does.
 pub(super) async fn connect(identity: &Identity) -> Result<Option<Stream>, SocketError> {
     let name = identity.name();
     for folder in folders(identity, &name)
@@ -111,7 +112,7 @@ pub(super) async fn connect(identity: &Identity) -> Result<Option<Stream>, Socke
 }
 
 impl Socket {
-    /// The next connection of our own user; anybody else is turned away.
+    /// Returns the next connection of our own user; a connection of any other user is turned away.
     pub(super) async fn accept(&self) -> Result<Stream, SocketError> {
         let io = |source| SocketError::Io {
             path: self.path.clone(),
@@ -129,13 +130,13 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // The next gateway replaces what could not be removed.
+        // The next gateway replaces a file that could not be removed.
         let _left_behind = fs::remove_file(&self.path);
     }
 }
 
-/// Places in the order they are tried. The data directory may be too deep for the address of a
-/// socket, or on a file system that has none.
+/// Returns the folders in the order in which they are tried. The data directory may be too deep for
+/// the address of a socket, or on a file system that has no sockets.
 fn folders(identity: &Identity, name: &str) -> Vec<PathBuf> {
     let user = user();
     let places = [
@@ -147,7 +148,7 @@ fn folders(identity: &Identity, name: &str) -> Vec<PathBuf> {
     places.into_iter().filter(fits).collect()
 }
 
-/// What macOS allows with the zero at the end; Linux has room for four more.
+/// The length that macOS allows with the zero at the end; Linux allows four more.
 const LONGEST_ADDRESS: usize = 103;
 
 fn open_in(folder: &Path, name: &str) -> Result<Claim, SocketError> {

@@ -1,5 +1,5 @@
-//! What lists, searches and calls cost the models behind them, and how calls end. Tokens are
-//! estimates here: counting them exactly takes too long while somebody waits.
+//! Counts what lists, searches and calls cost the models that read them, and how calls end. Tokens
+//! are estimates here: an exact count would take too long while a client waits.
 //!
 //! # Layout
 //! - this file: the moments at which something is counted
@@ -48,7 +48,7 @@ pub(crate) struct ShownList<'a> {
     pub(crate) text: &'a str,
 }
 
-/// Why a key was refused.
+/// The reason why a key was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyRefusal {
     /// A key was wanted and none was shown.
@@ -95,7 +95,8 @@ impl Meter {
         lock(&self.tables).listed(list.client, surface, Listed::once(shown, whole));
     }
 
-    /// A client was answered by the tool of this name, which is absent for a tool that no server has.
+    /// Counts an answer to a client by the tool of this name; the name is absent for a tool that no
+    /// server has.
     pub(crate) fn answered(
         &self,
         client: &Client,
@@ -120,8 +121,8 @@ impl Meter {
         }
     }
 
-    /// The figures that a caller may see: those of every tenant for an operator and for the person at
-    /// this machine, else those of its own tenant, of tools that are `visible` to it.
+    /// Returns the figures that a caller may see: those of every tenant for an operator and for the
+    /// person at this machine, else those of its own tenant, of tools that are `visible` to it.
     pub(crate) fn figures(
         &self,
         caller: &Caller,

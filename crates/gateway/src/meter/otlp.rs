@@ -36,7 +36,7 @@ pub(super) struct Telemetry {
     metrics: SdkMeterProvider,
     tracer: SdkTracer,
     latency: Histogram<f64>,
-    /// Whether every tool has series of its own; spans always name it.
+    /// True if every tool has series of its own; spans always name the tool.
     per_tool: bool,
 }
 
@@ -149,7 +149,8 @@ impl Telemetry {
     }
 }
 
-/// What the conventions of OpenTelemetry for MCP and for generative AI call it.
+/// Returns the attributes of a call, named after the conventions of OpenTelemetry for MCP and for
+/// generative AI.
 fn conventional(observation: &Observation, name: &str) -> Vec<KeyValue> {
     let Observation {
         capability, origin, ..
@@ -272,14 +273,14 @@ struct Courier {
     collector: String,
     client: reqwest::Client,
     runtime: Handle,
-    /// Whether the last delivery failed; a collector that is away is mentioned once.
+    /// True if the last delivery failed; a collector that is away is mentioned once.
     failed: AtomicBool,
 }
 
 impl Courier {
     fn new(collector: &Url) -> Result<Self, reqwest::Error> {
         Ok(Self {
-            // Without what may be a password in front of the host.
+            // The origin leaves out what may be a password in front of the host.
             collector: collector.origin().ascii_serialization(),
             client: reqwest::Client::builder().timeout(PATIENCE).build()?,
             runtime: Handle::current(),

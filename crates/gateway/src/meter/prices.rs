@@ -1,5 +1,5 @@
-//! What the whole catalog would have cost a caller, had it been listed. A definition is priced
-//! once, as long as its server's listing stays the same.
+//! Computes what the whole catalog would have cost a caller, had it been listed. A definition is
+//! priced once, as long as its server's listing stays the same.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -20,13 +20,13 @@ pub(super) struct Prices {
 struct Known {
     catalog: Weak<Catalog>,
     servers: HashMap<ServerName, Priced>,
-    /// Of the catalog above.
+    /// The prices of the catalog above, by caller.
     by_caller: HashMap<Caller, usize>,
 }
 
 struct Priced {
     listing: Weak<Listing>,
-    /// By the name the catalog shows.
+    /// The prices of the tools, by the name that the catalog shows.
     tools: HashMap<String, usize>,
 }
 

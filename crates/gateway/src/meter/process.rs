@@ -1,13 +1,13 @@
-//! What the operating system says of this process, where it says anything.
+//! The figures of this process from the operating system, where the system gives any.
 
 use std::fs;
 use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// In the units that figures are published in.
+/// The figures of the process, in the units in which they are published.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Process {
-    /// In seconds since the Unix epoch.
+    /// The start of the process, in seconds since the Unix epoch.
     pub(crate) started: f64,
     pub(crate) cpu_seconds: Option<f64>,
     pub(crate) resident_bytes: Option<f64>,
@@ -15,14 +15,15 @@ pub(crate) struct Process {
     pub(crate) most_files: Option<f64>,
 }
 
-/// Read once, when the gateway opens its rooms.
+/// The moment at which the gateway began; it is read once.
 static STARTED: LazyLock<f64> = LazyLock::new(|| {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0.0, |since| since.as_secs_f64())
 });
 
-/// What Linux calls a tick where it shows times to programs, whatever its own clock does.
+/// The number of ticks in a second in the times that Linux shows to programs, whatever its own
+/// clock does.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 impl Process {

@@ -15,7 +15,8 @@ const MOST_TOOLS: usize = 5_000;
 const MOST_CLIENTS: usize = 1_000;
 const LONGEST_NAME: usize = 64;
 const OTHERS: &str = "(others)";
-/// What stands for the names that are not ours to choose; there may be any number of them.
+/// The name that is counted in place of names that clients make up; there may be any number of
+/// those.
 pub(super) const UNKNOWN: &str = "(unknown)";
 
 /// The upper ends of the latencies counted together, in seconds.
@@ -30,7 +31,7 @@ pub(crate) struct Tables {
     pub(crate) clients: HashMap<ClientId, Client>,
 }
 
-/// What lists of tools cost, and would have cost.
+/// The tokens that lists of tools cost, and those that they would have cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Listed {
     pub(crate) lists: u64,
@@ -44,7 +45,7 @@ pub(crate) struct Tool {
     /// Absent for our own tools.
     pub(crate) server: Option<ServerName>,
     pub(crate) called: Called,
-    /// How often a client was answered, and with how many tokens in all.
+    /// The number of answers to clients; `returned` is the number of their tokens.
     pub(crate) answers: u64,
     pub(crate) returned: u64,
 }
@@ -60,7 +61,7 @@ pub(crate) struct Published {
     pub(crate) figures: Tool,
 }
 
-/// How calls ended, and how long they took.
+/// The outcomes of calls, and the times that they took.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Called {
     outcomes: [u64; Outcome::ALL.len()],
@@ -118,8 +119,8 @@ impl Tables {
         tool.called.add(observation.outcome, observation.latency);
     }
 
-    /// What concerns one tenant, without anything by which it could tell a tool that is hidden from
-    /// it from one that does not exist.
+    /// Returns the figures of one tenant, without anything by which the tenant could tell a tool
+    /// that is hidden from it from one that does not exist.
     pub(super) fn of(&self, tenant: &Tenant, visible: impl Fn(&str, &Tool) -> bool) -> Self {
         let own = |of: &Tenant| of == tenant;
         let mut tools: HashMap<(Tenant, Arc<str>), Tool> = HashMap::new();

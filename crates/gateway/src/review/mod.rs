@@ -1,13 +1,14 @@
-//! What a stranger's word would run or reach, laid out for the person who decides about it.
+//! The commands and addresses that an unknown author wrote, laid out for the person who decides
+//! about them.
 //!
 //! Files of a project, files of clients and entries of the registry all come through here before
-//! anything in them runs for the first time. [`Review`] shows the whole of it: every word of the
-//! command line quoted as a shell would need it, variables, headers, where it comes from, and a
-//! reason beside every form that can do more than start a server.
+//! anything in them runs for the first time. [`Review`] shows all of a server: every word of the
+//! command line quoted as a shell would need it, variables, headers, the origin of the server, and
+//! a reason beside every form that can do more than start a server.
 //!
 //! # Layout
 //! - `words`: texts as a person can read them, quoted, with nothing invisible left
-//! - [`danger`]: which forms can do more than start a server, and why
+//! - [`danger`]: the forms that can do more than start a server, and the reasons
 
 pub(crate) mod danger;
 pub(crate) mod words;
@@ -23,7 +24,7 @@ use kitbag_upstream::{ServerKind, ServerSpec};
 use danger::{Danger, dangers};
 use words::{quoted, variables, visible};
 
-/// Where a server comes from.
+/// The origin of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// A file that lies in a project and came along with it.
@@ -46,7 +47,7 @@ pub(crate) enum Origin {
 pub(crate) struct Review {
     name: String,
     origin: Origin,
-    /// With typed secrets masked.
+    /// The launch or the address, with typed secrets masked.
     shown: Reach,
     pub(crate) dangers: Vec<Danger>,
 }
@@ -67,17 +68,17 @@ impl Review {
         }
     }
 
-    /// Nothing for a server that runs inside this process.
+    /// Returns nothing for a server that runs inside this process.
     pub(crate) fn of_spec(spec: &ServerSpec, origin: Origin) -> Option<Self> {
         Some(Self::of(spec.name.as_str(), origin, &reach_of(spec)?))
     }
 
-    /// The command line or the address, on one line.
+    /// Returns the command line or the address, on one line.
     pub(crate) fn line(&self) -> String {
         line(&self.shown)
     }
 
-    /// The names of the variables or headers that it sets.
+    /// Returns the names of the variables or headers that the server sets.
     pub(crate) fn sets(&self) -> Vec<String> {
         let (Reach::Launch { env: pairs, .. } | Reach::Remote { headers: pairs, .. }) = &self.shown;
         pairs.iter().map(|(name, _)| visible(name)).collect()
@@ -150,7 +151,7 @@ fn entry(f: &mut fmt::Formatter<'_>, label: &str, text: &str) -> fmt::Result {
     write!(f, "\n  {label:<13}{text}")
 }
 
-/// The label stands only before the first.
+/// The label stands only before the first entry.
 fn entries(
     f: &mut fmt::Formatter<'_>,
     label: &str,
@@ -178,7 +179,7 @@ fn line(reach: &Reach) -> String {
     }
 }
 
-/// A variable that a stranger names is filled in with what the person keeps there.
+/// A variable that an unknown author names is filled in with the value that the person keeps there.
 fn taken_variables(reach: &Reach) -> Vec<Danger> {
     let (mut texts, pairs): (Vec<&String>, _) = match reach {
         Reach::Launch {
@@ -200,7 +201,7 @@ fn taken_variables(reach: &Reach) -> Vec<Danger> {
     taken
 }
 
-/// The command line or the address of a server, on one line, with typed secrets masked.
+/// Returns the command line or the address of a server, on one line, with typed secrets masked.
 pub(crate) fn line_of(spec: &ServerSpec) -> Option<String> {
     reach_of(spec).map(|reach| line(&masked(&reach)))
 }
@@ -234,8 +235,8 @@ fn reach_of(spec: &ServerSpec) -> Option<Reach> {
     })
 }
 
-/// With typed secrets masked, but only those that could be nothing else: a stranger may call a
-/// piece of a program a token so that it does not show.
+/// Returns the reach with typed secrets masked, but only those that could be nothing else: an
+/// unknown author may call a piece of a program a token so that it does not show.
 fn masked(reach: &Reach) -> Reach {
     let pairs = |pairs: &[(String, String)]| {
         let value = |name: &str, text: &str| match holds_secret(name, text) && is_like_a_key(text) {
@@ -290,7 +291,7 @@ fn masked_key(hidden: HiddenText<'_>) -> String {
     }
 }
 
-/// Letters of a key and nothing that a shell or a path would begin with.
+/// True if the text has only characters of a key, and none that a path begins with at its start.
 fn is_like_a_key(text: &str) -> bool {
     let letter =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '=' | '+' | '/' | '~');

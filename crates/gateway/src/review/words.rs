@@ -1,5 +1,5 @@
-//! Texts of strangers as a person can read them: quoted where a shell would need it, variables
-//! told from letters, and nothing left that does not show.
+//! Texts of unknown authors as a person can read them: quoted where a shell would need it,
+//! variables told from letters, and nothing left that does not show.
 
 use std::fmt::Write as _;
 
@@ -14,8 +14,8 @@ enum Piece<'a> {
     Variable(&'a str),
 }
 
-/// A template as one word of a command line: what is letters stands as a shell would take it for
-/// these letters, what is a variable as a shell would fill it in.
+/// Returns a template as one word of a command line: letters stand as a shell would take them for
+/// these letters, a variable as a shell would fill it in.
 pub(crate) fn quoted(template: &str) -> String {
     let pieces = pieces(template);
     if pieces
@@ -36,7 +36,7 @@ pub(crate) fn quoted(template: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// The text that a template means, with its variables unfilled.
+/// Returns the text that a template means, with its variables unfilled.
 fn letters(template: &str) -> String {
     let letters = |piece: &Piece<'_>| match piece {
         Piece::Letters(text) => (*text).to_owned(),
@@ -45,8 +45,8 @@ fn letters(template: &str) -> String {
     pieces(template).iter().map(letters).collect()
 }
 
-/// The text that a template means where nothing is set but what it needs: a default may hold what
-/// would be marked if it were written plainly.
+/// Returns the text that a template means if no variable that has a default is set: a default may
+/// hold a text that would be marked if it were written plainly.
 pub(crate) fn unset(template: &str) -> String {
     let letters = |piece: &Piece<'_>| match piece {
         Piece::Letters(text) => (*text).to_owned(),
@@ -58,7 +58,7 @@ pub(crate) fn unset(template: &str) -> String {
     pieces(template).iter().map(letters).collect()
 }
 
-/// The names of the variables in a template.
+/// Returns the names of the variables in a template.
 pub(crate) fn variables(template: &str) -> Vec<String> {
     Template::new(template)
         .variables()
@@ -66,7 +66,7 @@ pub(crate) fn variables(template: &str) -> Vec<String> {
         .collect()
 }
 
-/// With whatever does not show, or shows something else, written out.
+/// Returns the text with every character written out that does not show, or shows something else.
 pub(crate) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -83,7 +83,7 @@ pub(crate) fn visible(text: &str) -> String {
     shown
 }
 
-/// Whether a character steers, hides or turns around what stands beside it.
+/// True if a character steers, hides or turns around the characters beside it.
 pub(crate) fn is_hidden(c: char) -> bool {
     use GeneralCategory::{
         Control, Format, LineSeparator, ParagraphSeparator, PrivateUse, SpaceSeparator, Unassigned,
@@ -125,7 +125,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// As a template is read at launch. `${:-$}` spells a dollar sign that begins no variable.
+/// Reads a template as at launch. `${:-$}` spells a dollar sign that begins no variable.
 fn pieces(template: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = template;

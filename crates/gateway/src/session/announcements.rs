@@ -1,4 +1,4 @@
-//! What a client is told without having asked: list changes and resource updates.
+//! The messages that a client gets without having asked: list changes and resource updates.
 //!
 //! A legacy session has one subscriber for its whole life, a modern client one for each
 //! `subscriptions/listen`.
@@ -18,7 +18,7 @@ pub(crate) struct Subscriber {
     pub(crate) view: View,
     pub(crate) mailbox: Mailbox,
     filter: Mutex<Filter>,
-    /// Who reads the mailbox, by number; a later one has a higher number.
+    /// The readers of the mailbox, by number; a later reader has a higher number.
     readers: Mutex<BTreeSet<u64>>,
 }
 
@@ -72,7 +72,7 @@ impl Subscriber {
     }
 }
 
-/// One stream on which a client hears its announcements.
+/// One stream on which a client gets its announcements.
 pub(crate) struct Reader {
     subscriber: Arc<Subscriber>,
     number: u64,

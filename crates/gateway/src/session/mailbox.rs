@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::flights::HeldMessage;
 use kitbag_domain::sync::lock;
 
-/// What is kept for a client that stays away; older messages are dropped.
+/// The number of messages that are kept for a client that stays away; older messages are dropped.
 const KEPT: usize = 256;
 /// The same for their length, the latest message apart: that may be an answer.
 const KEPT_BYTES: usize = 4 << 20;
@@ -27,10 +27,10 @@ pub(crate) struct Mailbox {
 struct Letters {
     /// The number of the first message that is still kept.
     first: u64,
-    /// The number of the first message that nobody has taken yet.
+    /// The number of the first message that no reader has taken yet.
     untaken: u64,
     messages: VecDeque<HeldMessage>,
-    /// Of all messages.
+    /// The length of all messages.
     length: usize,
 }
 
@@ -53,7 +53,8 @@ impl Mailbox {
         self.wait(|letters| letters.at(from)).await
     }
 
-    /// The first message that nobody has taken yet, once there is one and the reader may have it.
+    /// Returns the first message that no reader has taken yet, once there is one and this reader
+    /// may have it.
     pub(crate) async fn take(&self, may: impl Fn() -> bool) -> Option<(u64, Message)> {
         self.wait(|letters| {
             let found = letters.at(letters.untaken).filter(|_| may())?;
@@ -63,8 +64,8 @@ impl Mailbox {
         .await
     }
 
-    /// The first message numbered `from` or later that somebody has taken: for a reader that
-    /// was cut off before it arrived.
+    /// Returns the first message numbered `from` or later that a reader has taken, for a reader
+    /// that was cut off before the message arrived.
     pub(crate) fn taken(&self, from: u64) -> Option<(u64, Message)> {
         let letters = lock(&self.letters);
         letters
@@ -91,7 +92,7 @@ impl Mailbox {
         }
     }
 
-    /// How long everything is that is kept here.
+    /// Returns the length of all messages that are kept here.
     pub(crate) fn length(&self) -> usize {
         lock(&self.letters).length
     }
@@ -101,7 +102,7 @@ impl Mailbox {
         self.arrived.notify_waiters();
     }
 
-    /// Nothing more will be put in; what is there can still be read.
+    /// Closes the mailbox: no more messages are put in, and those that are there can still be read.
     pub(crate) fn close(&self) {
         self.closed.cancel();
     }

@@ -121,7 +121,7 @@ impl Session {
         lock(&self.questions).remove(id);
     }
 
-    /// Takes in a client's answer to a question of ours. An answer to no question is let go.
+    /// Takes a client's answer to a question of the gateway. An answer to no question is dropped.
     pub(crate) fn answered(&self, response: Response) {
         if let Some(reply) = response.id.and_then(|id| lock(&self.questions).remove(&id)) {
             let _ = reply.send(response.outcome);

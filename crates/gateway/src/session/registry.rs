@@ -1,4 +1,4 @@
-//! All legacy sessions, and everybody who wants to hear of changes.
+//! All legacy sessions, and all subscribers that want to be told of changes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, Weak};
@@ -16,16 +16,17 @@ use crate::secret::random_token;
 use crate::view::Door;
 use kitbag_domain::sync::lock;
 
-/// A session nobody has used for this long is over.
+/// A session that its client has not used for this long is over.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(3600);
-/// What a client says of itself is kept as long as its session; a few hundred bytes are common.
+/// The most that a client may say of itself. It is kept as long as the session; a few hundred bytes
+/// are common.
 const LARGEST_GREETING: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// Beyond it, one of the caller who has most must go.
+    /// Beyond this number, a session of the caller who has most must go.
     all: usize,
-    /// Beyond it, the longest unused of that caller must go.
+    /// Beyond this number of one caller, the longest unused session of that caller must go.
     each: usize,
 }
 
@@ -46,8 +47,8 @@ pub(crate) struct Registry {
     subscribers: Mutex<Vec<Weak<Subscriber>>>,
 }
 
-/// A session that has just begun, and the one that had to go for it, if any. What that one
-/// watched is still to be let go.
+/// A session that has just begun, and the one that had to go for it, if any. The gateway still has
+/// to end the watching of resources for that one.
 pub(crate) struct Opened {
     pub(crate) session: Arc<Session>,
     pub(crate) gave_way: Option<Arc<Session>>,
@@ -80,8 +81,8 @@ impl Registry {
         Ok(Opened { session, gave_way })
     }
 
-    /// A session is only ever found by the caller who opened it, through the door it was
-    /// opened at.
+    /// A session is only ever found by the caller who opened it, through the endpoint at which the
+    /// caller opened it.
     pub(crate) fn find(&self, id: &str, caller: &Caller, door: &Door) -> Option<Arc<Session>> {
         let session = lock(&self.sessions).get(id).cloned()?;
         (session.caller() == caller && session.door == *door).then(|| {
@@ -138,7 +139,7 @@ impl Registry {
             .collect()
     }
 
-    /// Takes out the sessions nobody came back to.
+    /// Takes out the sessions that their clients did not come back to.
     pub(crate) fn forget_abandoned(&self) -> Vec<Arc<Session>> {
         let mut sessions = lock(&self.sessions);
         let gone: Vec<_> = sessions

@@ -27,9 +27,9 @@ struct Begun {
 /// One place in one stream, as event ids spell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventId {
-    /// On the stream of announcements.
+    /// A place on the stream of announcements.
     Announcement(u64),
-    /// On the stream of one answer.
+    /// A place on the stream of one answer.
     Answer { stream: u64, number: u64 },
 }
 

@@ -97,8 +97,9 @@ fn inner(params: &RawObject) -> RawObject {
     params
 }
 
-/// A modern client is asked with the result of its call, and a batch has only one for all. So its
-/// servers are told that nobody can answer, rather than left waiting for somebody who will not.
+/// A modern client is asked with the result of its call, and a batch has one result for all calls.
+/// So the servers are told that the client cannot answer questions, rather than left waiting for an
+/// answer that will not come.
 fn unasked(turn: &Turn) -> Turn {
     let mut turn = turn.clone();
     if turn.client.era == Era::Modern {

@@ -48,7 +48,8 @@ async fn frugal(
     params: RawObject,
 ) -> Result<Raw, Failure> {
     let answer = match AlwaysOn::named(&name) {
-        // What these return belongs to the tools they were asked for.
+        // The results of these two tools are counted for the tools that the model asked them to
+        // call.
         Some(tool @ (AlwaysOn::Call | AlwaysOn::Batch)) => {
             always_on(turn, surface, tool, params).await
         }

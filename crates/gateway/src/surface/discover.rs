@@ -1,5 +1,5 @@
-//! `discover_apis`: the house, level by level. Everything on offer, what one provider or group
-//! has, and one tool in full.
+//! `discover_apis` shows the catalog level by level: everything on offer, what one provider or
+//! group has, and one tool in full.
 
 use http::Method;
 use kitbag_apis::Provider;
@@ -154,7 +154,7 @@ fn one_provider(turn: &Turn, name: &str) -> Result<String, Failure> {
     }
 }
 
-/// What a server is for, in one line of its author's.
+/// Returns the purpose of a server, in one line that its author wrote.
 fn described(listing: &Listing) -> Option<String> {
     let info = listing
         .server_info

@@ -25,7 +25,8 @@ pub(crate) fn read(turn: &Turn, params: &RawObject) -> Option<Result<Raw, Failur
     Some(Ok(RawObject::new().with("contents", &contents).to_raw()))
 }
 
-/// How the resources are listed: by their pattern, since each is for its caller alone.
+/// Returns the template under which the resources are listed. Each resource is for its caller
+/// alone, so only their pattern is listed.
 pub(crate) fn template() -> &'static Raw {
     static TEMPLATE: LazyLock<Raw> = LazyLock::new(|| {
         raw(&json!({

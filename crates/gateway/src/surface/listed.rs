@@ -31,8 +31,8 @@ fn without_promise(definition: &Raw) -> Raw {
     }
 }
 
-/// The instructions of the gateway. Every word is paid for in every context, so a frugal surface has
-/// few. Servers that are hidden from the caller are neither named nor counted.
+/// The instructions of the gateway. Every word costs tokens in every context, so a frugal surface
+/// has few. Servers that are hidden from the caller are neither named nor counted.
 pub(crate) fn instructions(gateway: &Gateway, caller: &Caller, surface: Surface) -> Option<String> {
     let servers = gateway.upstreams.iter().map(|server| server.name());
     let servers: Vec<&ServerName> = visible(gateway, caller, servers).collect();

@@ -1,9 +1,9 @@
-//! What a client is shown, and the tools that stand in for all the others.
+//! The tools that a client is shown, and those that stand in for all the others.
 //!
 //! # Layout
 //! - `tools`: the tools that are always there, as a model reads them
 //! - `call`: a call on a surface, to the one of them that answers it
-//! - `own`: how the arguments of these tools are read
+//! - `own`: reads the arguments of these tools
 //! - `search`, `discover`, `request` (for `call_api`), `batch`, `groups`: one file each
 //! - `reach`: a call on a surface, and the tool it led to, for the exam of models
 //! - `shown`: what the adaptive surface lists beside them

@@ -19,7 +19,7 @@ pub(super) fn arguments<T: DeserializeOwned>(
 ) -> Result<(T, Option<Taken>), Failure> {
     let given = normal(tool, given);
     let definition = tool.checked();
-    // What `call_api` can be asked for is told where it is read; a schema would say less.
+    // `Request::read` explains what `call_api` can be asked for; a schema would say less.
     if tool == AlwaysOn::Call && given.get() == "{}" {
         return Ok((
             serde_json::from_str("{}").map_err(|_| unreadable(tool))?,

@@ -1,9 +1,9 @@
 //! A call on a frugal surface as an exam sees it: what the model is told, which tool the call led
 //! to, and what that tool answered before the answer was cut.
 //!
-//! Tools are called on the road that `call_api` takes. Of a batch only the first call is made, and a
-//! request to an HTTP provider is not: an exam is about tools, and does no more than it must to see
-//! which one a model chooses.
+//! Tools are called in the same way as by `call_api`. Of a batch only the first call is made, and a
+//! request to an HTTP provider is not made: an exam is about tools, and does no more than it must
+//! to see which one a model chooses.
 
 use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::value::RawValue;
@@ -22,9 +22,9 @@ use crate::turn::Turn;
 use kitbag_schema::Taken;
 
 pub(crate) struct Answered {
-    /// What the model reads.
+    /// The text that the model reads.
     pub(crate) told: Raw,
-    /// Nothing, if it only looked around.
+    /// `None` if the model called no tool and only looked at what there is.
     pub(crate) reached: Option<Reached>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Reached {
     pub(crate) also: usize,
 }
 
-/// What a call is about, as far as it can be read.
+/// The aim of a call, as far as it can be read.
 enum Aim {
     Tool(Aimed),
     Provider {
@@ -52,7 +52,7 @@ enum Aim {
 struct Aimed {
     name: String,
     arguments: Raw,
-    /// How the arguments around it were read.
+    /// The way in which the arguments of the enclosing call were read.
     taken: Option<Taken>,
     also: usize,
 }
@@ -82,7 +82,8 @@ pub(crate) async fn answered(turn: &Turn, params: RawObject) -> Result<Answered,
     }
 }
 
-/// On the road of `call_api`; only the cutting comes last, so that the whole can be seen, too.
+/// Makes the call in the same way as `call_api`, but cuts the answer last, so that the exam sees
+/// the whole answer, too.
 async fn made(turn: &Turn, aimed: Aimed, params: RawObject) -> Result<Answered, Failure> {
     let Aimed {
         name,
@@ -138,7 +139,8 @@ fn aim(turn: &Turn, name: &str, params: &RawObject) -> Aim {
     }
 }
 
-/// What cannot be read is explained by the tool that it was meant for.
+/// A request that cannot be read counts as a look; the tool that it was meant for explains the
+/// mistake.
 fn aim_of_request(turn: &Turn, asked: Option<&RawValue>, also: usize) -> Aim {
     let read = arguments(&turn.gateway.services.checker, AlwaysOn::Call, asked);
     let Ok((request, taken)) = read.and_then(|(asked, taken)| Ok((Request::read(asked)?, taken)))

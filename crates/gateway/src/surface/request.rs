@@ -1,5 +1,5 @@
-//! What `call_api` can be asked for: a tool, a request to an HTTP provider, or the rest of a
-//! long result.
+//! The requests that `call_api` takes: a tool, a request to an HTTP provider, or the rest of a long
+//! result.
 
 use http::Method;
 use kitbag_apis::ProviderCall;
@@ -105,7 +105,7 @@ impl Request {
         }
     }
 
-    /// What it is about, in a word or two.
+    /// Returns the subject of the request, in a word or two.
     pub(super) fn subject(&self) -> String {
         match self {
             Self::Tool { name, .. } => name.clone(),
@@ -158,7 +158,7 @@ impl Request {
     }
 }
 
-/// What is returned and comes from no tool.
+/// The name under which results are counted that come from no tool.
 const OWN: &str = AlwaysOn::Call.name();
 
 /// Models at times write the arguments as a string that contains them. What is no object even so

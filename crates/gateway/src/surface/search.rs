@@ -60,7 +60,7 @@ pub(super) async fn search(turn: &Turn, asked: Search) -> String {
         .join("\n")
 }
 
-/// What was found in one line: a tool with its copies on other servers, or an HTTP API.
+/// Returns a finding in one line: a tool with its copies on other servers, or an HTTP API.
 fn found_line(turn: &Turn, catalog: &Catalog, found: &Candidate) -> Option<String> {
     let name = &found.entry.tool_name;
     if let Some(entry) = catalog.tool(name) {
@@ -70,7 +70,7 @@ fn found_line(turn: &Turn, catalog: &Catalog, found: &Candidate) -> Option<Strin
     Some(request(provider.spec()))
 }
 
-/// Where else the same tool is.
+/// Returns a note of the other servers on which the same tool is.
 pub(crate) fn also(found: &Candidate) -> String {
     /// More copies than this are counted only.
     const MOST: usize = 3;
@@ -127,7 +127,7 @@ pub(super) fn line(turn: &Turn, entry: &Entry) -> String {
     line
 }
 
-/// What keeps a tool from being used, and what would unlock it.
+/// Returns what keeps a tool from being used, or what would unlock it.
 fn locked(turn: &Turn, entry: &Entry) -> Option<String> {
     let trouble = turn
         .gateway
@@ -137,7 +137,7 @@ fn locked(turn: &Turn, entry: &Entry) -> Option<String> {
     Some(way_out(&turn.client.caller, &trouble))
 }
 
-/// What a caller can do about a server that cannot be used, or else why it cannot.
+/// Returns what a caller can do about a server that cannot be used, or else why it cannot be used.
 pub(super) fn way_out(caller: &Caller, trouble: &StartError) -> String {
     let trouble = trouble_for(caller, trouble);
     trouble.remedy().unwrap_or_else(|| trouble.to_string())

@@ -1,8 +1,11 @@
-//! What the adaptive surface lists beside the always-on tools: never more than twenty.
+//! Chooses the tools that the adaptive surface lists beside the always-on tools: never more than
+//! twenty.
 //!
-//! All, where there are no more. Otherwise first what configuration pinned, then the groups the client enabled, then what it found or
-//! used last, then what its credential used most. A modern client's list may depend on its
-//! credential and on time alone, so what it finds from call to call does not move it.
+//! The list has all tools, where there are no more than that. Otherwise it has first the tools that
+//! the configuration pinned, then the groups that the client enabled, then the tools that the
+//! client found or used last, then those that its credential used most. A modern client's list may
+//! depend on its credential and on time alone, so what the client finds from call to call does not
+//! change the list.
 
 use std::collections::HashSet;
 
@@ -21,7 +24,7 @@ use crate::view::View;
 pub(crate) async fn listed(turn: &Turn) -> Vec<&Entry> {
     let (caller, catalog) = (turn.caller(), &turn.catalog);
     let visible: Vec<&Entry> = groups::visible(turn).collect();
-    // What is built in is there for everybody, so it is listed for those who turn to it.
+    // Every caller has the built-in tools, so they are listed only for a client that uses them.
     let own: Vec<&Entry> = visible
         .iter()
         .copied()
@@ -94,7 +97,7 @@ pub(super) fn enable(turn: &Turn, group: &str) {
     change(turn, |context| context.enable_group(group));
 }
 
-/// Whether the list follows what the client does.
+/// True if the list follows what the client does.
 fn moves(turn: &Turn) -> bool {
     turn.view == View::Merged(Surface::Adaptive) && turn.client.era == Era::Legacy
 }
@@ -111,7 +114,7 @@ fn change(turn: &Turn, change: impl FnOnce(&mut ClientContext) -> bool) {
     }
 }
 
-/// Tells everybody who has this list that it is another one now.
+/// Tells every client that has this list that the list has changed.
 fn announce(turn: &Turn, holder: &ListHolder) {
     let changed = || Message::from(Notification::new(method::TOOLS_CHANGED, None));
     match holder {

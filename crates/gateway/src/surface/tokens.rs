@@ -14,9 +14,10 @@ use crate::turn::Turn;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Tokens {
-    /// What `tools/list` would be with every tool in it.
+    /// The tokens that `tools/list` would take with every tool in it.
     pub catalog: usize,
-    /// What the surface puts into a context before the first word: its tools and instructions.
+    /// The tokens that the surface puts into a context before the first word: its tools and
+    /// instructions.
     pub shown: usize,
     pub saved: usize,
     pub surface: Surface,

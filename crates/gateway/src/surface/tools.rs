@@ -41,7 +41,8 @@ impl AlwaysOn {
         }
     }
 
-    /// Those a surface lists. Only the adaptive one has a list that groups can be put into.
+    /// Returns the tools that a surface lists. Only the adaptive surface has a list that groups can
+    /// be put into.
     pub(crate) fn on(surface: Surface) -> impl Iterator<Item = Self> {
         let listed = move |it: &Self| match surface {
             Surface::All => false,

@@ -41,7 +41,7 @@ enum Format {
     Jsonl,
 }
 
-/// So many rows are read at once; there may be millions.
+/// The number of rows that are read at once; there may be millions.
 const PAGE: u32 = 1000;
 
 pub(super) async fn run(
@@ -102,8 +102,8 @@ fn csv(row: &AuditRow) -> anyhow::Result<String> {
         .join(","))
 }
 
-/// A program that shows tables would take a text that begins so for a formula, and clients choose
-/// their names themselves; an apostrophe in front makes it text.
+/// A program that shows tables would take a text that begins with such a character for a formula,
+/// and clients choose their names themselves; an apostrophe in front makes it text.
 fn cell(value: &Value) -> String {
     let text = match value {
         Value::Null => return String::new(),

@@ -1,4 +1,4 @@
-//! Which rows of the audit are wanted, as it is said on the command line.
+//! The rows of the audit that the person wants, as given on the command line.
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;

@@ -1,4 +1,4 @@
-//! `kitbag audit`: what was called, refused and changed, by whom, and how it ended.
+//! `kitbag audit`: the calls, refusals and changes, with the actor and the outcome of each.
 
 mod export;
 mod filter;
@@ -69,7 +69,8 @@ async fn show(arguments: &Arguments, store: &Store, output: Output) -> anyhow::R
     let query = arguments.filter.query(arguments.limit);
     let mut newest = store.newest_audit_row().await?;
     let mut rows = store.audit(&query).await?;
-    // As they happened: the newest stands at the bottom, where new ones follow.
+    // The rows stand in the order in which they happened: the newest is at the bottom, where new
+    // ones follow.
     rows.reverse();
     if rows.is_empty() && !arguments.follow {
         output.note("Nothing of that kind is on record.");

@@ -60,7 +60,7 @@ fn when(at: Timestamp) -> String {
         .to_string()
 }
 
-/// The name of what was called as clients see it, or what happened to what.
+/// Returns the name of the called capability as clients see it, or the change and its subject.
 fn what(row: &AuditRow) -> String {
     match &row.content {
         AuditRowContent::Call { capability, .. } => {
@@ -93,7 +93,7 @@ fn took(row: &AuditRow) -> String {
     }
 }
 
-/// The tenant with its key, the user of this machine, and the program.
+/// Returns the tenant with its key, the user of this machine, and the program.
 fn who(row: &AuditRow) -> String {
     let key = row
         .key

@@ -1,4 +1,4 @@
-//! Whether the address to serve on can be used, and by whom.
+//! Checks if the address to serve on can be used, and by which clients.
 
 use std::io;
 use std::net::SocketAddr;
@@ -36,7 +36,7 @@ pub(super) async fn check(config: &Config, has_keys: bool) -> Vec<Finding> {
         .collect()
 }
 
-/// Whether a gateway runs that commands and clients on stdio join.
+/// Checks if a gateway runs that commands and clients on stdio join.
 pub(super) async fn running(config: &Config, invocation: &Invocation) -> Finding {
     let subject = "running gateway";
     let refused = |reason: String| {
@@ -104,7 +104,7 @@ async fn free(bind: SocketAddr) -> Finding {
     }
 }
 
-/// Asks in a way that needs no key, whatever version answers.
+/// Asks in a way that needs no key, no matter which version answers.
 async fn is_kitbag(bind: SocketAddr) -> bool {
     const PATIENCE: Duration = Duration::from_secs(2);
     const WHERE_NOTHING_IS: &str = "Nothing here. MCP is at /mcp";

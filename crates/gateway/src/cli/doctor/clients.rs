@@ -1,4 +1,5 @@
-//! Which clients on this machine go through Kitbag, which past it, and whether they find it.
+//! Finds the clients on this machine that go through Kitbag and those that go past it, and checks
+//! if the former find it.
 
 use std::env;
 use std::net::ToSocketAddrs as _;
@@ -81,7 +82,7 @@ fn passing(found: &ClientConfig, places: &ClientDirectories) -> Option<Finding> 
     })
 }
 
-/// Whether the client gets to Kitbag the way that is written down.
+/// Checks that the client reaches Kitbag in the way that its file says.
 async fn door(found: &ClientConfig) -> Option<Finding> {
     let title = found.client.title();
     let again = format!("run `kitbag install --client {}`", found.client.name());
@@ -145,7 +146,7 @@ async fn answers(url: &str) -> bool {
     )
 }
 
-/// A program that is only found because a shell has said where.
+/// Finds a program that is only found because a shell has set the `PATH`.
 fn only_in_a_shell(spec: &ServerSpec, client: Client) -> Option<Finding> {
     let launch = spec.launch()?;
     let (name, command) = (&spec.name, launch.command.source());
@@ -169,7 +170,8 @@ fn only_in_a_shell(spec: &ServerSpec, client: Client) -> Option<Finding> {
     Some(AREA.warning(client.title(), what).mend(advice))
 }
 
-/// How they get behind Kitbag. A client may read several files, of which we edit one.
+/// Returns the advice for moving the servers behind Kitbag. A client may read several files, of
+/// which we edit one.
 fn moving(found: &ClientConfig, places: &ClientDirectories) -> String {
     let of_project = found.project.is_some() && found.path.starts_with(&places.cwd);
     let (scope, flag) = if of_project {

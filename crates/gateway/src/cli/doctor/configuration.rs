@@ -1,4 +1,4 @@
-//! Whether the configuration can be used, and who may read the secrets in it.
+//! Checks if the configuration can be used, and which users may read the secrets in it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -17,7 +17,7 @@ use crate::cli::output::count;
 
 const AREA: Area = Area::Configuration;
 
-/// The configuration, if there is one to go on with.
+/// Returns the configuration, if it can be used for the other checks.
 pub(super) fn check(invocation: &Invocation, findings: &mut Vec<Finding>) -> Option<Config> {
     let loaded = invocation.at.load();
     let config = match loaded.context("the configuration cannot be used") {
@@ -43,7 +43,7 @@ pub(super) fn check(invocation: &Invocation, findings: &mut Vec<Finding>) -> Opt
     Some(config)
 }
 
-/// Providers that lack a variable.
+/// Finds providers that lack a variable.
 pub(super) fn providers(config: &Config, state: &State) -> Vec<Finding> {
     let Some(lookup) = &state.lookup else {
         return Vec::new();
@@ -77,7 +77,8 @@ fn loaded_from(config: &Config) -> Finding {
     }
 }
 
-/// The file of the project in the current directory, and why what it asks for is not in force.
+/// Finds the file of the project in the current directory, and why its servers and settings are not
+/// in force.
 fn project(project: &Project) -> Vec<Finding> {
     let subject = |path: &Path| path.display().to_string();
     let obstacles = project
@@ -97,7 +98,7 @@ fn project(project: &Project) -> Vec<Finding> {
     in_force.into_iter().chain(obstacles).collect()
 }
 
-/// A secret that stands in a file others can read.
+/// Finds a secret that stands in a file other users can read.
 fn readable_secrets(path: &Path, config: &Config) -> Option<Finding> {
     let mode = fs::metadata(path).ok()?.permissions().mode();
     let all = config.servers.values().chain(config.disabled.values());
@@ -119,7 +120,7 @@ fn readable_secrets(path: &Path, config: &Config) -> Option<Finding> {
     Some(AREA.problem(&subject, what).mend(advice))
 }
 
-/// Whether it could be read off the configuration.
+/// True if a reader of the configuration could read a secret of this server there.
 pub(in crate::cli) fn has_literal_secret(spec: &ServerSpec) -> bool {
     let mut named = spec.named_values().iter();
     let args = spec.launch().map_or(&[][..], |launch| &launch.args);

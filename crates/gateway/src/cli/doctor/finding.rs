@@ -1,4 +1,4 @@
-//! One thing that was looked at, and what was found.
+//! One subject of a check, and the result of the check.
 
 use kitbag_upstream::Cause;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use crate::cli::failure::Failure;
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Finding {
     pub(super) area: Area,
-    /// What it is about: a server, a file, an address.
+    /// The thing that the finding is about: a server, a file, an address.
     pub(super) subject: String,
     pub(super) severity: Severity,
     pub(super) what: String,
@@ -16,10 +16,10 @@ pub(super) struct Finding {
     pub(super) cause: Option<Cause>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) why: Option<String>,
-    /// The command or edit that mends it.
+    /// The command or edit that mends the problem.
     #[serde(rename = "try", skip_serializing_if = "Option::is_none")]
     pub(super) advice: Option<String>,
-    /// What a server wrote to stderr before it failed.
+    /// The text that a server wrote to stderr before it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last_words: Option<String>,
 }
@@ -39,11 +39,11 @@ pub(super) enum Area {
 #[serde(rename_all = "snake_case")]
 pub(super) enum Severity {
     Ok,
-    /// Worth knowing, and perhaps meant.
+    /// The person may want to know this, and perhaps meant it.
     Note,
-    /// It works now, and may not later or for others.
+    /// The subject works now, and may not work later or for other users.
     Warning,
-    /// It does not work, or lets somebody in who should not be.
+    /// The subject does not work, or lets in a client that should not get in.
     Problem,
 }
 
@@ -84,7 +84,7 @@ impl Area {
         self.found(Severity::Problem, subject, what)
     }
 
-    /// An error as every verb would tell it.
+    /// Makes a finding of an error, worded as every verb would tell it.
     pub(super) fn error(
         self,
         subject: impl Into<String>,

@@ -1,4 +1,4 @@
-//! `kitbag doctor`: what is wrong, why, and what mends it.
+//! `kitbag doctor`: tells what is wrong, why, and what mends it.
 //!
 //! # Layout
 //! - `finding`: one thing that was found; `report`: all of them, for people and programs
@@ -58,7 +58,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     if let Some(config) = config {
         look(config, arguments, invocation, &mut findings).await?;
     } else {
-        // Whoever cannot be asked without a configuration waits until it is mended.
+        // The checks that need a configuration wait until the person has mended it.
         findings.extend(clients::check(None, invocation).await);
     }
     let report = Report::of(findings);
@@ -78,7 +78,7 @@ async fn look(
 ) -> anyhow::Result<()> {
     let whole = arguments.servers.is_empty();
     if !whole {
-        // Asked for by name, a server is looked at even while it is switched off.
+        // A server that the person names is looked at even while it is switched off.
         let named = arguments
             .servers
             .iter()

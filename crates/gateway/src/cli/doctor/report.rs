@@ -121,7 +121,7 @@ fn told(finding: &Finding) -> String {
 }
 
 impl Severity {
-    /// A mark, a word and a colour: each says it alone.
+    /// Returns a mark, a word and a colour: each alone tells the severity.
     fn face(self) -> (char, &'static str, Style) {
         match self {
             Self::Ok => ('✓', "ok", AnsiColor::Green.on_default()),
@@ -141,8 +141,8 @@ fn last_lines(words: &str) -> String {
     lines[lines.len().saturating_sub(ENOUGH)..].join("\n")
 }
 
-/// Broken between words after `at` columns are taken, and never within backquotes, so that a
-/// command stays one piece.
+/// Breaks the text between words after `at` columns are taken, and never within backquotes, so that
+/// a command stays one piece.
 fn wrapped(text: &str, at: usize) -> String {
     let mut lines = Vec::new();
     for paragraph in text.lines() {
@@ -162,7 +162,7 @@ fn wrapped(text: &str, at: usize) -> String {
     lines.join(&format!("\n{INDENT}"))
 }
 
-/// Words, of which those between backquotes are one.
+/// Returns the words, of which those between backquotes are one.
 fn pieces(text: &str) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -180,7 +180,7 @@ fn pieces(text: &str) -> Vec<String> {
 const BOLD: Style = Style::new().bold();
 const WIDTH: usize = 80;
 const INDENT: &str = "             ";
-/// Where the text behind mark and word begins.
+/// The column in which the text behind mark and word begins.
 const FIRST: usize = 13;
 
 #[cfg(test)]

@@ -15,7 +15,8 @@ use crate::cli::progress::Progress;
 use crate::inside;
 
 const AREA: Area = Area::Servers;
-/// Launchers fill every core for seconds; all at once, each would look slow.
+/// The number of servers started at once. Launchers fill every core for seconds; all at once, each
+/// would look slow.
 const AT_ONCE: usize = 8;
 
 pub(super) async fn check(
@@ -62,7 +63,7 @@ pub(super) async fn check(
     findings
 }
 
-/// Without starting it.
+/// Checks the server without starting it.
 fn on_this_machine(spec: &ServerSpec, config: &Config) -> Finding {
     let subject = spec.name.as_str();
     match &spec.kind {
@@ -168,7 +169,7 @@ fn works(spec: &ServerSpec, report: &ServerReport) -> Vec<Finding> {
 
 fn fails(spec: &ServerSpec, error: &CallError) -> Finding {
     let mut finding = AREA.error(spec.name.as_str(), error.clone());
-    // The subject says already whom it is about.
+    // The subject already names the server.
     if let Some(what) = finding.what.strip_prefix(&format!("`{}` ", spec.name)) {
         finding.what = what.to_owned();
     }
@@ -193,7 +194,7 @@ fn diagnosed(finding: Finding, diagnosis: &Diagnosis) -> Finding {
     }
 }
 
-/// What the configuration says of tools that nobody has.
+/// Returns a finding for each tool that the configuration names and no server has.
 fn unknown_tools(config: &Config, listed: &BTreeSet<ServerName>, app: &App) -> Vec<Finding> {
     let tools = app.tools();
     // A server that gave no list may well have the tool.

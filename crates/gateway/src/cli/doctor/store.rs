@@ -1,4 +1,4 @@
-//! Whether the store can be used, and who else may read it.
+//! Checks if the store can be used, and which other users may read it.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -16,9 +16,9 @@ use crate::vault;
 
 const AREA: Area = Area::Store;
 
-/// What the other checks need to know from the store.
+/// The facts about the store that the other checks need.
 pub(super) struct State {
-    /// Where variables have their values from; none if servers cannot be started for want of a
+    /// The source of the values of variables; none if servers cannot be started for want of a
     /// store.
     pub(super) lookup: Option<Lookup>,
     pub(super) has_keys: bool,
@@ -98,7 +98,7 @@ fn open_to_others(path: &Path, wanted: u32, what: &str) -> Option<Finding> {
     })
 }
 
-/// Asked before the store is opened: closing the file later would drop the locks on it.
+/// This is checked before the store is opened: closing the file later would drop the locks on it.
 fn not_writable(path: &Path) -> Option<Finding> {
     let error = match OpenOptions::new().append(true).open(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => error,
@@ -131,7 +131,7 @@ fn unusable(path: &Path, error: Error) -> Finding {
     finding.mend(advice)
 }
 
-/// What is left of the disk that the store lies on.
+/// Returns a finding if little is left of the disk that the store lies on.
 fn nearly_full(folder: &Path) -> Option<Finding> {
     const LITTLE: u64 = 100 << 20;
     const NOTHING: u64 = 5 << 20;

@@ -1,4 +1,4 @@
-//! The versions of what servers run with, as far as a configured server needs it.
+//! The versions of the runtimes of servers, as far as a configured server needs them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub(super) async fn check(config: &Config) -> Vec<Finding> {
     [kitbag].into_iter().chain(join_all(asked).await).collect()
 }
 
-/// What a command runs with, and where that is.
+/// Returns the runtime that a command runs with, and its path.
 fn runtime(command: &str) -> Option<(&'static str, PathBuf)> {
     let name = command.rsplit('/').next().unwrap_or_default();
     let runtime = match name {

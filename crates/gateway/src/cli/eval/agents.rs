@@ -1,4 +1,4 @@
-//! `kitbag eval agents`: prompts and tools before models, and how well they choose.
+//! `kitbag eval agents`: puts prompts and tools before models, and measures how well they choose.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -91,7 +91,7 @@ pub(super) async fn run(
         .prompts
         .truncate(arguments.limit.unwrap_or(usize::MAX));
     let baseline = baseline(&arguments.baseline)?;
-    // What is missing should be told before a server is started.
+    // The person should read what is missing before a server is started.
     let candidates = match arguments.dry_run {
         true => Vec::new(),
         false => arguments.models.candidates(invocation.output)?,
@@ -146,7 +146,8 @@ async fn put(
     .await
 }
 
-/// A vendor refuses a whole request for one tool too many, so that is told before any is paid for.
+/// A vendor refuses a whole request for one tool too many, so the person is told before any request
+/// is paid for.
 fn fits(endpoints: &[Endpoint], surfaces: &[Shown<'_>], output: Output) -> anyhow::Result<()> {
     let pairs = endpoints
         .iter()
@@ -255,7 +256,7 @@ fn told(standing: Standing) -> String {
     if unanswered > 0 {
         told += &format!(", {unanswered} failed");
     }
-    // Without prices even nought would be a guess.
+    // Without prices even a cost of nought would be a guess.
     if let Some(cost) = cost_usd.filter(|cost| *cost > 0.0) {
         told += &format!(", {cost:.4} USD so far");
     }

@@ -48,7 +48,7 @@ pub(super) struct Models {
     retries: u32,
 }
 
-/// Something for the models at one host, or at every URL.
+/// A value for the models at one host, or at every URL.
 #[derive(Debug, Clone)]
 struct AtHost<T> {
     host: Option<String>,
@@ -131,7 +131,7 @@ impl Models {
         }
     }
 
-    /// A vendor's key goes to the vendor alone; elsewhere goes what was named for it.
+    /// A vendor's key goes to the vendor alone; another host gets the key that was named for it.
     fn access(&self, endpoint: &Endpoint) -> anyhow::Result<Access> {
         if let Some(variable) = endpoint.key_variable() {
             return Ok(Access {
@@ -174,7 +174,8 @@ name one: --model anthropic:MODEL with ANTHROPIC_API_KEY set, --model openai:MOD
 or --model http://localhost:11434/v1#MODEL; or see what would be sent with --dry-run";
 
 impl<T> AtHost<T> {
-    /// What was said for the host, or else for all.
+    /// Returns the value that was given for the host, or else the value that was given for all
+    /// hosts.
     fn find<'a>(said: &'a [Self], host: &str) -> Option<&'a T> {
         let of = |wanted: Option<&str>| said.iter().find(|it| it.host.as_deref() == wanted);
         of(Some(host)).or_else(|| of(None)).map(|it| &it.value)
@@ -215,7 +216,7 @@ fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
     parsed.ok_or_else(|| "a header is NAME=VALUE, such as OpenAI-Project=mine".to_owned())
 }
 
-/// What is no JSON is a text, as in `reasoning_effort=low`.
+/// A value that is no JSON is a text, as in `reasoning_effort=low`.
 fn parameter(text: &str) -> Result<(String, Value), String> {
     let (name, value) = text
         .split_once('=')

@@ -1,4 +1,4 @@
-//! What a person reads after an exam, and before one.
+//! The texts that a person reads after an exam, and before one.
 
 use kitbag_exam::journal::Record;
 use kitbag_exam::page::{interval, luck, percent, surfaces};
@@ -9,7 +9,7 @@ use kitbag_exam::{Outcome, Report, Stop, Surface};
 use super::plan::Plan;
 use crate::cli::output::{count, printable, table};
 
-/// Wrong answers shown; the page and the JSON have all of them.
+/// The number of wrong answers shown; the page and the JSON have all of them.
 const ENOUGH: usize = 20;
 
 pub(super) fn for_people(report: &Report) -> String {
@@ -64,7 +64,7 @@ pub(super) fn of_plan(plan: &Plan) -> String {
                 ],
                 [format!("{}: tokens to send in all", it.model), tokens],
             ],
-            // How often a model searches is not known before.
+            // The number of searches that a model makes is not known before the exam.
             Surface::Search => [
                 [
                     format!("{}, search: requests", it.model),
@@ -171,7 +171,7 @@ fn figures(it: &ModelReport) -> String {
     )
 }
 
-/// Nothing where there is a single group, which has the figures of the whole.
+/// Returns nothing if there is a single group, which has the figures of the whole.
 fn groups(report: &Report, heading: &str, groups: fn(&ModelReport) -> &[Group]) -> Option<String> {
     let rows = report
         .models
@@ -218,7 +218,7 @@ fn comparison(report: &Report, it: &Comparison) -> String {
     table(["RIGHT", "PROMPTS", "WHICH"], rows) + &luck(it).unwrap_or_default() + "\n"
 }
 
-/// What makes figures worse than the model may be.
+/// Returns the reasons for which the figures may be worse than the model.
 pub(super) fn warnings(report: &Report) -> Vec<String> {
     let named = |it: &ModelReport| report.long(&it.model, it.surface);
     let cut_off = report.models.iter().filter(|it| it.cut_off > 0).map(|it| {

@@ -1,4 +1,4 @@
-//! `kitbag eval`: how well tools are found, and how well models use them.
+//! `kitbag eval`: measures how well tools are found, and how well models use them.
 
 mod agents;
 mod candidates;

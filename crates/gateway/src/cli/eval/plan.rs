@@ -1,4 +1,4 @@
-//! `kitbag eval agents --dry-run`: what would be sent, and whether the suite and the server agree.
+//! `kitbag eval agents --dry-run`: tells what would be sent, and if the suite and the server agree.
 
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ use super::figures;
 use super::server::Examined;
 use crate::cli::Invocation;
 
-/// What would be sent, and what the server makes of the suite.
+/// The requests that would be sent, and what the server makes of the suite.
 #[derive(Debug, Serialize)]
 pub(super) struct Plan {
     pub(super) suite: String,
@@ -29,13 +29,13 @@ pub(super) struct Plan {
 pub(super) struct Planned {
     pub(super) model: String,
     pub(super) surface: Surface,
-    /// If every prompt is answered in one turn, which on the surface of every tool means that no
-    /// call fails.
+    /// The number of requests if every prompt is answered in one turn, which on the surface of
+    /// every tool means that no call fails.
     pub(super) requests: usize,
-    /// If every prompt takes all its turns.
+    /// The number of requests if every prompt takes all its turns.
     pub(super) most_requests: usize,
     pub(super) definition_tokens: usize,
-    /// Definitions and prompts of the fewest requests.
+    /// The tokens of definitions and prompts in the fewest requests.
     pub(super) input_tokens: usize,
 }
 

@@ -1,4 +1,4 @@
-//! `kitbag eval retrieval`: how good the index is on requests whose answers are known.
+//! `kitbag eval retrieval`: measures how good the index is on requests whose answers are known.
 
 use std::collections::HashSet;
 use std::fs;
@@ -105,9 +105,9 @@ struct Report {
     tools: usize,
     queries: usize,
     metrics: Metrics,
-    /// Of the requests that were answered rightly, how many went with a doubt.
+    /// The share of the rightly answered requests that went with a doubt.
     doubted: Share,
-    /// Of the requests that nothing answers, how many went with a doubt.
+    /// The share of the requests that nothing answers that went with a doubt.
     seen_through: Share,
     latencies: Vec<Duration>,
     build: Duration,
@@ -190,7 +190,7 @@ async fn measure(
     })
 }
 
-/// As many as a model is shown unless it asks for more.
+/// The number of tools that a model is shown unless it asks for more.
 const SHOWN: usize = 5;
 
 #[derive(Debug, Default)]
@@ -205,7 +205,7 @@ impl Share {
         self.some += usize::from(one);
     }
 
-    /// Nothing of nothing.
+    /// Returns nothing for a share of nothing.
     fn figure(&self) -> Option<f64> {
         (self.of > 0).then(|| self.some as f64 / self.of as f64)
     }

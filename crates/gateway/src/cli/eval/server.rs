@@ -1,4 +1,5 @@
-//! The server an exam is about: which of its tools models are shown, and how they are called.
+//! The server of an exam: the tools of it that models are shown, and the way in which they are
+//! called.
 
 use std::collections::HashMap;
 
@@ -33,15 +34,15 @@ pub(super) struct Which {
     command: Vec<String>,
 }
 
-/// A house with what is examined in it.
+/// A gateway with the servers that are examined.
 pub(super) struct Examined {
     pub(super) tools: Tools,
-    /// Those with which the others are found and called.
+    /// The tools with which a model finds and calls the others.
     pub(super) search_tools: Tools,
     app: App,
-    /// What the endpoint calls each tool of the suite.
+    /// The name that the endpoint has for each tool of the suite.
     exposed: HashMap<String, String>,
-    /// What the suite calls each tool of the endpoint.
+    /// The name that the suite has for each tool of the endpoint.
     spelt: HashMap<String, String>,
 }
 
@@ -60,7 +61,8 @@ impl Which {
         Ok(Examined::new(app, rows, wanted.is_some()).await)
     }
 
-    /// What is examined, with its name if it is one server. The others need not even be started.
+    /// Returns the configuration to examine, with the name of the server if it is one server. The
+    /// other servers need not even be started.
     fn narrow(&self, mut config: Config) -> anyhow::Result<(Config, Option<ServerName>)> {
         if self.all {
             return Ok((config, None));
@@ -152,7 +154,7 @@ impl Examined {
         } = called(&answered.told);
         let reached = answered.reached.map(|it| Reached {
             tool: self.spelt.get(&it.tool).cloned().unwrap_or(it.tool),
-            // What is no object was refused, and is in the result.
+            // Arguments that are no object were refused, and the result says so.
             arguments: serde_json::from_str(it.arguments.get()).unwrap_or_default(),
             called: called(&it.result),
             also: it.also,
@@ -209,7 +211,7 @@ fn launched(name: ServerName, command: &str, args: &[String]) -> ServerSpec {
     }
 }
 
-/// What the vendors permit as the name of a function.
+/// True if the vendors permit the name as the name of a function.
 fn is_callable(name: &str) -> bool {
     (1..=64).contains(&name.len())
         && name

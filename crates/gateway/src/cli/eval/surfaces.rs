@@ -1,4 +1,4 @@
-//! On which surfaces models are asked, and for how many turns.
+//! The surfaces on which models are asked, and the number of turns.
 
 use anyhow::bail;
 use clap::Args;
@@ -6,7 +6,8 @@ use kitbag_exam::{Shown, Surface};
 
 use super::server::Examined;
 
-/// Enough to search twice, to read two definitions, to call, and to call again after an error.
+/// The turns are enough to search twice, to read two definitions, to call, and to call again after
+/// an error.
 const USUAL_TURNS: u32 = 6;
 
 #[derive(Debug, Args)]
@@ -27,7 +28,7 @@ pub(super) struct Surfaces {
 }
 
 impl Surfaces {
-    /// Refuses what means nothing.
+    /// Refuses combinations of options that mean nothing.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let twice = Surface::ALL
             .into_iter()
@@ -47,7 +48,7 @@ impl Surfaces {
         self.surfaces.contains(&surface)
     }
 
-    /// In the order in which they were named.
+    /// Returns the surfaces in the order in which they were named.
     pub(super) fn shown<'a>(&self, examined: &'a Examined) -> Vec<Shown<'a>> {
         let shown = |surface: &Surface| match surface {
             Surface::All => Shown::all(&examined.tools),

@@ -1,4 +1,5 @@
-//! How a client reaches Kitbag: the command line it launches, or the address of one that runs.
+//! The way in which a client reaches Kitbag: the command line that it launches, or the address of a
+//! gateway that runs.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -11,9 +12,9 @@ use kitbag_upstream::programs;
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
 
-/// Windows are opened with hardly a `PATH`, so a person's own file names the program in full; a
-/// project's file goes to others, who have it elsewhere. The configuration is named, so that it
-/// does not depend on the folder in which the client happens to launch it.
+/// Desktop programs are started with hardly a `PATH`, so a person's own file names the program in
+/// full; a project's file goes to other people, who have the program elsewhere. The configuration
+/// is named, so that it does not depend on the folder in which the client happens to launch Kitbag.
 pub(super) fn launched(
     spot: &ClientFile,
     config: &Config,
@@ -40,8 +41,8 @@ pub(super) fn launched(
     })
 }
 
-/// By the path it was called by, if that leads to it: behind a link on the `PATH` the next version
-/// will be, while the folder that the link leads to now may go with this one.
+/// Returns the path by which Kitbag was called, if that leads to this program: a link on the `PATH`
+/// will lead to the next version, while the folder that the link leads to now may go with this one.
 fn program() -> anyhow::Result<PathBuf> {
     let program =
         env::current_exe().context("the operating system does not say where Kitbag is")?;

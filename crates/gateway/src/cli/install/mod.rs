@@ -207,7 +207,8 @@ impl InstallArguments {
     }
 }
 
-/// Imports what the client has, once the person agrees to what came along with a project.
+/// Imports the servers that the client has, once the person agrees to those that came along with a
+/// project.
 async fn take_over(
     found: Vec<ClientConfig>,
     agreement: Agreement<'_>,
@@ -230,7 +231,8 @@ fn switched_on(found: &ClientConfig) -> Vec<String> {
         .collect()
 }
 
-/// What the client has besides: its other files, and what it keeps for single projects.
+/// Returns the servers that the client has besides: those in its other files, and those that it
+/// keeps for single projects.
 fn left_behind(spot: &ClientFile, places: &ClientDirectories) -> Vec<Left> {
     let is_edited = |found: &ClientConfig| {
         found.path == spot.path && (spot.scope == Scope::Project || found.project.is_none())
@@ -246,7 +248,7 @@ fn left_behind(spot: &ClientFile, places: &ClientDirectories) -> Vec<Left> {
     left.filter(|left| !left.servers.is_empty()).collect()
 }
 
-/// The servers that stand where Kitbag goes.
+/// Returns the servers that stand in the file that Kitbag goes into.
 fn theirs(spot: &ClientFile, invocation: &Invocation) -> anyhow::Result<Vec<ClientConfig>> {
     let mut found = open(spot, &places(&invocation.at.around)?);
     if spot.scope == Scope::User {
@@ -256,7 +258,7 @@ fn theirs(spot: &ClientFile, invocation: &Invocation) -> anyhow::Result<Vec<Clie
     Ok(found)
 }
 
-/// What the client calls those that are with us now.
+/// Returns the names that the client has for the servers that Kitbag has now.
 fn moved(servers: &[Row]) -> impl Iterator<Item = String> {
     let with_us = servers.iter().filter(|row| row.action != Action::Refused);
     with_us
@@ -264,7 +266,7 @@ fn moved(servers: &[Row]) -> impl Iterator<Item = String> {
         .map(|origin| origin.name.clone())
 }
 
-/// The outcome, or the error with a way on.
+/// Returns the outcome, or the error with advice.
 fn edited<T>(outcome: Result<T, FileError>) -> anyhow::Result<T> {
     let advice = outcome.as_ref().err().map(way_on);
     outcome.advise(|| advice.unwrap_or_default())
@@ -293,7 +295,7 @@ fn way_on(error: &FileError) -> String {
     }
 }
 
-/// What the file held before stays beside it, since it may not be wanted any more.
+/// The former content of the file stays beside it, since the person may not want it any more.
 fn taken_out(path: &Path) -> String {
     let backup = backup_of(path);
     let before = if backup.is_file() {

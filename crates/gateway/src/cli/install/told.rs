@@ -1,4 +1,4 @@
-//! What came of an installation, for people and for programs.
+//! The outcome of an installation, for people and for programs.
 
 use std::path::PathBuf;
 
@@ -16,17 +16,17 @@ pub(super) struct Told {
     pub(super) changed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) backup: Option<PathBuf>,
-    /// Now reached through Kitbag.
+    /// The servers that the client now reaches through Kitbag.
     pub(super) moved: Vec<String>,
-    /// Still used by the client itself.
+    /// The servers that the client itself still uses.
     pub(super) beside: Vec<String>,
-    /// Still used by the client itself, since they stand elsewhere.
+    /// The servers that the client itself still uses, since they stand elsewhere.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) left: Vec<Left>,
-    /// What was taken over for that.
+    /// The servers that Kitbag took over for the installation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) servers: Vec<Row>,
-    /// What could not even be read.
+    /// The files that could not even be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) problems: Vec<FileProblem>,
 }
@@ -96,7 +96,7 @@ pub(super) fn for_people(told: &Told, project: bool) -> String {
     printable(&text)
 }
 
-/// A secret that was typed is encrypted here, and yet is where it was.
+/// A secret that was typed is encrypted here, and yet still stands in the client's file.
 fn still_readable(told: &Told) -> String {
     let secrets: usize = told.servers.iter().map(|row| row.secrets.len()).sum();
     if secrets == 0 {
@@ -119,7 +119,7 @@ fn still_readable(told: &Told) -> String {
     )
 }
 
-/// What `--move-servers` did not move.
+/// Returns the lines about the servers that `--move-servers` did not move.
 fn left_elsewhere(told: &Told) -> String {
     let line = |left: &Left| {
         let servers = format!(

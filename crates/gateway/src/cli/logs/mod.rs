@@ -1,4 +1,5 @@
-//! `kitbag logs`: what servers and the gateway wrote, in the order it happened.
+//! `kitbag logs`: the lines that servers and the gateway wrote, in the order in which they
+//! happened.
 
 mod tail;
 
@@ -46,7 +47,7 @@ Examples:
 A server's log holds what it wrote to stderr, what it printed between its
 messages, and what it sent as MCP log messages. Secrets are masked.";
 
-/// One log, and whose it is; the gateway has no name.
+/// One log, and the server that it belongs to; the gateway has no name.
 #[derive(Debug)]
 struct Source {
     server: Option<ServerName>,
@@ -113,7 +114,7 @@ fn sources(arguments: &Arguments, config: &Config) -> anyhow::Result<Vec<Source>
         .collect())
 }
 
-/// Looks again and again, since a file tells nobody that it has grown.
+/// Looks again and again, since a file does not report that it has grown.
 async fn follow(sources: &mut [Source], view: &View) -> anyhow::Result<()> {
     const EVERY: Duration = Duration::from_millis(200);
     loop {
@@ -141,7 +142,7 @@ fn gather(
 struct View {
     output: Output,
     zone: TimeZone,
-    /// How wide the column of names is; one server alone needs none.
+    /// The width of the column of names; one server alone needs none.
     names: Option<usize>,
 }
 
@@ -194,7 +195,8 @@ impl View {
     }
 }
 
-/// Further lines of a message stand under it: at the margin one could pass for a line of another.
+/// Further lines of a message stand under it: at the margin, one could pass for a line of another
+/// message.
 fn indented(message: &str) -> String {
     message
         .lines()
@@ -207,7 +209,7 @@ fn name(server: Option<&ServerName>) -> &str {
     server.map_or("kitbag", ServerName::as_str)
 }
 
-/// How serious it is, or that it was not meant for a log.
+/// Returns the mark that says how serious the line is, or that the line was not meant for a log.
 fn mark(line: &LogLine) -> String {
     const RED: Style = AnsiColor::Red.on_default().bold();
     const YELLOW: Style = AnsiColor::Yellow.on_default().bold();

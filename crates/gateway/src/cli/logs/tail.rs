@@ -1,4 +1,5 @@
-//! Reads a log to its end, and later what was added, also over the moment when it is moved aside.
+//! Reads a log to its end, and later the lines that were added, also over the moment when the log
+//! is moved aside.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _};
@@ -24,7 +25,7 @@ impl Tail {
         }
     }
 
-    /// Everything there is.
+    /// Returns all lines of the log.
     pub(super) fn all(&mut self) -> io::Result<Vec<LogLine>> {
         let older = fs::read(LogFile::older(&self.path)).or_else(absent(Vec::new))?;
         let mut lines = lines(&older);
@@ -32,7 +33,7 @@ impl Tail {
         Ok(lines)
     }
 
-    /// What was added since the last look.
+    /// Returns the lines that were added since the last look.
     pub(super) fn news(&mut self) -> io::Result<Vec<LogLine>> {
         let mut lines = Vec::new();
         loop {
@@ -43,7 +44,8 @@ impl Tail {
                 return Ok(lines);
             };
             let replaced = is_replaced(file, &self.path)?;
-            // After that question: whoever moved the file aside had finished with it by then.
+            // This reads after that check: the program that moved the file aside had finished with
+            // it by then.
             lines.extend(read_on(file, &mut self.begun)?);
             if !replaced {
                 return Ok(lines);
@@ -55,7 +57,7 @@ impl Tail {
 
 fn read_on(file: &mut File, begun: &mut Vec<u8>) -> io::Result<Vec<LogLine>> {
     if file.metadata()?.len() < file.stream_position()? {
-        // Somebody has emptied it.
+        // A person or a program has emptied the file.
         file.rewind()?;
         begun.clear();
     }
@@ -68,21 +70,21 @@ fn read_on(file: &mut File, begun: &mut Vec<u8>) -> io::Result<Vec<LogLine>> {
     Ok(lines(&std::mem::replace(begun, rest)))
 }
 
-/// Whether another file lies where this one was opened.
+/// True if another file lies where this one was opened.
 fn is_replaced(file: &File, path: &Path) -> io::Result<bool> {
     let ours = file.metadata()?;
     let there = fs::metadata(path).map(Some).or_else(absent(|| None))?;
     Ok(there.is_some_and(|there| (there.dev(), there.ino()) != (ours.dev(), ours.ino())))
 }
 
-/// A line that does not read was torn by a crash, and tells nothing.
+/// A line that cannot be parsed was torn by a crash, and tells nothing.
 fn lines(text: &[u8]) -> Vec<LogLine> {
     text.split(|byte| *byte == b'\n')
         .filter_map(|line| serde_json::from_slice(line).ok())
         .collect()
 }
 
-/// A log nobody has written to yet is no error.
+/// A log that no server has written to yet is no error.
 fn absent<T>(nothing: impl FnOnce() -> T) -> impl FnOnce(io::Error) -> io::Result<T> {
     |error| {
         if error.kind() == io::ErrorKind::NotFound {

@@ -1,4 +1,4 @@
-//! `kitbag secret key`: where the key is that secrets are encrypted under.
+//! `kitbag secret key`: the place of the key that secrets are encrypted under.
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};

@@ -1,4 +1,4 @@
-//! `kitbag secret`: what configuration refers to as `${secret:NAME}`.
+//! `kitbag secret`: the secrets that the configuration refers to as `${secret:NAME}`.
 
 mod key;
 
@@ -165,7 +165,7 @@ async fn remove(
         })
 }
 
-/// Without the line break that `echo` and editors put at the end.
+/// Reads the value without the line break that `echo` and editors put at the end.
 fn read() -> std::io::Result<String> {
     let mut value = String::new();
     std::io::stdin().read_to_string(&mut value)?;

@@ -1,4 +1,4 @@
-//! `kitbag servers find`: which servers the registry knows.
+//! `kitbag servers find`: the servers that the registry knows.
 
 use clap::Args;
 use kitbag_config::{Config, parse_registry};

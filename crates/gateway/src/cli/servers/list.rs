@@ -1,4 +1,4 @@
-//! `kitbag servers list`: what is configured, and what each server offered when last asked.
+//! `kitbag servers list`: the configured servers, and what each server offered when last asked.
 
 use std::collections::BTreeMap;
 
@@ -39,15 +39,15 @@ struct Row {
     offer: Option<Offer>,
 }
 
-/// What the store remembers of servers.
+/// The facts that the store remembers of servers.
 #[derive(Debug, Default)]
 struct Remembered {
-    /// By the fingerprint of the configuration under which the server was asked.
+    /// The offers by the fingerprint of the configuration under which the server was asked.
     offers: BTreeMap<String, Offer>,
     standings: BTreeMap<ServerName, Standing>,
 }
 
-/// How much there is of everything in a remembered listing.
+/// The number of tools, prompts and resources in a remembered listing.
 #[derive(Debug, Clone, Default, Serialize)]
 struct Offer {
     tools: usize,
@@ -68,7 +68,7 @@ pub(super) async fn run(_arguments: &Arguments, invocation: &Invocation) -> anyh
         .map(|spec| row(spec, false, &remembered));
     let mut rows: Vec<Row> = enabled.chain(disabled).collect();
     rows.sort_by(|a, b| a.name.cmp(&b.name));
-    // What somebody put there comes first.
+    // The servers that the person configured come first.
     rows.extend(
         config
             .agents
@@ -113,7 +113,8 @@ fn row(spec: &ServerSpec, enabled: bool, remembered: &Remembered) -> Row {
     }
 }
 
-/// Without what people hide in URLs: passwords, and keys in the query.
+/// Returns the address without the parts that people hide in URLs: passwords, and keys in the
+/// query.
 fn address(endpoint: &RemoteEndpoint<Template>) -> String {
     let Ok(url) = Url::parse(endpoint.url.source()) else {
         return String::new();
@@ -147,7 +148,7 @@ fn cells(row: &Row) -> [String; 4] {
     ]
 }
 
-/// A store that cannot be read is no reason to hide what is configured.
+/// A store that cannot be read is no reason to hide the configured servers.
 async fn remembered(config: &Config, invocation: &Invocation) -> Remembered {
     read(config).await.unwrap_or_else(|error| {
         invocation
@@ -166,7 +167,7 @@ async fn read(config: &Config) -> anyhow::Result<Remembered> {
     }
     let store = Store::open(&config.store_path).await?;
     let offers = read_offers(&store).await?;
-    // With the key of the secrets lost, what servers offer is still known.
+    // Even if the key of the secrets is lost, the offers of servers are still known.
     let standings = standings(config, Some(&store)).await.unwrap_or_default();
     store.close().await;
     Ok(Remembered { offers, standings })

@@ -1,4 +1,4 @@
-//! `kitbag servers login` and `logout`: who we are to a remote server.
+//! `kitbag servers login` and `logout`: the person's account at a remote server.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `kitbag servers`: which servers are behind the endpoint.
+//! `kitbag servers`: the servers behind the endpoint.
 
 mod add;
 mod find;
@@ -75,7 +75,8 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     Ok(ExitCode::SUCCESS)
 }
 
-/// The configured server of that name, or an error that knows what was probably meant.
+/// Returns the configured server of that name, or an error with the name that the person probably
+/// meant.
 pub(super) fn find<'a>(config: &'a Config, name: &ServerName) -> anyhow::Result<&'a ServerSpec> {
     let running = || config.running().map(|spec| &spec.name);
     let known = || {

@@ -20,14 +20,15 @@ use url::Url;
 use crate::cli::output::{Output, printable, stderr};
 use crate::cli::progress::Progress;
 
-/// Their browser comes back to us by itself.
+/// The person's browser comes back to us by itself.
 pub(super) struct AtBrowser {
     output: Output,
     listener: Option<TcpListener>,
     waiting: Option<Progress>,
 }
 
-/// Their browser comes back to a machine where nobody listens, and they tell us to where.
+/// The person's browser comes back to a machine where no program listens, and the person tells us
+/// the address that it came back to.
 pub(super) struct Elsewhere {
     output: Output,
     waiting: Option<Progress>,
@@ -95,7 +96,7 @@ impl Person for AtBrowser {
 
 #[async_trait]
 impl Person for Elsewhere {
-    /// Nothing will listen there; a free port only makes sure that no stranger does.
+    /// Kitbag will not listen there; a free port only makes sure that no other program does.
     async fn redirect(&mut self, port: RedirectPort) -> Result<Url, LoginError> {
         match port {
             RedirectPort::Rather(port) | RedirectPort::Only(port) => Ok(callback(port)),
@@ -165,7 +166,7 @@ fn callback(port: u16) -> Url {
     Url::parse(&format!("http://127.0.0.1:{port}/callback")).expect("it is an address")
 }
 
-/// Waits for the browser to come back, and lets it see that all is well.
+/// Waits for the browser to come back, and shows it a page that says that all is well.
 async fn answer(listener: TcpListener) -> Result<String, LoginError> {
     let (came, mut coming) = mpsc::channel::<String>(1);
     let page = async |Extension(came): Extension<mpsc::Sender<String>>, uri: Uri| {
@@ -189,7 +190,7 @@ async fn answer(listener: TcpListener) -> Result<String, LoginError> {
 const PAGE: &str = "<!doctype html><meta charset=utf-8><title>Kitbag</title>\
     <p style=\"font:1.2em sans-serif;margin:4em\">Thank you. You can close this page; the terminal says how it went.";
 
-/// Whether there was a browser to open it with.
+/// True if there was a browser to open the address with.
 fn open(url: &Url) -> bool {
     let Some((program, arguments)) = browser() else {
         return false;
@@ -230,7 +231,7 @@ fn show(code: &DeviceCode) {
     ));
 }
 
-/// Programs that ask for JSON need to know it too, so it goes where errors go.
+/// Programs that ask for JSON need to know the text too, so it goes to stderr.
 fn tell(text: &str) {
     let _unheard = writeln!(stderr(), "{}", printable(text));
 }

@@ -36,9 +36,9 @@ struct Shown {
     target: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     cwd: Option<PathBuf>,
-    /// The names of the variables or headers that it is given.
+    /// The names of the variables or headers that the server is given.
     given: Vec<String>,
-    /// The file that it stands in; none for what is built in.
+    /// The file that the server stands in; none for a built-in server.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<PathBuf>,
     #[serde(flatten)]
@@ -48,7 +48,7 @@ struct Shown {
     log: PathBuf,
 }
 
-/// What it said when it was last asked.
+/// The listing that the server gave when it was last asked.
 #[derive(Debug, Serialize)]
 struct Offer {
     era: String,
@@ -88,7 +88,7 @@ async fn remembered(
         true => Some(Store::open(&config.store_path).await?),
         false => None,
     };
-    // With the key of the secrets lost, everything else is still known.
+    // Even if the key of the secrets is lost, everything else is still known.
     let mut standings = standings(config, store.as_ref()).await.unwrap_or_default();
     let standing = standings.remove(&spec.name).unwrap_or_default();
     let Some(store) = store else {

@@ -1,4 +1,5 @@
-//! What is known of a server without asking it: who is logged in there, and what it lacks.
+//! The facts known of a server without asking it: if the person is logged in there, and what the
+//! server lacks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::{login, vault};
 pub(super) struct Standing {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) login: Option<Login>,
-    /// Variables without a value, without which it cannot be reached.
+    /// The variables without a value, without which the server cannot be reached.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) missing: Vec<String>,
 }
@@ -28,7 +29,8 @@ pub(super) enum Login {
     Needed,
 }
 
-/// Of every configured server. Without a store, there are no secrets and no logins.
+/// Returns the standing of every configured server. Without a store, there are no secrets and no
+/// logins.
 pub(super) async fn standings(
     config: &Config,
     store: Option<&Store>,
@@ -56,7 +58,7 @@ pub(super) async fn standings(
     Ok(standings)
 }
 
-/// Nothing, where only the server itself could say whether it wants a login.
+/// Returns nothing if only the server itself could say whether it wants a login.
 async fn standing(spec: &ServerSpec, lookup: &Lookup, logins: Option<&Logins>) -> Option<Login> {
     if spec.endpoint().is_none() || spec.oauth.flow == Flow::ClientCredentials {
         return None;

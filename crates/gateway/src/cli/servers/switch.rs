@@ -1,4 +1,5 @@
-//! `kitbag servers enable` and `kitbag servers disable`: a server is used or left alone, and stays written down.
+//! `kitbag servers enable` and `kitbag servers disable`: a server is used or left alone, and stays
+//! in the configuration.
 
 use anyhow::anyhow;
 use clap::Args;

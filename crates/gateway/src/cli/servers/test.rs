@@ -1,4 +1,4 @@
-//! `kitbag servers test`: starts servers and says what came of it.
+//! `kitbag servers test`: starts servers and tells the outcome.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -50,7 +50,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let mut config = invocation.config()?;
     for name in &arguments.names {
         let spec = find(&config, name)?.clone();
-        // Asked for by name, a server is tested even while it is switched off.
+        // A server that the person names is tested even while it is switched off.
         config.servers.insert(name.clone(), spec);
     }
     let names = match arguments.names {
@@ -83,7 +83,7 @@ async fn test_all(app: &App, names: Vec<ServerName>, output: Output) -> Vec<Row>
     join_all(tests).await
 }
 
-/// Starts one server and lists it; what it offers is remembered for the next client.
+/// Starts one server and lists it; its listing is remembered for the next client.
 pub(super) async fn test(app: &App, name: &ServerName) -> Outcome {
     match app.listing(name, true).await {
         Ok(report) => Outcome::Works(report),

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use anyhow::{Context as _, anyhow};
 
-/// What the service is called there.
+/// The name of the service in systemd.
 pub(super) const NAME: &str = "kitbag.service";
 
 /// A systemd that answers.
@@ -16,7 +16,8 @@ pub(super) struct Manager {
 }
 
 impl Manager {
-    /// Asks for something that changes nothing, so that nothing is begun where nobody answers.
+    /// Asks for something that changes nothing, so that nothing is begun if systemd does not
+    /// answer.
     pub(super) fn reach() -> anyhow::Result<Self> {
         let shown =
             succeed(&["show-environment"]).context("systemd does not answer for this user")?;
@@ -52,7 +53,7 @@ impl Manager {
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
-    /// Which of these variables are set here, and not for services.
+    /// Returns those of these variables that are set here, and not for services.
     pub(super) fn lacking(&self, variables: BTreeSet<String>) -> Vec<String> {
         let set_here = |name: &String| std::env::var_os(name).is_some() && name != "PATH";
         variables

@@ -1,7 +1,7 @@
 //! `kitbag service`: one gateway that runs for as long as its user does, kept by systemd.
 //!
 //! # Layout
-//! - `unit`: what is written down for systemd
+//! - `unit`: the file that is written for systemd
 //! - `manager`: asking the user's own systemd
 
 mod manager;
@@ -116,10 +116,11 @@ async fn install(invocation: &Invocation) -> anyhow::Result<ExitCode> {
 
 const IN_THE_STORE: &str = "keep what is secret in the store (kitbag secret set NAME, written as ${secret:NAME}); give services the rest in ~/.config/environment.d/kitbag.conf, and log in again";
 
-/// What the service runs: this program on the person's own configuration, or the one she named.
+/// Returns the unit that the service runs: this program on the person's own configuration, or on
+/// the one that the person named.
 fn wanted(invocation: &Invocation) -> anyhow::Result<Unit> {
     let at = &invocation.at;
-    // One that is named must be there when the gateway starts.
+    // A configuration that is named must exist when the gateway starts.
     let config = at.own_file().filter(|path| path.is_file());
     let data_dir = at
         .overrides
@@ -207,7 +208,7 @@ fn uninstall(invocation: &Invocation) -> anyhow::Result<ExitCode> {
                 .advise(|| "kitbag service install".to_owned());
         }
     }
-    // Where no manager can be reached, nothing of it runs.
+    // If no manager can be reached, nothing of the service runs.
     let stopped = Manager::reach().and_then(|manager| manager.stop().map(|()| manager));
     fs::remove_file(&path).with_context(|| format!("{} cannot be removed", path.display()))?;
     match stopped {
@@ -226,13 +227,13 @@ fn uninstall(invocation: &Invocation) -> anyhow::Result<ExitCode> {
 
 #[derive(Debug, Serialize)]
 struct State {
-    /// The file it is written down in, if it is.
+    /// The unit file of the service, if there is one.
     unit: Option<PathBuf>,
-    /// What systemd says of it.
+    /// The state that systemd reports for the service.
     active: Option<String>,
-    /// The gateway that commands join, whoever started it.
+    /// The gateway that commands join, no matter which program started it.
     gateway: Option<Status>,
-    /// Why one that runs is not joined.
+    /// The reason for which a gateway that runs is not joined.
     refused: Option<String>,
 }
 
@@ -283,7 +284,7 @@ impl State {
     }
 }
 
-/// Where the units of this user are.
+/// Returns the path of the unit file, among the units of this user.
 fn unit_file(invocation: &Invocation) -> Result<PathBuf, ConfigError> {
     let around = &invocation.at.around;
     let home = around
@@ -304,7 +305,7 @@ fn read(path: &Path) -> anyhow::Result<Option<String>> {
     }
 }
 
-/// All of it or nothing.
+/// Writes all of the text or nothing.
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     let beside = path.with_extension("service.new");
     let folder = path.parent().unwrap_or(path);
@@ -314,7 +315,7 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     written.with_context(|| format!("{} cannot be written", path.display()))
 }
 
-/// Leaves things as they were found.
+/// Puts the unit file back as it was before.
 fn undo(path: &Path, former: Option<&str>) {
     let undone = match former {
         Some(text) => write(path, text),

@@ -1,10 +1,10 @@
-//! What is written down for systemd: a unit of the user's own.
+//! The file that is written for systemd: a unit of the user's own.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 
-/// The command line of the gateway, and where it finds programs.
+/// The command line of the gateway, and the `PATH` on which it finds programs.
 #[derive(Debug)]
 pub(super) struct Unit {
     pub(super) program: PathBuf,
@@ -17,7 +17,7 @@ pub(super) struct Unit {
 const MARK: &str = "# Written by `kitbag service install`; `kitbag service uninstall` removes it.";
 
 impl Unit {
-    /// Whether this program wrote the text.
+    /// True if this program wrote the text.
     pub(super) fn is_ours(text: &str) -> bool {
         text.starts_with(MARK)
     }
@@ -67,7 +67,7 @@ WantedBy=default.target
     }
 }
 
-/// A path as one word of `ExecStart`.
+/// Returns a path as one word of `ExecStart`.
 fn word(path: &Path) -> anyhow::Result<String> {
     let text = path
         .to_str()
@@ -80,7 +80,8 @@ fn assignment(name: &str, value: &str) -> anyhow::Result<String> {
     quoted(&format!("{name}={value}"))
 }
 
-/// In quotes, with everything escaped that means something to systemd inside of them.
+/// Returns the text in quotes, with everything escaped that means something to systemd inside of
+/// them.
 fn quoted(text: &str) -> anyhow::Result<String> {
     if text.chars().any(char::is_control) {
         return Err(anyhow!("systemd cannot be told {text:?}"));

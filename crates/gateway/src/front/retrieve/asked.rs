@@ -1,5 +1,5 @@
-//! What a program asks of `/v1/retrieve`, read field by field: an impossible value is refused with what
-//! would be possible.
+//! Reads field by field the request that a program sends to `/v1/retrieve`. An impossible value is
+//! refused, and the refusal names the values that would be possible.
 
 use kitbag_config::nearest;
 use kitbag_domain::WriteClass;
@@ -34,7 +34,7 @@ pub(super) enum Intents {
 /// Each is embedded by itself, and each wants a place among at most twenty tools.
 const MOST_INTENTS: usize = 10;
 
-/// How the tools are written down.
+/// The form in which the tools are written down.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Format {
@@ -47,7 +47,7 @@ pub(super) enum Format {
     Openai,
 }
 
-/// What is wrong with a request, as the answer tells it.
+/// The fault of a request, as the answer tells it.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Wrong {
     pub(super) message: String,

@@ -14,7 +14,7 @@ use crate::catalog::Catalog;
 use crate::gateway::Gateway;
 use crate::signature::{request, signature};
 
-/// What goes into the asking program's context, and what of it does not.
+/// The tools that go into the asking program's context, and those that are left out of it.
 #[derive(Debug, Default)]
 pub(super) struct RetrievedContext {
     pub(super) tools: Vec<Raw>,
@@ -52,7 +52,8 @@ pub(super) struct ToolWriter<'a> {
 }
 
 impl RetrievedContext {
-    /// The best first, as long as the budget lasts; one that does not fit it makes room for no worse one.
+    /// Takes the best tools first, as long as the budget lasts. A tool that does not fit is not
+    /// replaced by a worse one.
     pub(super) fn of<'a>(
         writer: &ToolWriter<'_>,
         found: impl Iterator<Item = &'a Candidate>,

@@ -13,7 +13,7 @@ use crate::gateway::Gateway;
 
 pub(super) struct Found {
     pub(super) candidates: Vec<Candidate>,
-    /// Whether every intent has a tool that clearly does it; nothing where that cannot be told.
+    /// True if every intent has a tool that clearly does it; `None` where that cannot be told.
     pub(super) confident: Option<bool>,
     pub(super) degraded: Option<String>,
     /// One row for each intent, if there were several.

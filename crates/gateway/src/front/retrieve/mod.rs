@@ -42,7 +42,8 @@ pub(super) async fn answer(
     if let Some(reason) = gateway.policy.unknown_tenant(&caller) {
         return problem(StatusCode::FORBIDDEN, &reason);
     }
-    // Whoever types at a terminal need not say what the body is; a page must, because then it has to ask.
+    // The person at the terminal need not name the type of the body. A web page must declare it as
+    // JSON, because a browser lets a page send JSON only after the browser has asked the gateway.
     if let Some(kind) = guard::foreign_body(request.headers())
         && guard::is_from_browser(request.headers())
     {

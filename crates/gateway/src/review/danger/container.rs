@@ -1,4 +1,4 @@
-//! Ways out of a container: what it is given of the machine it runs on.
+//! Ways out of a container: the parts of the machine that a container gets.
 
 use super::{Danger, program_name};
 
@@ -12,7 +12,7 @@ const PROGRAMS: [&str; 7] = [
     "container",
 ];
 
-/// What a container of docker or podman is given that lets it out.
+/// Returns the options and mounts of a docker or podman container that let it out.
 pub(super) fn dangers(words: &[String]) -> Vec<Danger> {
     let Some(at) = words
         .iter()
@@ -52,7 +52,7 @@ fn flag(word: &str, next: Option<&String>) -> Option<Danger> {
     Some(Danger::new(&form, reason))
 }
 
-/// An option and its value, however the two are written.
+/// Returns an option and its value, however the two are written.
 fn parted<'a>(word: &'a str, next: Option<&'a String>) -> Option<(&'a str, &'a str)> {
     let behind = next.map(String::as_str).unwrap_or_default();
     if word.starts_with("--") {

@@ -1,12 +1,12 @@
-//! Which forms of a command line, a variable or an address can do more than start a server.
+//! The forms of a command line, a variable or an address that can do more than start a server.
 //!
-//! A mark is no verdict: many a good server mounts a folder. It says where to look before saying
-//! yes. What is wrong with a form is judged by its letters alone; nothing is looked up.
+//! A mark is no verdict: many a good server mounts a folder. The mark tells the person where to
+//! look before saying yes. A form is judged by its letters alone; nothing is looked up.
 //!
 //! # Layout
 //! - `program`: programs that take another program as an argument, or other rights
 //! - `container`: ways out of a container
-//! - `package`: packages that are not from where packages usually come
+//! - `package`: packages that do not come from the usual registries
 //! - `variable`: variables that steer the program they are set for
 
 mod container;
@@ -24,7 +24,7 @@ use url::{Host, Url};
 
 use super::words::{is_hidden, unset, variables, visible};
 
-/// A form, and what it can do.
+/// A form, and the reason for which it is marked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Danger {
     form: String,
@@ -52,7 +52,8 @@ impl Serialize for Danger {
     }
 }
 
-/// Everything to look at twice. `project` is the folder that the launch came along with.
+/// Returns everything that a person should look at twice. `project` is the folder that the launch
+/// came along with.
 pub(crate) fn dangers(reach: &Reach, project: Option<&Path>) -> Vec<Danger> {
     let mut found = Vec::new();
     match reach {
@@ -109,7 +110,7 @@ pub(crate) fn dangers(reach: &Reach, project: Option<&Path>) -> Vec<Danger> {
     distinct
 }
 
-/// The name of a program without its folder, its ending and its version: `python` for
+/// Returns the name of a program without its folder, its ending and its version: `python` for
 /// `/usr/bin/python3.12`.
 fn program_name(word: &str) -> String {
     let name = word
@@ -133,7 +134,7 @@ fn program_name(word: &str) -> String {
     }
 }
 
-/// A word that is an option, with the value behind its `=`.
+/// Returns a word that is an option, with the value behind its `=`.
 fn option(word: &str) -> Option<(&str, Option<&str>)> {
     if !word.starts_with('-') || word == "-" {
         return None;
@@ -149,7 +150,7 @@ fn hidden(text: &str) -> Option<Danger> {
         .then(|| Danger::new(text, "has characters that do not show as they are"))
 }
 
-/// A server that others on the way can read and change.
+/// Finds a server whose traffic others on the way can read and change.
 fn address(text: &str) -> Vec<Danger> {
     let mut found: Vec<_> = open_address(text).into_iter().collect();
     let host_is_open = text
@@ -216,7 +217,7 @@ fn of_project(word: &str, project: &Path) -> Option<Danger> {
 mod tests {
     use super::*;
 
-    /// The forms that are marked in a command line, each word separated by `|`.
+    /// Checks the forms that are marked in a command line, each word separated by `|`.
     #[track_caller]
     fn check(line: &str, expected: &[&str]) {
         let mut words = line.split('|').map(str::to_owned);

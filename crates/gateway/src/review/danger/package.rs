@@ -1,4 +1,4 @@
-//! Packages that are not from where packages usually come.
+//! Packages that do not come from the usual registries.
 
 use super::program::{SUBVERBS, own_words};
 use super::{Danger, option, program_name};
@@ -24,7 +24,7 @@ const ALONE: [&str; 12] = [
     "--prerelease",
 ];
 
-/// Options that say where packages come from, or how they are run.
+/// Options that tell the source of packages, or the way in which they are run.
 const SOURCES: [&str; 30] = [
     "--index-url",
     "-i",
@@ -58,7 +58,7 @@ const SOURCES: [&str; 30] = [
     "--strict-ssl",
 ];
 
-/// What a runner such as `npx` or `uvx` is told to fetch.
+/// Returns the dangers in what a runner such as `npx` or `uvx` is told to fetch.
 pub(super) fn dangers(words: &[String]) -> Vec<Danger> {
     let Some(at) = words
         .iter()

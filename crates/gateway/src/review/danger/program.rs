@@ -3,14 +3,14 @@
 use super::{Danger, option, program_name};
 use crate::review::danger::variable;
 
-/// Programs that run what one of their options says.
+/// Programs that run the text of one of their options.
 struct Interpreter {
     names: &'static [&'static str],
     /// Letters of options with one dash, which may stand together.
     short: &'static str,
     /// Options written out, however many dashes they have.
     long: &'static [&'static str],
-    /// Options that take no value, so that the word behind them is not theirs.
+    /// Options that take no value, so that the word behind them is not their value.
     alone: &'static [&'static str],
     reason: &'static str,
 }
@@ -257,7 +257,8 @@ impl Interpreter {
     }
 
     fn takes(&self, flag: &str) -> bool {
-        /// Some programs take the beginning of an option for the whole.
+        /// The number of letters that must be there: some programs take the beginning of an option
+        /// for the whole.
         const AT_LEAST: usize = 5;
         let long =
             |known: &&str| *known == flag || (flag.len() >= AT_LEAST && known.starts_with(flag));
@@ -269,14 +270,14 @@ impl Interpreter {
     }
 }
 
-/// The words that a program may take for its own: everything up to the first that is neither an
-/// option nor can be the value of one.
+/// Returns the words that a program may take for its own: everything up to the first that is
+/// neither an option nor can be the value of one.
 pub(super) fn own_words<'a>(rest: &'a [String], alone: &[&str]) -> &'a [String] {
     let mut may_be_value = false;
     for (at, word) in rest.iter().enumerate() {
         match option(word) {
             _ if word == "--" => return &rest[..at],
-            // A module is the program; what comes behind it is the module's.
+            // A module is the program; the words behind it are the module's.
             Some(("-m", None)) => return &rest[..at],
             Some((flag, value)) => may_be_value = value.is_none() && !alone.contains(&flag),
             None if word.starts_with('+') => may_be_value = true,
@@ -290,7 +291,7 @@ pub(super) fn own_words<'a>(rest: &'a [String], alone: &[&str]) -> &'a [String] 
 /// Verbs of runners, behind which their options go on.
 pub(super) const SUBVERBS: [&str; 6] = ["exec", "x", "dlx", "run", "tool", "create"];
 
-/// Whether what stands before a word only launches it.
+/// True if the words before a word only launch it.
 fn is_launched(before: &[String]) -> bool {
     const LAUNCHERS: [&str; 44] = [
         "env",
@@ -351,7 +352,7 @@ fn subcommand(name: &str, rest: &[String]) -> Option<Danger> {
     Some(Danger::new(&format!("{name} {verb}"), CODE))
 }
 
-/// A program that does what files of the folder say in which it is started.
+/// Finds a program that obeys files of the folder in which it is started.
 pub(super) fn of_project(words: &[String]) -> Option<Danger> {
     const REASON: &str = "does what files of the project say";
     const ALWAYS: [&str; 18] = [
@@ -398,7 +399,7 @@ pub(super) fn of_project(words: &[String]) -> Option<Danger> {
     runs.then(|| Danger::new(&format!("{name} {verb}"), REASON))
 }
 
-/// Its options may be cut short anywhere, and have one dash.
+/// Options of PowerShell may be cut short anywhere, and have one dash.
 fn powershell(name: &str, rest: &[String]) -> Option<Danger> {
     if !matches!(name, "pwsh" | "powershell") {
         return None;

@@ -1,4 +1,5 @@
-//! What an entry of the registry asks for: from flags, or from the person at the terminal.
+//! The values that an entry of the registry asks for: from flags, or from the person at the
+//! terminal.
 
 use std::io::Write as _;
 
@@ -13,14 +14,15 @@ use crate::cli::output::{Output, count, one_line, printable, stderr};
 use crate::import::keeping::Keeping;
 use crate::review::words::visible;
 
-/// For whom the answers are, and where secrets among them go.
+/// The server that the answers are for, and the place for secrets among them.
 pub(super) struct Answering<'a> {
     pub(super) server: &'a ServerName,
     pub(super) keeping: &'a mut Keeping,
     pub(super) around: &'a Surroundings,
 }
 
-/// What was given, and what the person says if there is one.
+/// Returns the values that were given, and the answers of the person at the terminal if there is
+/// one.
 pub(super) fn gather(
     plan: &RunPlan,
     given: &[(String, String)],
@@ -46,7 +48,7 @@ pub(super) fn gather(
     Ok(answers)
 }
 
-/// Everything that is missing, and a command that has a place for it.
+/// Returns an error with everything that is missing, and a command that has a place for it.
 pub(super) fn missing(
     missing: &[&PlanInput],
     name: &EntryName,
@@ -66,7 +68,8 @@ pub(super) fn missing(
     for (key, _) in given {
         command.push_str(&format!(" --set {key}=…"));
     }
-    // Never a variable of the same name: whoever wrote the entry has chosen it.
+    // The command never fills in a variable of the same name: the author of the entry chose the
+    // name.
     for input in missing {
         command.push_str(&format!(" --set {}=…", input.name));
     }
@@ -80,7 +83,7 @@ pub(super) fn missing(
         .expect_err("it is an error")
 }
 
-/// What is known of an input, in a line.
+/// Returns what is known of an input, in a line.
 pub(super) fn explanation(input: &PlanInput) -> String {
     let what = match input.format {
         InputFormat::Text => None,
@@ -109,7 +112,7 @@ pub(super) fn explanation(input: &PlanInput) -> String {
     ))
 }
 
-/// The input that is meant; a flag of the program may be written with its dashes.
+/// Returns the input that the person means; a flag of the program may be written with its dashes.
 fn called<'a>(plan: &'a RunPlan, key: &str) -> anyhow::Result<&'a PlanInput> {
     let plain = key.trim_start_matches('-');
     let find =
@@ -125,7 +128,7 @@ fn called<'a>(plan: &'a RunPlan, key: &str) -> anyhow::Result<&'a PlanInput> {
         })
 }
 
-/// Puts the question until the answer can be meant.
+/// Puts the question until the input accepts the answer.
 fn put(
     input: &PlanInput,
     answering: &mut Answering<'_>,
@@ -148,7 +151,8 @@ fn put(
             ask::line(&question)?
         };
         let value = match typed.trim() {
-            // A default is the author's word, and goes where it goes without being asked.
+            // The author of the entry chose the default; it is used without an answer of the
+            // person.
             "" if answers.has(input) || default.is_some() => return Ok(()),
             "" => {
                 tell("It cannot be left out.");
@@ -186,12 +190,13 @@ fn has_variable(value: &str) -> bool {
 }
 
 fn tell(text: &str) {
-    // Nothing is left to do when not even stderr listens.
+    // Nothing is left to do if not even stderr can be written.
     let _unheard = writeln!(stderr(), "{}", printable(text));
 }
 
 impl Answering<'_> {
-    /// As it stands in the configuration: a variable stays one, a secret goes into the store.
+    /// Returns the value as it stands in the configuration: a variable stays one, a secret goes
+    /// into the store.
     fn spell(&mut self, input: &PlanInput, value: &str) -> anyhow::Result<String> {
         if has_variable(value) {
             return Ok(value.to_owned());

@@ -1,6 +1,6 @@
 //! An entry of the registry, as a server of ours.
 //!
-//! What an entry says was written by a stranger. It is shown before it is used, and nothing in it
+//! The author of an entry is unknown to us. The entry is shown before it is used, and nothing in it
 //! is ever taken for a variable or a secret of ours.
 
 use anyhow::{Context as _, anyhow};
@@ -50,7 +50,7 @@ pub(super) struct FromRegistry {
     place: Place,
 }
 
-/// Where a server comes from.
+/// The origin of a server.
 #[derive(Debug, Serialize)]
 pub(super) struct Origin {
     name: EntryName,
@@ -59,11 +59,11 @@ pub(super) struct Origin {
     package: String,
 }
 
-/// How the rest of the command line wants the entry.
+/// The way in which the rest of the command line wants the entry.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wish {
     pub(super) force: bool,
-    /// Whether it will run, now or behind a gateway.
+    /// True if the server will run, now or behind a gateway.
     pub(super) enabled: bool,
 }
 
@@ -135,7 +135,7 @@ impl Origin {
 }
 
 impl FromRegistry {
-    /// A flag that has no meaning for a server that is described.
+    /// Returns a flag that has no meaning for a server that is described.
     pub(super) fn given(&self) -> Option<&'static str> {
         let flags = [
             (self.local.is_some(), "--as"),
@@ -150,7 +150,8 @@ impl FromRegistry {
             .map(|(_, flag)| flag)
     }
 
-    /// The command that says yes in advance; what was set may be a secret, and is not repeated.
+    /// Returns the command that says yes in advance; a value that was set may be a secret, and is
+    /// not repeated.
     fn agreeing(&self, name: &EntryName) -> String {
         let set = self.set.iter().map(|(key, _)| format!(" --set {key}=…"));
         format!("kitbag servers add {name}{} --yes", set.collect::<String>())
@@ -204,7 +205,8 @@ async fn find(
     Ok(entry)
 }
 
-/// Where it comes from and what it will run, for somebody who decides whether to trust it.
+/// Returns where the server comes from and what it will run, for the person who decides whether to
+/// trust it.
 fn about(entry: &RegistryEntry, plan: &RunPlan, registry: &Registry) -> String {
     let server = &entry.server;
     let mut lines = vec![format!(
@@ -278,7 +280,8 @@ fn reach(filled: FilledPlan) -> Reach {
     }
 }
 
-/// Spelt so that no `$` begins a variable: what is nowhere set has `$` as its default.
+/// Spells the text so that no `$` begins a variable: a variable that is nowhere set has `$` as its
+/// default.
 fn literally(text: &str) -> String {
     text.replace('$', "${:-$}")
 }

@@ -84,7 +84,7 @@ ${VARIABLE} is filled in at launch, so that the secret stays out of the file.
 Put it in single quotes, or the shell fills it in right away. Names with an
 owner are those of the registry: kitbag servers find TEXT";
 
-/// What somebody wants to add, by the looks of its name.
+/// The thing that the person wants to add, judged by the form of its name.
 #[derive(Debug, Clone)]
 enum Wanted {
     Ours(ServerName),
@@ -95,7 +95,7 @@ enum Wanted {
 struct New {
     name: ServerName,
     reach: Reach,
-    /// The secrets it refers to.
+    /// The secrets that the server refers to.
     keeping: Keeping,
     origin: Option<Origin>,
 }
@@ -157,7 +157,7 @@ const READABLE: &str = "
 What looks like a secret stands readable in that file. To have it encrypted:
   kitbag secret set NAME    and write ${secret:NAME} in its place";
 
-/// A usage error like those of the parser, but with a way on.
+/// Tells a usage error like those of the parser, but with advice.
 fn misses_everything(name: &ServerName) -> ExitCode {
     let text = format!(
         "it is not said how `{name}` is run\n\n  \
@@ -166,12 +166,12 @@ fn misses_everything(name: &ServerName) -> ExitCode {
          from the registry:    kitbag servers add OWNER/NAME\n\n\
          Look in the registry: kitbag servers find {name}\n"
     );
-    // Nothing is left to do when not even stderr listens.
+    // Nothing is left to do if not even stderr can be written.
     let _unheard = clap::Error::raw(ErrorKind::MissingRequiredArgument, text).print();
     ExitCode::from(USAGE_ERROR)
 }
 
-/// As the parser of arguments has it.
+/// The exit code is the same as that of the parser of arguments.
 const USAGE_ERROR: u8 = 2;
 
 #[derive(Debug, Serialize)]
@@ -211,14 +211,14 @@ impl Draft {
         Ok(Self { path, text, config })
     }
 
-    /// The file that now has the server.
+    /// Writes the file, and returns the path of the file that now has the server.
     fn write(self) -> Result<PathBuf, EditError> {
         edit::write(&self.path, &self.text)?;
         Ok(self.path)
     }
 }
 
-/// An error if the name is taken and not to be taken over.
+/// Returns an error if the name is taken and not to be taken over.
 fn vacant(config: &Config, name: &ServerName, force: bool) -> anyhow::Result<()> {
     if config.server(name).is_none() || force {
         return Ok(());
@@ -244,7 +244,7 @@ async fn try_out(name: &ServerName, invocation: &Invocation) -> Outcome {
     }
 }
 
-/// A house with this one server in it.
+/// A gateway with this one server.
 async fn open(name: &ServerName, invocation: &Invocation) -> anyhow::Result<App> {
     let mut config = invocation.config()?;
     config.servers.retain(|other, _| other == name);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kitbag_apis::{Provider, ProviderCall};
 use kitbag_domain::{Capability, ExposedName, Kind, ServerName};
-use kitbag_upstream::{Outbound, Server};
+use kitbag_upstream::{Listing, Outbound, Server};
 use kitbag_wire::{Raw, RawObject};
 
 use crate::call::{ApiCall, Call, CallSubject, McpCall};
@@ -221,9 +221,20 @@ fn task(turn: &Turn, id: &str, params: &mut RawObject) -> Result<Capability, Fai
 fn unlisted_tool(turn: &Turn, exposed: &str) -> Option<Capability> {
     let (server, tool) = ExposedName::split(exposed)?;
     let server: ServerName = server.parse().ok()?;
-    let unlisted = turn.gateway.upstreams.get(&server)?.listing().is_none();
+    let listing = turn.gateway.upstreams.get(&server)?.listing();
+    // The server may have been listed after this request took its catalog.
+    let may_exist = listing.is_none_or(|listing| lists_tool(&listing, tool));
     let capability = Capability::tool(server, tool);
-    (unlisted && turn.sees(&capability)).then_some(capability)
+    (may_exist && turn.sees(&capability)).then_some(capability)
+}
+
+fn lists_tool(listing: &Listing, name: &str) -> bool {
+    let names = listing
+        .tools
+        .iter()
+        .filter_map(|tool| RawObject::peek(tool, "name"));
+    let mut names = names.filter_map(|name| serde_json::from_str::<String>(name.get()).ok());
+    names.any(|listed| listed == name)
 }
 
 /// The refusal for a thing that no server offers, and for one that is hidden from the caller.

@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::authored;
 use crate::bridge;
 use crate::call::{Call, CallSubject};
+use crate::catalog::Entry;
 use crate::failure::Failure;
 use crate::hidden;
 use crate::prompts;
@@ -22,17 +23,17 @@ use crate::resolve::{self, ApiTarget, Executor, McpTarget, Target};
 use crate::turn::Turn;
 use crate::view::View;
 
-pub(crate) async fn run(turn: &Turn, call: Call) -> Result<Raw, Failure> {
-    let mut record = CallRecord::new(turn, call.unresolved());
-    let answer = answer(turn, call, &mut record).await;
+pub(crate) async fn run(turn: &Turn, mut call: Call) -> Result<Raw, Failure> {
+    let mut record = CallRecord::new(turn);
+    let answer = answer(turn, &mut call, &mut record).await;
     record.end(turn, &answer, outcome);
     answer.map_err(|failure| failure.for_caller(turn.caller()))
 }
 
-async fn answer(turn: &Turn, call: Call, record: &mut CallRecord) -> Result<Raw, Failure> {
-    hidden::known_tenant(turn)?;
-    let mut target = resolve::resolve(turn, call)?;
-    record.concerns(&target.capability);
+async fn answer(turn: &Turn, call: &mut Call, record: &mut CallRecord) -> Result<Raw, Failure> {
+    let resolved = hidden::known_tenant(turn).and_then(|()| resolve::resolve(turn, call));
+    let mut target = resolved.inspect_err(|_| record.concerns(turn, call.unresolved()))?;
+    record.concerns(turn, target.capability.clone());
     let answer = attempt(turn, &mut target, record).await;
     presented(turn, &target, answer)
 }
@@ -128,13 +129,11 @@ fn validate_mcp(turn: &Turn, target: &mut McpTarget) -> Result<(), Failure> {
         )));
     }
     must_be_object(params, "_meta")?;
-    match &target.definition {
-        Some(definition) if matches!(target.subject, CallSubject::Prompt(_)) => {
-            prompts::check_arguments(definition, params)
-        }
-        Some(definition) => check_arguments(turn, definition, params),
-        None => Ok(()),
+    // A client that wants everything as the servers have it leaves the checking to them, too.
+    if turn.view.is_frugal() {
+        check_arguments(turn, &target.subject, params)?;
     }
+    Ok(())
 }
 
 fn must_be_object(params: &RawObject, member: &str) -> Result<(), Failure> {
@@ -146,20 +145,30 @@ fn must_be_object(params: &RawObject, member: &str) -> Result<(), Failure> {
     }
 }
 
-fn check_arguments(turn: &Turn, definition: &Raw, params: &RawObject) -> Result<(), Failure> {
+/// Holds the arguments against the listing, if the tool or prompt is in it.
+fn check_arguments(turn: &Turn, subject: &CallSubject, params: &RawObject) -> Result<(), Failure> {
+    match subject {
+        CallSubject::Tool(name) => match turn.catalog.tool(name) {
+            Some(entry) => check_tool_arguments(turn, entry, params),
+            None => Ok(()),
+        },
+        CallSubject::Prompt(name) => match turn.catalog.prompt(name) {
+            Some(entry) => prompts::check_arguments(&entry.definition, params),
+            None => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+fn check_tool_arguments(turn: &Turn, tool: &Entry, params: &RawObject) -> Result<(), Failure> {
     let none = raw(&RawObject::new());
     let arguments = params.get("arguments").unwrap_or(&none);
     let checker = &turn.gateway.services.checker;
-    let checked = checker.check_arguments(definition, arguments);
+    let checked = checker.check_arguments(&tool.definition, arguments);
     checked.map_err(|misfit| Failure::Arguments {
-        tool: exposed_name(definition),
+        tool: tool.exposed.clone(),
         misfit,
     })
-}
-
-fn exposed_name(definition: &Raw) -> String {
-    let definition = RawObject::open(definition).unwrap_or_default();
-    definition.read("name").unwrap_or_default()
 }
 
 async fn dispatch(turn: &Turn, target: &mut Target) -> Result<Raw, Failure> {
@@ -234,7 +243,7 @@ fn introduced(
         return answer;
     }
     let answer = answer.map(|result| authored::introduced_in(result, target.server.name()));
-    if !turn.view.cleans() {
+    if !turn.view.is_frugal() {
         return answer;
     }
     let secrets = turn.gateway.services.given_secrets.of(&target.server);

@@ -14,7 +14,7 @@ use crate::turn::Turn;
 /// A call that is being made. One that is dropped without an end is recorded as cancelled.
 pub(crate) struct CallRecord {
     audit: AuditSink,
-    /// Absent once the end is recorded.
+    /// Absent for a call that is not recorded, and once the end is.
     observation: Option<Observation>,
     started: Instant,
     /// The row of the audit in which the call is recorded already.
@@ -22,38 +22,38 @@ pub(crate) struct CallRecord {
 }
 
 impl CallRecord {
-    /// Begins with the thing as the caller named it.
-    pub(crate) fn new(turn: &Turn, named: Capability) -> Self {
-        let started = Instant::now();
+    pub(crate) fn new(turn: &Turn) -> Self {
         Self {
             audit: turn.gateway.services.audit.clone(),
-            observation: Some(Observation {
-                at: now(),
-                caller: turn.caller().clone(),
-                client: turn.client.name.clone(),
-                origin: turn.origin.clone(),
-                purpose: turn.purpose,
-                capability: named.shortened(),
-                outcome: Outcome::Unfinished,
-                latency: started.elapsed(),
-            }),
-            started,
+            observation: None,
+            started: Instant::now(),
             row: None,
         }
     }
 
-    /// The call turned out to be about this.
-    pub(crate) fn concerns(&mut self, capability: &Capability) {
-        if let Some(observation) = &mut self.observation {
-            observation.capability = capability.clone().shortened();
+    /// Says what the call is about. A list is about a whole server; it names nothing, and is not
+    /// recorded.
+    pub(crate) fn concerns(&mut self, turn: &Turn, capability: Capability) {
+        if capability.name.is_empty() {
+            return;
         }
+        self.observation = Some(Observation {
+            at: now(),
+            caller: turn.caller().clone(),
+            client: turn.client.name.clone(),
+            origin: turn.origin.clone(),
+            purpose: turn.purpose,
+            capability: capability.shortened(),
+            outcome: Outcome::Unfinished,
+            latency: self.started.elapsed(),
+        });
     }
 
     /// To be called before any server is touched. Where the audit is required it comes back when
     /// the call is on record for good, and fails when it cannot be.
     pub(crate) async fn begin(&mut self, turn: &Turn) -> Result<(), Failure> {
         if turn.gateway.audit_settings.required
-            && let Some(observation) = self.observation.as_ref().filter(|it| is_recorded(it))
+            && let Some(observation) = &self.observation
         {
             self.row = Some(self.audit.begin(observation.clone()).await?);
         }
@@ -82,7 +82,7 @@ impl CallRecord {
             at: now(),
             outcome,
             latency,
-            ..self.observation.take().filter(is_recorded)?
+            ..self.observation.take()?
         };
         match self.row {
             Some(row) => self.audit.end(row, outcome, latency),
@@ -90,11 +90,6 @@ impl CallRecord {
         }
         Some(observation)
     }
-}
-
-/// A list is about a whole server; it names nothing, and is not recorded.
-fn is_recorded(observation: &Observation) -> bool {
-    !observation.capability.name.is_empty()
 }
 
 impl Drop for CallRecord {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kitbag_apis::{Provider, ProviderCall};
 use kitbag_domain::{Capability, ExposedName, Kind, ServerName};
 use kitbag_upstream::{Listing, Outbound, Server};
-use kitbag_wire::{Raw, RawObject};
+use kitbag_wire::RawObject;
 
 use crate::call::{ApiCall, Call, CallSubject, McpCall};
 use crate::completion::{self, Reference};
@@ -34,8 +34,6 @@ pub(crate) struct McpTarget {
     pub(crate) outbound: Outbound,
     /// The resource that a template becomes with the values a completion comes with.
     pub(crate) filled: Option<Capability>,
-    /// The definition of the tool or prompt, where arguments are held against it.
-    pub(crate) definition: Option<Raw>,
 }
 
 /// A request to an HTTP API. Policy knows it as `<provider>/<METHOD> <path>`.
@@ -44,36 +42,36 @@ pub(crate) struct ApiTarget {
     pub(crate) request: ProviderCall,
 }
 
-pub(crate) fn resolve(turn: &Turn, call: Call) -> Result<Target, Failure> {
+/// On success the call's parameters are moved into the target; on failure the call can still be named.
+pub(crate) fn resolve(turn: &Turn, call: &mut Call) -> Result<Target, Failure> {
     match call {
         Call::Mcp(call) => resolve_mcp(turn, call),
         Call::Api(call) => resolve_api(turn, call),
     }
 }
 
-fn resolve_api(turn: &Turn, call: ApiCall) -> Result<Target, Failure> {
+fn resolve_api(turn: &Turn, call: &ApiCall) -> Result<Target, Failure> {
     let ApiCall { provider, request } = call;
     let found = provider.parse().ok();
     let found = found.and_then(|name| turn.gateway.providers.get(&name));
     let provider = found
         .cloned()
-        .ok_or_else(|| unknown_provider(turn, provider))?;
+        .ok_or_else(|| unknown_provider(turn, provider.clone()))?;
     Ok(Target {
         capability: Capability::tool(provider.spec().name.clone(), request.subject()),
-        executor: Executor::Api(ApiTarget { provider, request }),
+        executor: Executor::Api(ApiTarget {
+            provider,
+            request: request.clone(),
+        }),
     })
 }
 
-fn resolve_mcp(turn: &Turn, call: McpCall) -> Result<Target, Failure> {
-    let McpCall {
-        subject,
-        mut params,
-    } = call;
-    refuse_lookalikes(&params)?;
-    let definition = definition(turn, &subject);
-    let capability = capability(turn, &subject, &mut params)?;
+fn resolve_mcp(turn: &Turn, call: &mut McpCall) -> Result<Target, Failure> {
+    let McpCall { subject, params } = call;
+    refuse_lookalikes(params)?;
+    let capability = capability(turn, subject, params)?;
     let filled = match subject {
-        CallSubject::Completion(_) => completion::settle(&capability, &mut params),
+        CallSubject::Completion(_) => completion::settle(&capability, params),
         _ => None,
     };
     let server = server(turn, &capability.server)?;
@@ -83,12 +81,11 @@ fn resolve_mcp(turn: &Turn, call: McpCall) -> Result<Target, Failure> {
             server,
             outbound: Outbound {
                 method: subject.method().to_owned(),
-                params,
+                params: std::mem::take(params),
                 client: turn.client.face(),
             },
-            subject,
+            subject: subject.clone(),
             filled,
-            definition,
         }),
     })
 }
@@ -98,19 +95,6 @@ fn server(turn: &Turn, name: &ServerName) -> Result<Arc<Server>, Failure> {
     found.ok_or_else(|| Failure::UnknownServer {
         server: name.to_string(),
     })
-}
-
-/// A client that wants everything as the servers have it leaves the checking to them, too.
-fn definition(turn: &Turn, subject: &CallSubject) -> Option<Raw> {
-    match (&turn.view, subject) {
-        (View::Merged(surface), CallSubject::Tool(name)) if surface.is_frugal() => {
-            Some(turn.catalog.tool(name)?.definition.clone())
-        }
-        (View::Merged(surface), CallSubject::Prompt(name)) if surface.is_frugal() => {
-            Some(turn.catalog.prompt(name)?.definition.clone())
-        }
-        _ => None,
-    }
 }
 
 /// The thing that is meant. Its own name is put into the parameters in place of ours.

@@ -21,7 +21,7 @@ impl View {
 
 impl View {
     /// True if text from servers is cleaned before a client sees it.
-    pub(crate) fn cleans(&self) -> bool {
+    pub(crate) fn is_frugal(&self) -> bool {
         matches!(self, Self::Merged(surface) if surface.is_frugal())
     }
 }

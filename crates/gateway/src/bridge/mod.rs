@@ -84,7 +84,7 @@ async fn next(in_flight: &mut InFlight) -> CallEvent {
 
 /// Hands on what a server says along the way, as far as the client wants to hear it.
 fn pass_on(turn: &Turn, event: CallEvent) {
-    let shown = |params: Raw| match turn.view.cleans() {
+    let shown = |params: Raw| match turn.view.is_frugal() {
         true => authored::shown(params, &Secrets::default()),
         false => params,
     };
@@ -147,7 +147,7 @@ fn presented(turn: &Turn, server: &ServerName, method: &str, params: Option<&Raw
     let signed = signed(params, server);
     match turn.view {
         View::One(_) => signed,
-        View::Merged(_) if !turn.view.cleans() => authored::introduced(method, signed, server),
+        View::Merged(_) if !turn.view.is_frugal() => authored::introduced(method, signed, server),
         View::Merged(_) => authored::shown(
             authored::introduced(method, signed, server),
             &Secrets::default(),

@@ -44,7 +44,7 @@ pub(super) async fn list(turn: &Turn, list: List, params: RawObject) -> Result<R
             only_visible(turn, list, pipeline::run(turn, call).await?)?
         }
     };
-    let result = if turn.view.cleans() {
+    let result = if turn.view.is_frugal() {
         authored::shown(result, &Secrets::default())
     } else {
         result
@@ -86,9 +86,7 @@ fn merged(turn: &Turn, list: List, params: &RawObject) -> Result<Raw, Failure> {
         List::Templates => catalog.resource_definition(entry, true, &seen),
     };
     let mut definitions: Vec<Raw> = page.iter().map(|entry| shown(entry)).collect();
-    if from == 0
-        && matches!((list, &turn.view), (List::Templates, View::Merged(surface)) if surface.is_frugal())
-    {
+    if from == 0 && matches!(list, List::Templates) && turn.view.is_frugal() {
         definitions.push(kept::template().clone());
     }
     let mut result = RawObject::new().with(list.field(), &definitions);

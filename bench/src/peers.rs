@@ -28,14 +28,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
         .map(Peer::McpProxy);
     cargo::run(
         repository,
-        &[
-            "build",
-            "--release",
-            "-p",
-            "kitbag-gateway",
-            "-p",
-            "kitbag-testbed",
-        ],
+        &["build", "--release", "-p", "kitbag", "-p", "kitbag-testbed"],
     )?;
     let folder = repository.scratch("bench-peers")?;
     let case = sets::most_real(repository, options.data.as_deref());

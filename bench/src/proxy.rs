@@ -23,7 +23,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
             "build",
             "--release",
             "-p",
-            "kitbag-gateway",
+            "kitbag",
             "-p",
             "kitbag-testbed",
             "-p",

@@ -23,7 +23,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     let cases = sets::all(repository, options.data.as_deref(), &scratch)?;
     let published = Extra::MiniLm.find(repository, options.install)?;
     let arms = Arm::all(published.as_deref(), &scratch)?;
-    cargo::run(repository, &["build", "--release", "-p", "kitbag-gateway"])?;
+    cargo::run(repository, &["build", "--release", "-p", "kitbag"])?;
     let mut rows = Vec::new();
     for case in &cases {
         eprintln!("{}, {}", case.name, case.group);

@@ -26,14 +26,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     let tools = catalog::read(&folders)?;
     cargo::run(
         repository,
-        &[
-            "build",
-            "--release",
-            "-p",
-            "kitbag-gateway",
-            "-p",
-            "kitbag-testbed",
-        ],
+        &["build", "--release", "-p", "kitbag", "-p", "kitbag-testbed"],
     )?;
     let points = curve(repository, &tools, options.up_to.unwrap_or(usize::MAX))?;
     let picture = repository.root().join("docs/speed.svg");

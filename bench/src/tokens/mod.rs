@@ -19,14 +19,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     let options = Options::parse("tokens", arguments)?;
     cargo::run(
         repository,
-        &[
-            "build",
-            "--release",
-            "-p",
-            "kitbag-gateway",
-            "-p",
-            "kitbag-testbed",
-        ],
+        &["build", "--release", "-p", "kitbag", "-p", "kitbag-testbed"],
     )?;
     let counter = [
         "build",

@@ -74,7 +74,7 @@ pub(crate) fn announce_changes(gateway: &Gateway, server: &ServerName, changes: 
 }
 
 /// Announces every list, after a change that may concern any client.
-pub(crate) fn announce_everything(gateway: &Gateway) {
+pub fn announce_everything(gateway: &Gateway) {
     announce(
         gateway,
         Changes {

@@ -1,9 +1,10 @@
 //! A gateway in this process, built once from the configuration and asked by every verb of the
 //! command line.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
@@ -28,24 +29,25 @@ use crate::failure::Failure;
 use crate::flights::HeldMessage;
 use crate::host::GatewayHost;
 use crate::index::intent::degraded;
-use crate::local::answer::Meanwhile;
-use crate::local::offers::{self, PromptRow, ResourceRow};
-use crate::local::protocol::{Progress, ServerStatus, Status, VERSION};
+use crate::offers::{self, PromptRow, ResourceRow, ToolRow};
 use crate::pipeline;
 use crate::search::{self, Search, Verdict};
 use crate::secret::request_id;
 use crate::surface::answer::{as_meant, with_taken};
+use crate::surface::kept;
 use crate::surface::tokens::{Tokens, report};
 use crate::turn::{BackChannel, Turn};
 use crate::view::View;
+use kitbag_domain::sync::lock;
 use kitbag_embed::EmbedderError;
 
 pub struct App {
-    pub(crate) host: Arc<GatewayHost>,
-    pub(crate) background: Vec<AbortHandle>,
+    host: Arc<GatewayHost>,
+    /// The tasks that end when the gateway is closed.
+    background: Mutex<Vec<AbortHandle>>,
     since: Timestamp,
     /// The address on which the gateway serves HTTP, if it does.
-    pub(crate) address: OnceLock<SocketAddr>,
+    address: OnceLock<SocketAddr>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -57,14 +59,6 @@ pub struct NotIndexed {
 impl NotIndexed {
     pub const REMEDY: &str =
         "see the names with `kitbag tools`; if it is there, index it with `kitbag index build`";
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub struct ToolRow {
-    pub name: String,
-    pub server: ServerName,
-    pub tool: String,
-    pub description: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -83,6 +77,51 @@ pub struct ServerReport {
     pub problems: Vec<String>,
 }
 
+/// The progress that a server reports for a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    pub progress: f64,
+    pub total: Option<f64>,
+    pub message: Option<String>,
+}
+
+/// The facts that a gateway tells about itself.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Status {
+    pub pid: u32,
+    pub version: String,
+    /// The address on which the gateway serves HTTP.
+    pub address: Option<SocketAddr>,
+    pub since: Timestamp,
+    pub servers: Vec<ServerStatus>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ServerStatus {
+    pub name: ServerName,
+    pub running: bool,
+    /// The number of tools that the server offered when it was asked last.
+    pub tools: usize,
+}
+
+/// The events beside a request: progress and cancellation.
+pub struct Meanwhile<'a> {
+    /// The function that gets the progress that a server reports.
+    pub progress: &'a mut (dyn FnMut(Progress) + Send),
+    /// The token is cancelled when the caller does not want the answer any more.
+    pub cancelled: CancellationToken,
+}
+
+impl<'a> Meanwhile<'a> {
+    /// Makes the value for a request that is always seen to its end.
+    pub fn to_its_end(progress: &'a mut (dyn FnMut(Progress) + Send)) -> Self {
+        Self {
+            progress,
+            cancelled: CancellationToken::new(),
+        }
+    }
+}
+
 impl App {
     pub async fn open(config: &Config) -> anyhow::Result<Self> {
         let (host, notices) = GatewayHost::open(config).await?;
@@ -92,14 +131,24 @@ impl App {
         ];
         Ok(Self {
             host,
-            background,
+            background: Mutex::new(background),
             since: now(),
             address: OnceLock::new(),
         })
     }
 
-    pub(crate) fn host(&self) -> &Arc<GatewayHost> {
+    pub fn host(&self) -> &Arc<GatewayHost> {
         &self.host
+    }
+
+    /// Keeps tasks that work beside requests, to end them when the gateway is closed.
+    pub fn work_until_closed(&self, tasks: impl IntoIterator<Item = AbortHandle>) {
+        lock(&self.background).extend(tasks);
+    }
+
+    /// Notes the address on which the gateway serves HTTP.
+    pub fn serves_at(&self, address: SocketAddr) {
+        self.address.get_or_init(|| address);
     }
 
     /// Stops every server and writes down what is still to be written.
@@ -107,7 +156,7 @@ impl App {
         let gateway = self.host.gateway();
         gateway.services.sessions.close_all();
         gateway.upstreams.shutdown().await;
-        for task in &self.background {
+        for task in lock(&self.background).drain(..) {
             task.abort();
         }
         gateway.services.meter.clone().close().await;
@@ -154,12 +203,12 @@ impl App {
         offers::tools(&gateway.catalog(), &gateway.policy)
     }
 
-    pub(crate) fn prompts(&self) -> Vec<PromptRow> {
+    pub fn prompts(&self) -> Vec<PromptRow> {
         let gateway = self.host.gateway();
         offers::prompts(&gateway.catalog(), &gateway.policy)
     }
 
-    pub(crate) fn resources(&self) -> Vec<ResourceRow> {
+    pub fn resources(&self) -> Vec<ResourceRow> {
         let gateway = self.host.gateway();
         offers::resources(&gateway.catalog(), &gateway.policy)
     }
@@ -176,7 +225,7 @@ impl App {
 
     /// Calls a tool by the name the endpoint shows, in the way in which every client of a frugal
     /// surface calls it: arguments are held against the listing before the server is started.
-    pub(crate) async fn call(
+    pub async fn call(
         &self,
         name: &str,
         arguments: Map<String, Value>,
@@ -195,6 +244,36 @@ impl App {
         Ok(serde_json::from_str(
             with_taken(result, taken.as_ref()).get(),
         )?)
+    }
+
+    /// Returns what a prompt says. Its arguments are held against its declaration before the server
+    /// is started.
+    pub async fn prompt(
+        &self,
+        name: &str,
+        arguments: &BTreeMap<String, String>,
+        meanwhile: Meanwhile<'_>,
+    ) -> anyhow::Result<Value> {
+        let params = RawObject::new()
+            .with("name", name)
+            .with("arguments", arguments);
+        let call = McpCall::prompt(params)?;
+        let turn = self.turn("kitbag prompts", Surface::Search);
+        let result = self.run(turn, call, meanwhile).await?;
+        Ok(serde_json::from_str(result.get())?)
+    }
+
+    /// Returns the contents of a resource, to the letter: a person may want to keep it as a file.
+    pub async fn read(&self, uri: &str, meanwhile: Meanwhile<'_>) -> anyhow::Result<Value> {
+        let params = RawObject::new().with("uri", uri);
+        let (turn, _unheard) = self.turn("kitbag resources", Surface::Search);
+        if let Some(kept) = kept::read(&turn, &params) {
+            return Ok(serde_json::from_str(kept?.get())?);
+        }
+        let call = McpCall::resource(params)?;
+        let turn = self.turn("kitbag resources", Surface::All);
+        let result = self.run(turn, call, meanwhile).await?;
+        Ok(serde_json::from_str(result.get())?)
     }
 
     /// Serves the request through the same code as a request of any client.
@@ -237,7 +316,7 @@ impl App {
     }
 
     /// Returns what the gateway says of itself.
-    pub(crate) fn status(&self) -> Status {
+    pub fn status(&self) -> Status {
         let gateway = self.host.gateway();
         let server = |server: &Arc<Server>| ServerStatus {
             name: server.name().clone(),
@@ -246,7 +325,7 @@ impl App {
         };
         Status {
             pid: std::process::id(),
-            version: VERSION.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             address: self.address.get().copied(),
             since: self.since,
             servers: gateway.upstreams.iter().map(server).collect(),
@@ -254,7 +333,7 @@ impl App {
     }
 
     /// Ends a server and starts it again, whatever was wrong with it before.
-    pub(crate) async fn restart(&self, name: &ServerName) -> anyhow::Result<ServerReport> {
+    pub async fn restart(&self, name: &ServerName) -> anyhow::Result<ServerReport> {
         let server = self.host.gateway().upstreams.get(name).cloned();
         let server = server.ok_or_else(|| Failure::UnknownServer {
             server: name.to_string(),

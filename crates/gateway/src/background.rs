@@ -41,7 +41,7 @@ const FORGOTTEN_AT_ONCE: u32 = 1_000;
 
 /// Asks every server that was never listed what it offers. Those known from an earlier run
 /// are left asleep, unless a client watches what they have.
-pub(crate) async fn list_unknown(host: Arc<GatewayHost>) {
+pub async fn list_unknown(host: Arc<GatewayHost>) {
     let gateway = host.gateway();
     let wanted = |server: &&Arc<Server>| server.listing().is_none() || server.is_missed();
     let unknown: Vec<_> = gateway.upstreams.iter().filter(wanted).cloned().collect();
@@ -108,7 +108,7 @@ pub(crate) async fn follow_notices(host: Arc<GatewayHost>, mut notices: mpsc::Re
 
 /// Keeps the index in step with the catalog and with the results of calls, until the gateway
 /// closes.
-pub(crate) async fn follow_catalog(host: Arc<GatewayHost>) {
+pub async fn follow_catalog(host: Arc<GatewayHost>) {
     let mut wait = LOOK_AGAIN;
     loop {
         tokio::select! {
@@ -160,7 +160,7 @@ async fn index(host: &GatewayHost) -> bool {
 }
 
 /// Removes what happened longer ago than is kept, in portions small enough not to be noticed.
-pub(crate) async fn forget_old_audit(host: Arc<GatewayHost>) {
+pub async fn forget_old_audit(host: Arc<GatewayHost>) {
     loop {
         let gateway = host.gateway();
         let before = Timestamp(
@@ -186,7 +186,7 @@ pub(crate) async fn forget_old_audit(host: Arc<GatewayHost>) {
 }
 
 /// Closes the sessions and streams of keys that were revoked or have expired.
-pub(crate) async fn close_ended_keys(host: Arc<GatewayHost>) {
+pub async fn close_ended_keys(host: Arc<GatewayHost>) {
     loop {
         tokio::time::sleep(LOOK_FOR_ENDED_KEYS).await;
         let gateway = host.gateway();
@@ -221,7 +221,7 @@ async fn close_of(gateway: &Gateway, ended: &[KeyId]) {
 }
 
 /// Writes down beside the requests when keys were last used.
-pub(crate) async fn keep_key_uses(host: Arc<GatewayHost>) {
+pub async fn keep_key_uses(host: Arc<GatewayHost>) {
     loop {
         tokio::time::sleep(KEEP_USES_EVERY).await;
         keep_key_uses_now(&host.gateway()).await;

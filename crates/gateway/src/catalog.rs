@@ -12,8 +12,8 @@ use kitbag_wire::{Raw, RawObject};
 use crate::resources::{ResourceRoutes, Visible, marked};
 
 #[derive(Debug, Default)]
-pub(crate) struct Catalog {
-    pub(crate) tools: Vec<Entry>,
+pub struct Catalog {
+    pub tools: Vec<Entry>,
     pub(crate) prompts: Vec<Entry>,
     pub(crate) resources: Vec<Entry>,
     pub(crate) templates: Vec<Entry>,
@@ -26,12 +26,12 @@ pub(crate) struct Catalog {
 /// One thing on offer: what it is, what it is called outside, and its definition, of a tool or
 /// prompt with that name put in.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
-    pub(crate) capability: Capability,
+pub struct Entry {
+    pub capability: Capability,
     /// The name that clients use; of a resource, the URI with its server's mark, by which the
     /// resource is always found.
     pub(crate) exposed: String,
-    pub(crate) definition: Raw,
+    pub definition: Raw,
     /// The tags that its server gave it.
     pub(crate) tags: Vec<String>,
 }
@@ -95,7 +95,7 @@ impl Catalog {
         catalog
     }
 
-    pub(crate) fn tool(&self, exposed: &str) -> Option<&Entry> {
+    pub fn tool(&self, exposed: &str) -> Option<&Entry> {
         self.tools_by_name.get(exposed).map(|at| &self.tools[*at])
     }
 

@@ -2,6 +2,6 @@
 
 use kitbag_domain::Timestamp;
 
-pub(crate) fn now() -> Timestamp {
+pub fn now() -> Timestamp {
     Timestamp(jiff::Timestamp::now().as_millisecond())
 }

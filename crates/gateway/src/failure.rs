@@ -10,7 +10,7 @@ use kitbag_wire::Malformed;
 use kitbag_schema::Misfit;
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub enum Failure {
     #[error(transparent)]
     Malformed(#[from] Malformed),
     #[error("the message is larger than {max} bytes; `max_body_bytes` in [serve] sets that limit")]

@@ -9,7 +9,7 @@ const ENOUGH: u64 = 65_536;
 const USUAL: usize = 1_024;
 
 /// Raises the limit as far as the system lets us, if that is of use.
-pub(crate) fn raise_limit() {
+pub fn raise_limit() {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -14,7 +14,7 @@ use crate::gateway::Gateway;
 use crate::index::Subject;
 
 /// The words of an answer where the best tool that was found is only the nearest one.
-pub(crate) const UNSURE: &str = "Nothing here clearly does this";
+pub const UNSURE: &str = "Nothing here clearly does this";
 
 /// The time that a search waits for a gateway that has just been started.
 const BEGINNING: Duration = Duration::from_secs(10);

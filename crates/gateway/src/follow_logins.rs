@@ -13,7 +13,7 @@ use crate::host::GatewayHost;
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Looks for new logins until the gateway closes.
-pub(crate) async fn follow(host: Arc<GatewayHost>) {
+pub async fn follow(host: Arc<GatewayHost>) {
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         let gateway = host.gateway();

@@ -20,19 +20,19 @@ use crate::providers::Providers;
 use crate::services::Services;
 
 /// The result of one reading of the configuration, with what the process keeps beside it.
-pub(crate) struct Gateway {
-    pub(crate) serve: Serve,
+pub struct Gateway {
+    pub serve: Serve,
     pub(crate) surfaces: Surfaces,
-    pub(crate) policy: Policy,
+    pub policy: Policy,
     pub(crate) audit_settings: Audit,
     pub(crate) metrics_per_tool: bool,
     /// The values that the operator declares for single tools, by the name clients call them.
     pub(crate) declared: Declared,
-    pub(crate) upstreams: Arc<Upstreams>,
+    pub upstreams: Arc<Upstreams>,
     pub(crate) providers: Providers,
     /// Swapped when a server lists something else. A request takes it once, into its turn.
     catalog: ArcSwap<Catalog>,
-    pub(crate) services: Arc<Services>,
+    pub services: Arc<Services>,
 }
 
 impl Gateway {
@@ -71,7 +71,7 @@ impl Gateway {
     }
 
     /// The catalog as it is now; take it once per request.
-    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+    pub fn catalog(&self) -> Arc<Catalog> {
         self.catalog.load_full()
     }
 

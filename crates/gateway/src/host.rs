@@ -21,7 +21,7 @@ use crate::vault;
 use kitbag_domain::sync::lock;
 use kitbag_embed::Embedder;
 
-pub(crate) struct GatewayHost {
+pub struct GatewayHost {
     gateway: ArcSwap<Gateway>,
     /// Held while a catalog is built, or one from older listings could replace a newer one.
     rebuilding: Mutex<()>,
@@ -31,10 +31,10 @@ pub(crate) struct GatewayHost {
 
 /// The servers that are different after another reading of the configuration.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct ServerChanges {
-    pub(crate) added: BTreeSet<ServerName>,
-    pub(crate) changed: BTreeSet<ServerName>,
-    pub(crate) removed: BTreeSet<ServerName>,
+pub struct ServerChanges {
+    pub added: BTreeSet<ServerName>,
+    pub changed: BTreeSet<ServerName>,
+    pub removed: BTreeSet<ServerName>,
 }
 
 impl GatewayHost {
@@ -61,7 +61,7 @@ impl GatewayHost {
     }
 
     /// Returns the [`Gateway`] that is in use now; a request takes it once.
-    pub(crate) fn gateway(&self) -> Arc<Gateway> {
+    pub fn gateway(&self) -> Arc<Gateway> {
         self.gateway.load_full()
     }
 
@@ -82,7 +82,7 @@ impl GatewayHost {
 
     /// Puts another configuration in place of the one before. If it cannot be used, everything
     /// stays as it is.
-    pub(crate) async fn replace_config(
+    pub async fn replace_config(
         self: &Arc<Self>,
         config: &Config,
     ) -> anyhow::Result<ServerChanges> {
@@ -161,7 +161,7 @@ fn upstream_context(
 }
 
 /// Returns what servers offered in an earlier run, without opening or starting anything.
-pub(crate) async fn known(config: &Config, store: &Store) -> Result<Catalog, kitbag_store::Error> {
+pub async fn known(config: &Config, store: &Store) -> Result<Catalog, kitbag_store::Error> {
     let servers = with_listings(config.running(), store).await?;
     let listings = servers
         .into_iter()

@@ -36,7 +36,7 @@ pub(crate) fn opener(config: &Config, embedder: Arc<Embedder>) -> BuiltInOpener 
 }
 
 /// Returns the part that answers questions about agents.
-pub(crate) fn answers(
+pub fn answers(
     directory: Option<&Path>,
     embedder: Option<Arc<Embedder>>,
 ) -> Result<AgentAnswers, DataError> {
@@ -44,7 +44,7 @@ pub(crate) fn answers(
 }
 
 /// Returns the library in a directory, or else the one in the binary.
-pub(crate) fn library(directory: Option<&Path>) -> Result<Library, DataError> {
+pub fn library(directory: Option<&Path>) -> Result<Library, DataError> {
     match directory {
         Some(directory) => Library::open(directory),
         None => Ok(Library::built_in()),

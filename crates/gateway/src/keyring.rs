@@ -20,7 +20,7 @@ type Open = fn() -> Result<Arc<CredentialStore>, KeyringError>;
 const SERVICE: &str = "kitbag";
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum KeyringError {
+pub enum KeyringError {
     #[error("no keyring answers: {reason}")]
     Unreachable { reason: String },
     #[error("the keyring refused: {0}")]
@@ -30,7 +30,7 @@ pub(crate) enum KeyringError {
 }
 
 impl KeyringError {
-    pub(crate) fn remedy(&self) -> &'static str {
+    pub fn remedy(&self) -> &'static str {
         match self {
             Self::Unreachable { .. } | Self::Refused(_) => {
                 "log in to a desktop that has a keyring and unlock it; where there is none, set KITBAG_SECRET_KEY \

@@ -17,7 +17,7 @@ use crate::clock::now;
 use crate::vault;
 
 /// Returns what servers need for logging in, kept in this store.
-pub(crate) fn logins(config: &Config, store: &Store) -> anyhow::Result<Logins> {
+pub fn logins(config: &Config, store: &Store) -> anyhow::Result<Logins> {
     let grants = StoredGrants {
         vault: vault::vault(config.secret_key, store)?,
         locks: config.data_dir.join("logins"),

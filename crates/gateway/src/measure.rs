@@ -7,10 +7,9 @@ use kitbag_domain::{Purpose, Surface};
 use kitbag_wire::RawObject;
 use serde_json::{Map, Value};
 
-use crate::app::App;
+use crate::app::{App, Meanwhile};
 use crate::call::McpCall;
 use crate::failure::Failure;
-use crate::local::answer::Meanwhile;
 use crate::surface::listed::surface_tools;
 use crate::surface::reach::{self, Answered};
 use crate::turn::Turn;
@@ -40,7 +39,7 @@ impl App {
 
     /// Makes a call of a model as a client of the search surface would, and tells which tool the
     /// call led to. The call does not count as use.
-    pub(crate) async fn measure_search(
+    pub async fn measure_search(
         &self,
         name: &str,
         arguments: Map<String, Value>,
@@ -65,7 +64,7 @@ impl App {
     }
 
     /// Returns the tools that a client of the search surface is shown.
-    pub(crate) async fn search_tools(&self) -> Vec<Value> {
+    pub async fn search_tools(&self) -> Vec<Value> {
         let (turn, _unheard) = self.turn("kitbag eval", Surface::Search);
         let list = surface_tools(&turn, Surface::Search).await;
         RawObject::open(&list)
@@ -75,7 +74,7 @@ impl App {
     }
 
     /// Makes the tools that are known searchable in this process alone.
-    pub(crate) async fn index_in_part(&self) -> anyhow::Result<()> {
+    pub async fn index_in_part(&self) -> anyhow::Result<()> {
         let gateway = self.host().gateway();
         let index = &gateway.services.index;
         index.ready().await?;

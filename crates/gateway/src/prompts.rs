@@ -9,12 +9,12 @@ use serde_json::Value;
 use crate::failure::Failure;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct PromptArgument {
-    pub(crate) name: String,
+pub struct PromptArgument {
+    pub name: String,
     #[serde(default)]
-    pub(crate) description: Option<String>,
+    pub description: Option<String>,
     #[serde(default)]
-    pub(crate) required: bool,
+    pub required: bool,
 }
 
 /// The arguments of a prompt; what does not read as one is left out.

@@ -205,7 +205,7 @@ pub(crate) fn marked(owner: &Capability) -> String {
 }
 
 /// The server that a marked URI names, and its own URI for the thing.
-pub(crate) fn unmark(uri: &str) -> Option<(ServerName, &str)> {
+pub fn unmark(uri: &str) -> Option<(ServerName, &str)> {
     let (server, own) = uri.strip_prefix(MARK)?.split_once('/')?;
     Some((server.parse().ok()?, own))
 }

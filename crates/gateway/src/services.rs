@@ -21,20 +21,20 @@ use crate::tasks::Tasks;
 use kitbag_embed::Embedder;
 use kitbag_schema::Checker;
 
-pub(crate) struct Services {
-    pub(crate) store: Store,
-    pub(crate) audit: AuditSink,
+pub struct Services {
+    pub store: Store,
+    pub audit: AuditSink,
     pub(crate) refusals: Arc<Refusals>,
-    pub(crate) sessions: Arc<Registry>,
+    pub sessions: Arc<Registry>,
     pub(crate) holders: Arc<KeyHolders>,
     pub(crate) parking: Arc<Parking>,
     pub(crate) flights: Arc<Flights>,
     pub(crate) tasks: Arc<Tasks>,
-    pub(crate) index: Arc<CapabilityIndex>,
+    pub index: Arc<CapabilityIndex>,
     pub(crate) checker: Arc<Checker>,
     pub(crate) kept: Arc<Kept>,
     pub(crate) contexts: Arc<Contexts>,
-    pub(crate) meter: Arc<Meter>,
+    pub meter: Arc<Meter>,
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) given_secrets: Arc<GivenSecrets>,
     pub(crate) definitions: Arc<Definitions>,

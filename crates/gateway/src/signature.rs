@@ -48,7 +48,7 @@ pub(crate) fn request(spec: &ProviderSpec) -> String {
 }
 
 /// The first sentence, on one line.
-pub(crate) fn summary(description: &str) -> String {
+pub fn summary(description: &str) -> String {
     let flat = description.split_whitespace().collect::<Vec<_>>().join(" ");
     let sentence = flat
         .split_once(". ")
@@ -99,7 +99,7 @@ fn shown(name: &str, schema: &Value, required: bool) -> String {
 }
 
 /// The type of a value, as short as it can be said.
-pub(crate) fn kind(schema: &Value) -> String {
+pub fn kind(schema: &Value) -> String {
     if let Some(choices) = schema
         .get("enum")
         .and_then(Value::as_array)

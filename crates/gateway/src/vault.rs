@@ -19,7 +19,7 @@ use crate::secrecy;
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Holds the key that secrets in the store are encrypted under.
-pub(crate) const KEY_VARIABLE: &str = "KITBAG_SECRET_KEY";
+pub const KEY_VARIABLE: &str = "KITBAG_SECRET_KEY";
 
 /// The secrets as they were when last looked at. Values are looked up in places that cannot wait
 /// for a database.
@@ -30,14 +30,14 @@ pub(crate) struct Secrets {
 
 /// The secrets of a store, under the key in the environment if there is one, or else under the
 /// one in the place that is configured.
-pub(crate) fn vault(place: KeyPlace, store: &Store) -> anyhow::Result<Vault> {
+pub fn vault(place: KeyPlace, store: &Store) -> anyhow::Result<Vault> {
     Ok(match given_key()? {
         Some(given) => store.vault(Some(given)),
         None => store.vault_kept_by(keeper(place, store)),
     })
 }
 
-pub(crate) fn keeper(place: KeyPlace, store: &Store) -> Arc<dyn KeyKeeper> {
+pub fn keeper(place: KeyPlace, store: &Store) -> Arc<dyn KeyKeeper> {
     match place {
         KeyPlace::File => Arc::new(store.key_file()),
         KeyPlace::Keyring => Arc::new(Keyring::of(store.path())),
@@ -46,7 +46,7 @@ pub(crate) fn keeper(place: KeyPlace, store: &Store) -> Arc<dyn KeyKeeper> {
 }
 
 /// The key in the environment.
-pub(crate) fn given_key() -> anyhow::Result<Option<VaultKey>> {
+pub fn given_key() -> anyhow::Result<Option<VaultKey>> {
     let given = environment(KEY_VARIABLE).filter(|key| !key.trim().is_empty());
     let given = given.map(|key| key.parse()).transpose();
     given.with_context(|| format!("the variable {KEY_VARIABLE} cannot be used"))
@@ -79,7 +79,7 @@ impl KeyKeeper for Unset {
 }
 
 /// Looks a variable up in the environment, and opens the secrets if the configuration needs any.
-pub(crate) async fn lookup(config: &Config, store: &Store) -> anyhow::Result<Lookup> {
+pub async fn lookup(config: &Config, store: &Store) -> anyhow::Result<Lookup> {
     secrecy::hide_typed(config);
     if !wants_secrets(config) {
         return Ok(secrecy::hiding(environment));
@@ -104,7 +104,7 @@ pub(crate) async fn lookup(config: &Config, store: &Store) -> anyhow::Result<Loo
 
 /// Does the same for a command that has no store open: the store is opened only if the
 /// configuration needs secrets.
-pub(crate) async fn lookup_anywhere(config: &Config) -> anyhow::Result<Lookup> {
+pub async fn lookup_anywhere(config: &Config) -> anyhow::Result<Lookup> {
     if !wants_secrets(config) {
         return Ok(secrecy::hiding(environment));
     }
@@ -149,7 +149,7 @@ fn wants_secrets(config: &Config) -> bool {
 
 /// The variables of the environment that the configuration refers to, and the one that may hold
 /// the key to its secrets.
-pub(crate) fn variables(config: &Config) -> BTreeSet<String> {
+pub fn variables(config: &Config) -> BTreeSet<String> {
     let templates = templates(config);
     let names = templates.iter().flat_map(|template| template.variables());
     let of_the_environment = names.filter(|name| !name.starts_with(Template::SECRET));

@@ -28,7 +28,7 @@ impl View {
 
 /// The endpoint that a client uses.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Door {
+pub enum Door {
     /// The main endpoint, where the configuration decides what is shown.
     Main,
     Surface(Surface),

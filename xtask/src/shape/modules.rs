@@ -11,19 +11,15 @@ pub const CRATE: &str = "gateway";
 
 /// Files and folders of the gateway that load the catalog outside a request, or where a request
 /// begins and loads it once for all.
-const MAY_LOAD_THE_CATALOG: [&str; 13] = [
+const MAY_LOAD_THE_CATALOG: [&str; 9] = [
     "announce",
     "app",
     "background",
-    "cli",
     "find",
     "gateway",
     "host",
-    "local",
     "measure",
-    "reload",
     "search",
-    "serving",
     "turn",
 ];
 

@@ -7,30 +7,30 @@ use serde::Serialize;
 
 /// Flat, with the same fields for calls and for events, so that every row fits a line of a table.
 #[derive(Debug, Serialize)]
-pub(crate) struct AuditLine<'a> {
-    pub(crate) id: i64,
-    pub(crate) at: String,
+pub struct AuditLine<'a> {
+    pub id: i64,
+    pub at: String,
     /// `call`, or what else happened.
-    pub(crate) event: &'static str,
-    pub(crate) tenant: Option<&'a str>,
-    pub(crate) key: Option<&'a str>,
-    pub(crate) actor: Option<&'a str>,
-    pub(crate) client: Option<&'a str>,
-    pub(crate) server: Option<&'a str>,
-    pub(crate) kind: Option<&'static str>,
+    pub event: &'static str,
+    pub tenant: Option<&'a str>,
+    pub key: Option<&'a str>,
+    pub actor: Option<&'a str>,
+    pub client: Option<&'a str>,
+    pub server: Option<&'a str>,
+    pub kind: Option<&'static str>,
     /// The name of the thing that was called, or of the subject of the event.
-    pub(crate) name: &'a str,
-    pub(crate) outcome: &'static str,
-    pub(crate) latency_ms: Option<f64>,
-    pub(crate) purpose: Option<&'static str>,
-    pub(crate) request: Option<&'a str>,
-    pub(crate) address: Option<&'a str>,
-    pub(crate) trace: Option<&'a str>,
-    pub(crate) detail: Option<&'a str>,
+    pub name: &'a str,
+    pub outcome: &'static str,
+    pub latency_ms: Option<f64>,
+    pub purpose: Option<&'static str>,
+    pub request: Option<&'a str>,
+    pub address: Option<&'a str>,
+    pub trace: Option<&'a str>,
+    pub detail: Option<&'a str>,
 }
 
 impl<'a> AuditLine<'a> {
-    pub(crate) const COLUMNS: [&'static str; 17] = [
+    pub const COLUMNS: [&'static str; 17] = [
         "id",
         "at",
         "event",
@@ -50,7 +50,7 @@ impl<'a> AuditLine<'a> {
         "detail",
     ];
 
-    pub(crate) fn of(row: &'a AuditRow) -> Self {
+    pub fn of(row: &'a AuditRow) -> Self {
         let mut line = Self {
             id: row.id,
             at: moment(row.at),

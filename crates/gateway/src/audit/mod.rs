@@ -5,6 +5,6 @@
 //! - [`terms`]: the words by which rows are asked for
 
 mod line;
-pub(crate) mod terms;
+pub mod terms;
 
-pub(crate) use line::AuditLine;
+pub use line::AuditLine;

@@ -10,10 +10,10 @@ use crate::clock::now;
 
 /// One word may stand for several outcomes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Outcomes(pub(crate) Vec<Outcome>);
+pub struct Outcomes(pub Vec<Outcome>);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum TermError {
+pub enum TermError {
     #[error("there are {}, and failed", Outcome::ALL.map(Outcome::as_str).join(", "))]
     Outcome,
     #[error("there are call, {}", Action::ALL.map(Action::as_str).join(", "))]
@@ -32,7 +32,7 @@ const FAILED: [Outcome; 4] = [
     Outcome::TimedOut,
 ];
 
-pub(crate) fn outcomes(text: &str) -> Result<Outcomes, TermError> {
+pub fn outcomes(text: &str) -> Result<Outcomes, TermError> {
     if text == "failed" {
         return Ok(Outcomes(FAILED.to_vec()));
     }
@@ -41,13 +41,13 @@ pub(crate) fn outcomes(text: &str) -> Result<Outcomes, TermError> {
         .ok_or(TermError::Outcome)
 }
 
-pub(crate) fn entry(text: &str) -> Result<AuditRowKind, TermError> {
+pub fn entry(text: &str) -> Result<AuditRowKind, TermError> {
     AuditRowKind::parse(text).ok_or(TermError::Entry)
 }
 
 /// Reads a time: so long ago, or the beginning of a day, or a moment, in the time zone of this
 /// machine.
-pub(crate) fn start(text: &str) -> Result<Timestamp, TermError> {
+pub fn start(text: &str) -> Result<Timestamp, TermError> {
     start_from(text, now(), &TimeZone::system()).ok_or(TermError::Start)
 }
 

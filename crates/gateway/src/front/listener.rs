@@ -37,7 +37,7 @@ const LAST_CALLS: Duration = Duration::from_secs(3);
 const EXHAUSTED: Duration = Duration::from_millis(100);
 
 /// Serves until `ended`; requests under way are then given a moment to finish.
-pub(crate) async fn serve(listener: TcpListener, host: Arc<GatewayHost>, ended: CancellationToken) {
+pub async fn serve(listener: TcpListener, host: Arc<GatewayHost>, ended: CancellationToken) {
     let router = router(host);
     let connections = GracefulShutdown::new();
     let open = Connections::within(files::allowed());

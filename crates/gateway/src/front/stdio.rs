@@ -30,7 +30,7 @@ use kitbag_domain::sync::lock;
 
 /// Serves until the client closes its side; requests under way then are cancelled. When `ended`
 /// comes first, they are finished, and nothing more is read.
-pub(crate) async fn serve(
+pub async fn serve(
     host: Arc<GatewayHost>,
     entrance: Entrance,
     input: &mut (impl AsyncBufRead + Unpin),

@@ -38,7 +38,7 @@ fn texts() -> BTreeSet<String> {
     };
     let server = "agents".parse().unwrap();
     let catalog = Catalog::build(BTreeMap::from([(server, Arc::new(listing))]));
-    let sources = catalog.tools.iter().map(source::Tool::of);
+    let sources = catalog.tools.iter().map(source::ToolSource::of);
     let tools = sources.map(|tool| tool.into_source(Priors::default(), Timestamp(0)).text);
     library.embedded_texts().into_iter().chain(tools).collect()
 }

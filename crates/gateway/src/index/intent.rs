@@ -12,11 +12,11 @@ use kitbag_embed::EmbedderError;
 /// No intent needs so many bytes, and no model reads more.
 const MAX_TEXT: usize = 4_000;
 
-pub(crate) struct EmbeddedIntent {
+pub struct EmbeddedIntent {
     text: String,
     vectors: Option<Arc<Vectors>>,
     /// The reason why words alone decide, though vectors were wanted.
-    pub(crate) degraded: Option<String>,
+    pub degraded: Option<String>,
 }
 
 pub(super) struct Vectors {
@@ -27,7 +27,7 @@ pub(super) struct Vectors {
 impl CapabilityIndex {
     /// An intent with its vectors; without, where the embedder fails. One that says nothing has
     /// none.
-    pub(crate) async fn intent(&self, text: &str) -> EmbeddedIntent {
+    pub async fn intent(&self, text: &str) -> EmbeddedIntent {
         let text = text[..text.floor_char_boundary(MAX_TEXT)].to_owned();
         if text.trim().is_empty() {
             return EmbeddedIntent::of_words(text);
@@ -81,7 +81,7 @@ impl Vectors {
 
 impl EmbeddedIntent {
     /// An intent to be compared by its words alone.
-    pub(crate) fn of_words(text: String) -> Self {
+    pub fn of_words(text: String) -> Self {
         Self {
             text,
             vectors: None,
@@ -89,7 +89,7 @@ impl EmbeddedIntent {
         }
     }
 
-    pub(crate) fn as_intent(&self) -> Intent<'_> {
+    pub fn as_intent(&self) -> Intent<'_> {
         let vectors = self.vectors.as_deref();
         Intent {
             text: &self.text,

@@ -14,11 +14,11 @@
 
 #[cfg(test)]
 mod built_in_vectors;
-pub(crate) mod intent;
+pub mod intent;
 mod intents;
 mod mirror;
-pub(crate) mod priors;
-pub(crate) mod source;
+pub mod priors;
+pub mod source;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -35,7 +35,7 @@ use self::intent::{EmbeddedIntent, Vectors};
 use self::intents::Intents;
 use self::mirror::Mirror;
 use self::priors::{Declared, Measured, Priors};
-use self::source::{Source, Tool};
+use self::source::{Source, ToolSource};
 use crate::catalog::{self, Catalog};
 use crate::clock::now;
 use crate::providers::Providers;
@@ -49,7 +49,7 @@ const SPARE_VECTORS: u64 = 1_000;
 /// Tools described before others get their turn: about a millisecond of work.
 const BETWEEN_YIELDS: usize = 64;
 
-pub(crate) struct CapabilityIndex {
+pub struct CapabilityIndex {
     snapshot: ArcSwap<Snapshot>,
     /// True once there has been a first catalog.
     begun: watch::Sender<bool>,
@@ -95,7 +95,7 @@ struct Begun {
 
 impl CapabilityIndex {
     /// `configuration` tells it from others that use the same store.
-    pub(crate) fn new(embedder: Arc<Embedder>, store: Store, configuration: String) -> Self {
+    pub fn new(embedder: Arc<Embedder>, store: Store, configuration: String) -> Self {
         Self {
             snapshot: ArcSwap::default(),
             begun: watch::Sender::default(),
@@ -140,7 +140,7 @@ impl CapabilityIndex {
 
     /// Returns an error if the configured embedder cannot work at all. This takes a moment for a
     /// model on disk.
-    pub(crate) async fn ready(&self) -> Result<(), EmbedderError> {
+    pub async fn ready(&self) -> Result<(), EmbedderError> {
         self.embedder.check().await
     }
 
@@ -196,7 +196,7 @@ impl CapabilityIndex {
     }
 
     /// An index over these tools alone, apart from the one that serves.
-    pub(crate) async fn index_of(
+    pub async fn index_of(
         &self,
         sources: &[Source],
         with_vectors: bool,
@@ -262,7 +262,7 @@ impl CapabilityIndex {
     async fn sources(&self, contents: &Contents<'_>) -> Vec<Source> {
         let (now, measured) = (now(), self.measured.load_full());
         let source = |entry: &catalog::Entry| {
-            let (tool, declared) = (Tool::of(entry), contents.declared.get(&entry.exposed));
+            let (tool, declared) = (ToolSource::of(entry), contents.declared.get(&entry.exposed));
             let priors = measured.with(declared, &entry.capability);
             let tool = match declared {
                 Some(declared) => tool.declared(declared),
@@ -279,7 +279,7 @@ impl CapabilityIndex {
         let providers = contents
             .providers
             .iter()
-            .map(|provider| Tool::of_provider(provider.spec()));
+            .map(|provider| ToolSource::of_provider(provider.spec()));
         sources.extend(providers.map(|tool| tool.into_source(Priors::default(), now)));
         if let Err(error) = self.mirror.date(&mut sources).await {
             tracing::warn!(%error, "since when tools are as they are is not known");

@@ -10,7 +10,7 @@ use kitbag_store::{Store, ToolStatistics};
 
 /// The values by which the index filters.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Priors {
+pub struct Priors {
     pub(crate) cost_usd: Option<f64>,
     pub(crate) p95_latency_ms: Option<f64>,
     pub(crate) p99_latency_ms: Option<f64>,

@@ -19,7 +19,7 @@ use crate::catalog;
 /// A tool ready to be indexed: the document, still without its vector, and the text the
 /// vector is made from.
 #[derive(Debug, Clone)]
-pub(crate) struct Source {
+pub struct Source {
     pub(crate) document: Document,
     pub(crate) text: String,
     pub(crate) hash: TextHash,
@@ -30,22 +30,22 @@ pub(crate) struct Source {
 /// A tool as people write it down for the index, be it a server's definition or a line of an
 /// evaluation set.
 #[derive(Debug, Default)]
-pub(crate) struct Tool {
+pub struct ToolSource {
     /// The name by which a client calls the tool.
-    pub(crate) exposed: String,
-    pub(crate) name: String,
-    pub(crate) provider: String,
-    pub(crate) description: String,
-    pub(crate) schema: Value,
+    pub exposed: String,
+    pub name: String,
+    pub provider: String,
+    pub description: String,
+    pub schema: Value,
     /// As declared; derived where there are none.
-    pub(crate) tags: Vec<String>,
-    pub(crate) scopes: Vec<String>,
+    pub tags: Vec<String>,
+    pub scopes: Vec<String>,
     /// The provider, if nothing is said.
-    pub(crate) group: Option<String>,
-    pub(crate) write_class: Option<WriteClass>,
+    pub group: Option<String>,
+    pub write_class: Option<WriteClass>,
 }
 
-impl Tool {
+impl ToolSource {
     pub(crate) fn of(entry: &catalog::Entry) -> Self {
         let definition = RawObject::open(&entry.definition).unwrap_or_default();
         let hints = definition.object("annotations").unwrap_or_default();
@@ -95,7 +95,7 @@ impl Tool {
         self
     }
 
-    pub(crate) fn into_source(self, priors: Priors, now: Timestamp) -> Source {
+    pub fn into_source(self, priors: Priors, now: Timestamp) -> Source {
         let (definition, twin) = (self.fingerprint(), self.twin());
         let parameters: Vec<String> = parameters(&self.schema)
             .iter()

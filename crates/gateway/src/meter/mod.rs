@@ -31,7 +31,7 @@ use crate::view::View;
 use kitbag_domain::sync::lock;
 use kitbag_policy::Policy;
 
-pub(crate) struct Meter {
+pub struct Meter {
     tables: Arc<Mutex<Tables>>,
     prices: Prices,
     settings: kitbag_config::Telemetry,
@@ -138,7 +138,7 @@ impl Meter {
     }
 
     /// Begins to send everything to the collector of the configuration, if it names one.
-    pub(crate) fn export(&self) -> anyhow::Result<()> {
+    pub fn export(&self) -> anyhow::Result<()> {
         if let Some(collector) = &self.settings.collector {
             let telemetry = Telemetry::start(collector, &self.tables, self.settings.per_tool)?;
             let _started_before = self.telemetry.set(telemetry);

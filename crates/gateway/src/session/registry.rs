@@ -41,7 +41,7 @@ impl Default for Limits {
 }
 
 #[derive(Default)]
-pub(crate) struct Registry {
+pub struct Registry {
     limits: Limits,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
     subscribers: Mutex<Vec<Weak<Subscriber>>>,
@@ -154,7 +154,7 @@ impl Registry {
         gone
     }
 
-    pub(crate) fn close_all(&self) {
+    pub fn close_all(&self) {
         for (_, session) in lock(&self.sessions).drain() {
             session.close();
         }

@@ -21,22 +21,22 @@ use crate::reply;
 use crate::turn::Turn;
 use kitbag_schema::Taken;
 
-pub(crate) struct Answered {
+pub struct Answered {
     /// The text that the model reads.
-    pub(crate) told: Raw,
+    pub told: Raw,
     /// `None` if the model called no tool and only looked at what there is.
-    pub(crate) reached: Option<Reached>,
+    pub reached: Option<Reached>,
 }
 
-pub(crate) struct Reached {
+pub struct Reached {
     /// The exposed name as the model wrote it; that of our own tool for a request to a provider.
-    pub(crate) tool: String,
+    pub tool: String,
     /// As the server is given them.
-    pub(crate) arguments: Raw,
+    pub arguments: Raw,
     /// The whole of it.
-    pub(crate) result: Raw,
+    pub result: Raw,
     /// Calls of a batch after this one.
-    pub(crate) also: usize,
+    pub also: usize,
 }
 
 /// The aim of a call, as far as it can be read.

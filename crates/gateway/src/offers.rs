@@ -1,0 +1,107 @@
+//! The offers of all servers as rows of a table, as a client at this machine sees them.
+
+use kitbag_domain::{Caller, Capability, ServerName};
+use kitbag_policy::Policy;
+use kitbag_wire::{Raw, RawObject};
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::{Catalog, Entry};
+use crate::prompts::{self, PromptArgument};
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ToolRow {
+    pub name: String,
+    pub server: ServerName,
+    pub tool: String,
+    pub description: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct PromptRow {
+    pub name: String,
+    pub server: ServerName,
+    pub prompt: String,
+    pub description: Option<String>,
+    pub arguments: Vec<PromptArgument>,
+}
+
+/// A resource, or a template that becomes one with values in place of the names in braces.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ResourceRow {
+    pub uri: String,
+    pub template: bool,
+    pub server: ServerName,
+    pub name: Option<String>,
+    pub mime_type: Option<String>,
+    pub description: Option<String>,
+}
+
+/// The tools a local client sees, as far as they are known.
+pub fn tools(catalog: &Catalog, policy: &Policy) -> Vec<ToolRow> {
+    let visible = catalog
+        .tools
+        .iter()
+        .filter(|it| policy.visible(&Caller::local(), &it.capability));
+    visible
+        .map(|entry| ToolRow {
+            name: entry.exposed.clone(),
+            server: entry.capability.server.clone(),
+            tool: entry.capability.name.clone(),
+            description: told(&entry.definition, &["description"]),
+        })
+        .collect()
+}
+
+/// The prompts a local client sees, as far as they are known.
+pub fn prompts(catalog: &Catalog, policy: &Policy) -> Vec<PromptRow> {
+    let visible = catalog
+        .prompts
+        .iter()
+        .filter(|it| policy.visible(&Caller::local(), &it.capability));
+    visible
+        .map(|entry| PromptRow {
+            name: entry.exposed.clone(),
+            server: entry.capability.server.clone(),
+            prompt: entry.capability.name.clone(),
+            description: told(&entry.definition, &["description", "title"]),
+            arguments: prompts::arguments(&entry.definition),
+        })
+        .collect()
+}
+
+/// The resources a local client sees, as far as they are known, then the templates.
+pub fn resources(catalog: &Catalog, policy: &Policy) -> Vec<ResourceRow> {
+    let seen = |it: &Capability| policy.visible(&Caller::local(), it);
+    let row = |entry: &Entry, template: bool| {
+        let definition = catalog.resource_definition(entry, template, &seen);
+        let uri = told(
+            &definition,
+            if template { &["uriTemplate"] } else { &["uri"] },
+        );
+        ResourceRow {
+            uri: uri.unwrap_or_default(),
+            template,
+            server: entry.capability.server.clone(),
+            name: told(&definition, &["name"]),
+            mime_type: told(&definition, &["mimeType"]),
+            description: told(&definition, &["description", "title"]),
+        }
+    };
+    let visible = |entries: &[Entry], template: bool| -> Vec<ResourceRow> {
+        entries
+            .iter()
+            .filter(|it| seen(&it.capability))
+            .map(|it| row(it, template))
+            .collect()
+    };
+    let mut rows = visible(&catalog.resources, false);
+    rows.extend(visible(&catalog.templates, true));
+    rows
+}
+
+/// Returns the first of these members that holds a text.
+fn told(definition: &Raw, members: &[&str]) -> Option<String> {
+    members
+        .iter()
+        .find_map(|member| serde_json::from_str(RawObject::peek(definition, member)?.get()).ok())
+}

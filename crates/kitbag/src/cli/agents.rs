@@ -1,0 +1,201 @@
+//! `kitbag agents`: what coding agents can do, as a server, as files, and how old it is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use jiff::civil::Date;
+use kitbag_agents::lint::{self, Age, FAIL_AFTER, SourceAge, WARN_AFTER};
+use kitbag_agents::{Library, export, serve};
+use serde::Serialize;
+use serde_json::json;
+
+use super::Invocation;
+use super::output::{count, table};
+use kitbag_embed::Embedder;
+use kitbag_gateway::inside;
+use kitbag_gateway::vault;
+
+/// Answer what coding agents can do, with sources.
+///
+/// The same four tools are built into `kitbag serve` as the server `agents`.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true, after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+    /// Data to use instead of what is in the binary: a folder with `agents/` in it.
+    #[arg(long, global = true, value_name = "DIR")]
+    directory: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag agents serve --stdio
+  kitbag agents export site
+  kitbag agents lint
+  kitbag call agents__lookup_capability agent=copilot capability=mcp";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Serve(ServeArguments),
+    Export(ExportArguments),
+    Lint(LintArguments),
+}
+
+/// Serve the four tools to one MCP client, and nothing else.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  kitbag agents serve --stdio\n  kitbag agents serve --stdio --directory ."
+)]
+struct ServeArguments {
+    /// On stdin and stdout, which is the only way there is.
+    #[arg(long)]
+    stdio: bool,
+}
+
+/// Write the data as a static site: `api/v1/index.json`, a page for each agent and capability.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  kitbag agents export site\n  kitbag agents export site --directory ."
+)]
+struct ExportArguments {
+    /// Where to; what is there is written over, what else is there stays.
+    #[arg(value_name = "DIR")]
+    to: PathBuf,
+}
+
+/// Say which sources should be read again; 1 when some must be.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  kitbag agents lint\n  kitbag agents lint --date 2026-09-30 --json"
+)]
+struct LintArguments {
+    /// The day to count from, instead of today.
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    date: Option<Date>,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    date: Date,
+    sources: Vec<SourceAge>,
+    /// Capabilities without a source that is about them, by agent.
+    vague: Vec<Vague>,
+}
+
+#[derive(Debug, Serialize)]
+struct Vague {
+    agent: String,
+    capabilities: usize,
+}
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let config = invocation.config()?;
+    let configured = config
+        .agents
+        .as_ref()
+        .and_then(|agents| agents.directory.clone());
+    let directory = arguments.directory.or(configured);
+    match arguments.verb {
+        Verb::Serve(ServeArguments { stdio: _ }) => {
+            let embedder = Arc::new(Embedder::new(
+                &config.embedder,
+                &vault::lookup_anywhere(&config).await?,
+            ));
+            let answers = inside::answers(directory.as_deref(), Some(embedder))?;
+            serve(Arc::new(answers), tokio::io::stdin(), tokio::io::stdout()).await?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Verb::Export(ExportArguments { to }) => {
+            write_site(&inside::library(directory.as_deref())?, &to, invocation)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Verb::Lint(LintArguments { date }) => {
+            let date = date.unwrap_or_else(|| jiff::Zoned::now().date());
+            tell_ages(&inside::library(directory.as_deref())?, date, invocation)
+        }
+    }
+}
+
+fn write_site(library: &Library, to: &Path, invocation: &Invocation) -> anyhow::Result<()> {
+    let pages = export::pages(library);
+    for (path, page) in &pages {
+        let path = to.join(path);
+        let write = || {
+            path.parent().map_or(Ok(()), fs::create_dir_all)?;
+            fs::write(&path, format!("{page:#}\n"))
+        };
+        write().with_context(|| format!("{} could not be written", path.display()))?;
+    }
+    let index = to.join("api/v1/index.json");
+    invocation
+        .output
+        .show(&json!({ "files": pages.len(), "index": index }), |_| {
+            format!(
+                "Wrote {}; begin at {}",
+                count(pages.len(), "file"),
+                index.display()
+            )
+        })
+}
+
+fn tell_ages(library: &Library, date: Date, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let vague = lint::vague(library).into_iter();
+    let report = Report {
+        date,
+        sources: lint::ages(library, date),
+        vague: vague
+            .map(|(agent, capabilities)| Vague {
+                agent: agent.to_owned(),
+                capabilities,
+            })
+            .collect(),
+    };
+    invocation.output.show(&report, for_people)?;
+    let too_old = report
+        .sources
+        .iter()
+        .any(|finding| finding.age == Age::TooOld);
+    Ok(if too_old {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+fn for_people(report: &Report) -> String {
+    let cells = |it: &SourceAge| {
+        let state = match it.age {
+            Age::Fresh => String::new(),
+            Age::Old => format!("over {WARN_AFTER} days: read it again"),
+            Age::TooOld => format!("over {FAIL_AFTER} days: too old"),
+        };
+        [
+            it.agent.clone(),
+            it.verified.to_string(),
+            it.days.to_string(),
+            it.sources.to_string(),
+            state,
+        ]
+    };
+    let mut text = table(
+        ["AGENT", "VERIFIED", "DAYS", "SOURCES", "STATE"],
+        report.sources.iter().map(cells),
+    );
+    let vague: usize = report.vague.iter().map(|it| it.capabilities).sum();
+    if vague > 0 {
+        let capabilities = if vague == 1 {
+            "1 capability has"
+        } else {
+            &format!("{vague} capabilities have")
+        };
+        text.push_str(&format!(
+            "\n{capabilities} no source nearer than a page about much else.\n"
+        ));
+    }
+    text
+}

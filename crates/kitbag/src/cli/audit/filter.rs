@@ -1,0 +1,58 @@
+//! The rows of the audit that the person wants, as given on the command line.
+
+use clap::Args;
+use clap_complete::ArgValueCandidates;
+use kitbag_domain::{KeyId, ServerName, Tenant, Timestamp};
+use kitbag_store::{AuditQuery, AuditRowKind};
+
+use crate::cli::completions;
+use kitbag_gateway::audit::terms::{self, Outcomes};
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Which rows")]
+pub(super) struct Filter {
+    /// Of this tenant.
+    #[arg(long, value_name = "NAME")]
+    tenant: Option<Tenant>,
+    /// Calls of this server or API.
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completions::servers))]
+    server: Option<ServerName>,
+    /// Calls of tools, prompts and resources of this name; `*` and `?` stand for others.
+    #[arg(long, value_name = "PATTERN")]
+    tool: Option<String>,
+    /// Of the key with this id.
+    #[arg(long, value_name = "ID")]
+    key: Option<String>,
+    /// That ended so: `ok`, `denied`, `failed` for all that went wrong at a server, ….
+    #[arg(long, value_name = "OUTCOME", value_parser = terms::outcomes)]
+    outcome: Vec<Outcomes>,
+    /// Of this kind: `call`, `key_refused`, `secret_set`, ….
+    #[arg(long, value_name = "EVENT", value_parser = terms::entry)]
+    event: Vec<AuditRowKind>,
+    /// From then on: `30m`, `2h`, `7d` ago, a date, or a date and a time.
+    #[arg(long, value_name = "WHEN", value_parser = terms::start)]
+    since: Option<Timestamp>,
+    /// Up to then.
+    #[arg(long, value_name = "WHEN", value_parser = terms::start)]
+    until: Option<Timestamp>,
+}
+
+impl Filter {
+    pub(super) fn query(&self, limit: u32) -> AuditQuery {
+        AuditQuery {
+            tenant: self.tenant.clone(),
+            server: self.server.clone(),
+            key: self.key.clone().map(KeyId),
+            name: self.tool.clone(),
+            outcomes: self
+                .outcome
+                .iter()
+                .flat_map(|it| it.0.iter().copied())
+                .collect(),
+            kinds: self.event.clone(),
+            since: self.since,
+            until: self.until,
+            ..AuditQuery::newest(limit)
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! `kitbag audit`: the calls, refusals and changes, with the actor and the outcome of each.
+
+mod export;
+mod filter;
+mod text;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use kitbag_domain::Outcome;
+use kitbag_store::{AuditPage, AuditQuery, AuditRow, Store};
+
+use self::filter::Filter;
+use super::Invocation;
+use super::output::Output;
+use kitbag_gateway::audit::AuditLine;
+
+/// Show what was called, refused and changed, by whom, and how it ended.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    filter: Filter,
+    /// How many rows at most, the newest.
+    #[arg(long, short = 'n', default_value_t = 50, value_name = "N")]
+    limit: u32,
+    /// Go on showing new rows until interrupted.
+    #[arg(long, short)]
+    follow: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag audit
+  kitbag audit --tenant acme --outcome failed --since 2h
+  kitbag audit --tool 'git__*' -n 200 --json
+  kitbag audit --event key_refused --since 2026-11-01
+  kitbag audit -f --server git
+  kitbag audit export --format csv --output audit.csv --since 30d
+
+Arguments and results of calls are not recorded. With --json each row is a line.";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Export(export::Arguments),
+}
+
+pub(super) async fn run(
+    arguments: &Arguments,
+    invocation: &Invocation,
+) -> anyhow::Result<ExitCode> {
+    let config = invocation.config()?;
+    let store = Store::open(&config.store_path)
+        .await
+        .context("the audit cannot be reached")?;
+    match &arguments.verb {
+        Some(Verb::Export(arguments)) => export::run(arguments, &store, invocation.output).await?,
+        None => show(arguments, &store, invocation.output).await?,
+    }
+    store.close().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn show(arguments: &Arguments, store: &Store, output: Output) -> anyhow::Result<()> {
+    let query = arguments.filter.query(arguments.limit);
+    let mut newest = store.newest_audit_row().await?;
+    let mut rows = store.audit(&query).await?;
+    // The rows stand in the order in which they happened: the newest is at the bottom, where new
+    // ones follow.
+    rows.reverse();
+    if rows.is_empty() && !arguments.follow {
+        output.note("Nothing of that kind is on record.");
+        return Ok(());
+    }
+    if output.json || arguments.follow {
+        print(&rows, output)?;
+    } else {
+        output.print(&text::table_of(&rows))?;
+    }
+    if !arguments.follow {
+        return Ok(());
+    }
+    newest = newest.max(rows.iter().map(|row| row.id).max().unwrap_or(0));
+    tokio::select! {
+        ended = follow(query, newest, store, output) => ended,
+        interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
+    }
+}
+
+/// Looks again and again. A call that has not ended is shown when it has.
+async fn follow(
+    mut query: AuditQuery,
+    newest: i64,
+    store: &Store,
+    output: Output,
+) -> anyhow::Result<()> {
+    const EVERY: Duration = Duration::from_millis(200);
+    query.limit = u32::MAX;
+    let mut newest = newest;
+    let mut unfinished = Vec::new();
+    loop {
+        query.page = AuditPage::WrittenAfter { id: newest };
+        let (begun, mut ended): (Vec<_>, Vec<_>) = store
+            .audit(&query)
+            .await?
+            .into_iter()
+            .partition(|row| row.outcome == Outcome::Unfinished);
+        let rows = begun.iter().chain(&ended);
+        newest = rows.map(|row| row.id).max().unwrap_or(newest);
+        let (still, done): (Vec<_>, Vec<_>) = store
+            .audit_rows(&unfinished)
+            .await?
+            .into_iter()
+            .partition(|row| row.outcome == Outcome::Unfinished);
+        unfinished = still.into_iter().chain(begun).map(|row| row.id).collect();
+        ended.extend(done);
+        ended.sort_by_key(|row| row.id);
+        print(&ended, output)?;
+        tokio::time::sleep(EVERY).await;
+    }
+}
+
+fn print(rows: &[AuditRow], output: Output) -> anyhow::Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let json = |row: &AuditRow| Ok(serde_json::to_string(&AuditLine::of(row))?);
+    let lines: anyhow::Result<Vec<String>> = if output.json {
+        rows.iter().map(json).collect()
+    } else {
+        Ok(rows.iter().map(text::line).collect())
+    };
+    output.print(&lines?.join("\n"))
+}

@@ -1,0 +1,162 @@
+//! `kitbag call`: one tool, called from the command line, in the same way as any client calls it.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use clap_complete::{ArgValueCandidates, ArgValueCompleter};
+use serde_json::{Map, Value};
+
+use super::Invocation;
+use super::arguments::{overlay, read_object};
+use super::completions::{tool_arguments, tools};
+use super::content::block;
+use super::gateway::{Apart, Gateway};
+use super::output::{Output, printable};
+use kitbag_gateway::app::Progress;
+
+/// Call a tool and show its result.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// The tool, as `kitbag tools` shows it.
+    #[arg(add = ArgValueCandidates::new(tools))]
+    name: String,
+    /// Its arguments: `key=value`, `key:=json`, `outer.inner=value`.
+    #[arg(value_name = "KEY=VALUE", add = ArgValueCompleter::new(tool_arguments))]
+    words: Vec<String>,
+    /// All arguments as a JSON object, in @FILE, or on stdin (-).
+    #[arg(long, value_name = "JSON|@FILE|-")]
+    args: Option<String>,
+    #[command(flatten)]
+    apart: Apart,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag call time__get_current_time timezone=Europe/Berlin
+  kitbag call github__search query='is:open label:bug' page=2 filter.state=open
+  kitbag call github__get id:='\"12\"'
+  kitbag call files__write --args @note.json path=/tmp/note.txt
+
+A value is JSON if it reads as JSON, and text otherwise; `:=` insists on JSON.
+The exit code is 1 when the tool reports an error.";
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let base = arguments
+        .args
+        .as_deref()
+        .map_or_else(|| Ok(Map::new()), read_object)?;
+    let given = overlay(base, &arguments.words)?;
+    let mut gateway = Gateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
+    let called = call(&mut gateway, &arguments.name, given, invocation.output).await;
+    gateway.close().await;
+    let result = called?;
+    invocation.output.show(&result, for_people)?;
+    let failed = result
+        .get("isError")
+        .and_then(Value::as_bool)
+        .unwrap_or(false);
+    Ok(if failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+async fn call(
+    gateway: &mut Gateway,
+    name: &str,
+    given: Map<String, Value>,
+    output: Output,
+) -> anyhow::Result<Value> {
+    if gateway.definition(name).await?.is_none() {
+        gateway.know(None, output).await?;
+    }
+    let calling = format!("Calling {name}");
+    let shown = output.progress(&calling);
+    gateway
+        .call(name, given, |step| {
+            shown.update(&format!("{calling}: {}", how_far(&step)));
+        })
+        .await
+}
+
+/// Returns what the server says of its progress, in a few words.
+fn how_far(step: &Progress) -> String {
+    let part = match step.total.filter(|total| *total > 0.0) {
+        Some(total) => format!("{:.0} %", 100.0 * step.progress / total),
+        None => step.progress.to_string(),
+    };
+    match &step.message {
+        Some(message) => format!("{part}, {message}"),
+        None => part,
+    }
+}
+
+/// Returns the text of the result; a block that is not text is named. Structure is shown if there
+/// is nothing else.
+fn for_people(result: &Value) -> String {
+    let blocks = result
+        .get("content")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let shown: Vec<_> = blocks.iter().map(block).collect();
+    printable(&match (shown.is_empty(), result.get("structuredContent")) {
+        (true, Some(structured)) => format!("{structured:#}"),
+        (true, None) => format!("{result:#}"),
+        (false, _) => shown.join("\n"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn progress_is_told_in_parts_of_the_whole_where_there_is_one() {
+        let check = |progress, total, message: Option<&str>, expected: &str| {
+            let step = Progress {
+                progress,
+                total,
+                message: message.map(str::to_owned),
+            };
+            assert_eq!(how_far(&step), expected);
+        };
+        check(1.0, Some(3.0), None, "33 %");
+        check(2.0, Some(4.0), Some("reading"), "50 %, reading");
+        check(17.0, None, Some("files"), "17, files");
+        check(1.0, Some(0.0), None, "1");
+    }
+
+    #[test]
+    fn people_read_the_text_and_are_told_of_the_rest() {
+        let check = |result: Value, expected: &str| assert_eq!(for_people(&result), expected);
+        check(
+            json!({ "content": [{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }] }),
+            "a\nb",
+        );
+        check(
+            json!({ "content": [{ "type": "image", "mimeType": "image/png", "data": "AAAA" }] }),
+            "[image image/png, about 3 bytes]",
+        );
+        check(
+            json!({ "content": [{ "type": "resource", "resource": { "uri": "x:y", "text": "t" } }] }),
+            "t",
+        );
+        check(
+            json!({ "content": [{ "type": "resource", "resource": { "uri": "x:y", "blob": "" } }] }),
+            "[x:y]",
+        );
+        check(
+            json!({ "content": [], "structuredContent": { "n": 1 } }),
+            "{\n  \"n\": 1\n}",
+        );
+        check(
+            json!({ "content": [{ "type": "hologram" }] }),
+            "{\n  \"type\": \"hologram\"\n}",
+        );
+    }
+}

@@ -1,0 +1,464 @@
+//! `kitbag completions`: a shell that finishes the words that a person began to type.
+//!
+//! The script that a shell loads asks this program each time, so that names of servers, tools,
+//! clients and more are completed as well, and a newer Kitbag needs no newer script. The answers
+//! come from the configuration and the store; no server is started for them.
+
+use std::env;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use clap::{ArgMatches, Args, CommandFactory as _, ValueEnum};
+use clap_complete::env::Shells;
+use clap_complete::{CompleteEnv, CompletionCandidate};
+use kitbag_clients::Client;
+use kitbag_config::{Config, Overrides, Surroundings, Whereabouts};
+use kitbag_domain::Caller;
+use kitbag_policy::Policy;
+use kitbag_store::Store;
+use serde_json::{Value, json};
+
+use super::output::{one_line, printable};
+use super::{Cli, Invocation, in_runtime};
+use kitbag_gateway::catalog::{Catalog, Entry};
+use kitbag_gateway::clock::now;
+use kitbag_gateway::host;
+use kitbag_gateway::offers;
+use kitbag_gateway::prompts::PromptArgument;
+use kitbag_gateway::signature::summary;
+use kitbag_gateway::vault::vault;
+
+/// Print what a shell needs to complete commands, names and arguments.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    shell: Shell,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag completions bash
+  kitbag completions fish > ~/.config/fish/completions/kitbag.fish
+
+For good, in bash and zsh, put this line into ~/.bashrc or ~/.zshrc:
+  source <(kitbag completions bash)
+  source <(kitbag completions zsh)";
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+    Elvish,
+    Powershell,
+}
+
+pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let shells = Shells::builtins();
+    let value = arguments.shell.to_possible_value();
+    let shell = value
+        .as_ref()
+        .and_then(|shell| shells.completer(shell.get_name()));
+    let shell = shell.ok_or_else(|| anyhow!("this shell cannot be served"))?;
+    let program =
+        env::current_exe().context("the operating system does not say where Kitbag is")?;
+    let mut script = Vec::new();
+    shell.write_registration(
+        ASKED,
+        "kitbag",
+        "kitbag",
+        &program.to_string_lossy(),
+        &mut script,
+    )?;
+    if matches!(arguments.shell, Shell::Bash) {
+        script.extend_from_slice(include_bytes!("completions.bash"));
+    }
+    invocation.output.print(&String::from_utf8_lossy(&script))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Answers a shell that asks what could come next, and ends; returns if none has asked.
+pub fn answer() {
+    CompleteEnv::with_factory(Cli::command)
+        .var(ASKED)
+        .complete();
+}
+
+/// The variable by which a shell asks.
+const ASKED: &str = "KITBAG_COMPLETE";
+
+pub(super) fn servers() -> Vec<CompletionCandidate> {
+    let Some(config) = config() else {
+        return Vec::new();
+    };
+    let running = config.running().map(|spec| &spec.name);
+    running
+        .chain(config.disabled.keys())
+        .map(|name| name.as_str().into())
+        .collect()
+}
+
+/// Returns the servers that the person configured, without those that are built in.
+pub(super) fn own_servers() -> Vec<CompletionCandidate> {
+    let Some(config) = config() else {
+        return Vec::new();
+    };
+    config
+        .servers
+        .keys()
+        .chain(config.disabled.keys())
+        .map(|name| name.as_str().into())
+        .collect()
+}
+
+pub(super) fn enabled_servers() -> Vec<CompletionCandidate> {
+    let Some(config) = config() else {
+        return Vec::new();
+    };
+    config
+        .servers
+        .keys()
+        .map(|name| name.as_str().into())
+        .collect()
+}
+
+pub(super) fn disabled_servers() -> Vec<CompletionCandidate> {
+    let Some(config) = config() else {
+        return Vec::new();
+    };
+    config
+        .disabled
+        .keys()
+        .map(|name| name.as_str().into())
+        .collect()
+}
+
+pub(super) fn tools() -> Vec<CompletionCandidate> {
+    let rows = known(offers::tools).unwrap_or_default();
+    rows.into_iter()
+        .filter_map(|row| candidate(row.name, row.description.as_deref()))
+        .collect()
+}
+
+pub(super) fn prompts() -> Vec<CompletionCandidate> {
+    let rows = known(offers::prompts).unwrap_or_default();
+    rows.into_iter()
+        .filter_map(|row| candidate(row.name, row.description.as_deref()))
+        .collect()
+}
+
+/// Returns templates, too: the person replaces the text in braces.
+pub(super) fn resources() -> Vec<CompletionCandidate> {
+    let rows = known(offers::resources).unwrap_or_default();
+    rows.into_iter()
+        .filter_map(|row| candidate(row.uri, row.description.as_deref()))
+        .collect()
+}
+
+/// `key=` for what the tool of this command line takes, or `key=value` where its values are known.
+pub(super) fn tool_arguments(current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some((name, given)) = typed_for(&["call"]) else {
+        return Vec::new();
+    };
+    let definition = known(|catalog, policy| {
+        let visible = |it: &&Entry| policy.visible(&Caller::local(), &it.capability);
+        let entry = catalog.tool(&name).filter(visible)?;
+        serde_json::from_str::<Value>(entry.definition.get()).ok()
+    });
+    let definition = definition.flatten().unwrap_or_default();
+    let mut parameters = Vec::new();
+    collect(
+        "",
+        definition.get("inputSchema").unwrap_or(&Value::Null),
+        NESTED,
+        &mut parameters,
+    );
+    offered(&parameters, current, &given)
+}
+
+pub(super) fn prompt_arguments(current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some((name, given)) = typed_for(&["prompts", "get"]) else {
+        return Vec::new();
+    };
+    let rows = known(offers::prompts).unwrap_or_default();
+    let arguments = rows
+        .into_iter()
+        .find(|row| row.name == name)
+        .map(|row| row.arguments);
+    let parameter = |it: PromptArgument| Parameter {
+        key: it.name,
+        help: it.description,
+        values: Vec::new(),
+    };
+    let parameters: Vec<_> = arguments
+        .unwrap_or_default()
+        .into_iter()
+        .map(parameter)
+        .collect();
+    offered(&parameters, current, &given)
+}
+
+/// Keys that still open something.
+pub(super) fn keys() -> Vec<CompletionCandidate> {
+    let keys = from_store(async |_, store| Ok(store.keys().await?)).unwrap_or_default();
+    let open = keys
+        .into_iter()
+        .filter(|key| key.revoked_at.is_none() && !key.is_expired(now()));
+    open.filter_map(|key| candidate(key.id.0, key.label.as_deref()))
+        .collect()
+}
+
+pub(super) fn secrets() -> Vec<CompletionCandidate> {
+    let names =
+        from_store(async |config, store| Ok(vault(config.secret_key, store)?.list().await?));
+    names
+        .unwrap_or_default()
+        .into_iter()
+        .map(|it| CompletionCandidate::new(it.name.as_str()))
+        .collect()
+}
+
+pub(super) fn clients() -> Vec<CompletionCandidate> {
+    let candidate =
+        |client: Client| CompletionCandidate::new(client.name()).help(Some(client.title().into()));
+    Client::ALL.into_iter().map(candidate).collect()
+}
+
+/// Returns a name that a server gave, with the beginning of the server's description. A name that a
+/// shell might take for a command, or an argument for an option, is not offered: it would stand
+/// ready to be run.
+fn candidate(value: String, help: Option<&str>) -> Option<CompletionCandidate> {
+    let harmless = |c: char| c.is_alphanumeric() || "_-.,/:=@%+~?&#{}[] ".contains(c);
+    let offered = !value.is_empty() && !value.starts_with('-') && value.chars().all(harmless);
+    let help = help.map(|help| one_line(&printable(&summary(help))).into());
+    offered.then(|| CompletionCandidate::new(value).help(help))
+}
+
+struct Parameter {
+    key: String,
+    help: Option<String>,
+    /// The values that the parameter can have, if there are few enough to name.
+    values: Vec<String>,
+}
+
+/// The depth to which objects within objects are completed; deeper than that, a person writes JSON.
+const NESTED: usize = 3;
+
+/// The parameters of a schema, those of objects within it as `outer.inner`.
+fn collect(outer: &str, schema: &Value, depth: usize, parameters: &mut Vec<Parameter>) {
+    let properties = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
+    for (name, schema) in properties {
+        let key = format!("{outer}{name}");
+        if depth > 1 && schema.get("properties").is_some_and(Value::is_object) {
+            collect(&format!("{key}."), schema, depth - 1, parameters);
+        } else {
+            let help = schema
+                .get("description")
+                .and_then(Value::as_str)
+                .map(str::to_owned);
+            parameters.push(Parameter {
+                key,
+                help,
+                values: values(schema),
+            });
+        }
+    }
+}
+
+fn values(schema: &Value) -> Vec<String> {
+    let text = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
+    match schema.get("enum").and_then(Value::as_array) {
+        Some(choices) => choices.iter().map(text).collect(),
+        None if schema.get("type") == Some(&json!("boolean")) => {
+            vec!["true".to_owned(), "false".to_owned()]
+        }
+        None => Vec::new(),
+    }
+}
+
+/// Returns what can follow `current`, without the parameters that other words give already.
+fn offered(
+    parameters: &[Parameter],
+    current: &OsStr,
+    given: &[String],
+) -> Vec<CompletionCandidate> {
+    let Some(current) = current.to_str() else {
+        return Vec::new();
+    };
+    let is_given = |key: &str| {
+        let mut others = given.iter().filter(|word| *word != current);
+        others.any(|word| {
+            word.split_once('=')
+                .is_some_and(|(left, _)| left.trim_end_matches(':') == key)
+        })
+    };
+    let left = parameters
+        .iter()
+        .filter(|parameter| !is_given(&parameter.key));
+    let words = left.flat_map(|Parameter { key, help, values }| {
+        let help = help.as_deref();
+        let valued = current.starts_with(&format!("{key}="));
+        let values = values
+            .iter()
+            .filter(move |_| valued)
+            .map(move |value| (format!("{key}={value}"), help));
+        values.chain((!valued).then(|| (format!("{key}="), help)))
+    });
+    let fitting = words.filter(|(word, _)| word.starts_with(current));
+    fitting
+        .filter_map(|(word, help)| candidate(word, help))
+        .collect()
+}
+
+/// The name that the verb at this path was given so far, and the words after it.
+fn typed_for(path: &[&str]) -> Option<(String, Vec<String>)> {
+    let matches = typed()?;
+    let verb = path
+        .iter()
+        .try_fold(&matches, |matches, name| matches.subcommand_matches(name))?;
+    let words = verb
+        .get_many::<String>("words")
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect();
+    Some((verb.get_one::<String>("name")?.clone(), words))
+}
+
+/// The command line so far, as far as it makes sense.
+fn typed() -> Option<ArgMatches> {
+    let words = env::args_os().skip_while(|word| word != "--").skip(1);
+    Cli::command()
+        .ignore_errors(true)
+        .try_get_matches_from(words)
+        .ok()
+}
+
+/// The time that a shell waits for us. Names that come later come too late: the person has gone on
+/// typing.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Looks at what servers offered when they were last asked.
+fn known<T>(look: impl FnOnce(&Catalog, &Policy) -> T) -> Option<T> {
+    from_store(async |config, store| Ok(look(&host::known(config, store).await?, &config.policy)))
+}
+
+/// Looks into the store, if there is one. A shell has no place for errors; the verb itself tells
+/// them.
+fn from_store<T>(look: impl AsyncFnOnce(&Config, &Store) -> anyhow::Result<T>) -> Option<T> {
+    let config = config()?;
+    if !config.store_path.exists() {
+        return None;
+    }
+    let looking = async {
+        let store = Store::open(&config.store_path).await?;
+        let found = look(&config, &store).await;
+        store.close().await;
+        found
+    };
+    in_runtime(async { tokio::time::timeout(PATIENCE, looking).await? }).ok()
+}
+
+fn config() -> Option<Config> {
+    let typed = typed();
+    let path = |option: &str, variable: &str| {
+        let typed = typed
+            .as_ref()
+            .and_then(|typed| typed.get_one::<PathBuf>(option).cloned());
+        typed.or_else(|| env::var_os(variable).map(Into::into))
+    };
+    let overrides = Overrides {
+        config: path("config", "KITBAG_CONFIG"),
+        data_dir: path("data_dir", "KITBAG_DATA_DIR"),
+        ..Overrides::default()
+    };
+    Whereabouts {
+        overrides,
+        around: Surroundings::of_this_process(),
+    }
+    .load()
+    .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(schema: &Value, given: &[&str], current: &str, expected: &[&str]) {
+        let mut parameters = Vec::new();
+        collect("", schema, NESTED, &mut parameters);
+        let given: Vec<String> = given.iter().map(|word| (*word).to_owned()).collect();
+        let offered = offered(&parameters, OsStr::new(current), &given);
+        let found: Vec<_> = offered
+            .iter()
+            .map(|it| it.get_value().to_str().unwrap())
+            .collect();
+        assert_eq!(found, expected, "{given:?} {current}");
+    }
+
+    #[test]
+    fn parameters_and_their_values_are_offered_until_they_are_given() {
+        let schema = json!({ "properties": {
+            "all": { "type": "boolean" },
+            "filter": { "type": "object", "properties": { "state": { "enum": ["open", "shut", 3] }, "since": {} } },
+        } });
+        check(
+            &schema,
+            &[],
+            "",
+            &["all=", "filter.state=", "filter.since="],
+        );
+        check(&schema, &["fi"], "fi", &["filter.state=", "filter.since="]);
+        check(&schema, &["filter.state:=3", "f"], "f", &["filter.since="]);
+        check(
+            &schema,
+            &["filter.state="],
+            "filter.state=",
+            &["filter.state=open", "filter.state=shut", "filter.state=3"],
+        );
+        check(&schema, &["all=t"], "all=t", &["all=true"]);
+        check(&schema, &["filter.since=x"], "filter.since=x", &[]);
+        check(&json!(true), &[], "", &[]);
+    }
+
+    #[test]
+    fn what_a_shell_or_a_terminal_could_obey_is_not_offered() {
+        let hostile = [
+            "$(reboot)",
+            "`reboot`",
+            "a;reboot",
+            "a\nb",
+            "a'b",
+            "a\u{1b}[2J",
+            "a>b",
+            "a|b",
+            "\u{202e}a",
+        ];
+        check(
+            &json!({ "properties": { "x": { "enum": hostile } } }),
+            &[],
+            "x=",
+            &[],
+        );
+        let names: serde_json::Map<_, _> = hostile
+            .iter()
+            .map(|name| ((*name).to_owned(), json!({})))
+            .collect();
+        check(&json!({ "properties": names }), &[], "", &[]);
+        check(&json!({ "properties": { "--config": {} } }), &[], "", &[]);
+        let told = candidate("x".to_owned(), Some("a\u{1b}[2Jb\nc. More"));
+        assert_eq!(told.unwrap().get_help().unwrap().to_string(), "ab c");
+    }
+}

@@ -1,0 +1,230 @@
+//! `kitbag describe`: one tool, with everything a person needs to call it.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use clap_complete::ArgValueCandidates;
+use serde_json::Value;
+
+use super::Invocation;
+use super::completions::tools;
+use super::gateway::{Apart, Gateway};
+use super::output::{Output, one_line, printable, table};
+use kitbag_gateway::failure::Failure;
+use kitbag_gateway::signature::kind;
+use kitbag_schema::near;
+
+/// Show what one tool does and which parameters it takes.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// The tool, as `kitbag tools` shows it.
+    #[arg(add = ArgValueCandidates::new(tools))]
+    name: String,
+    #[command(flatten)]
+    apart: Apart,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag describe time__convert_time
+  kitbag describe time__convert_time --json
+
+With --json it is the definition as clients get it.";
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let mut gateway = Gateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
+    let found = find(&mut gateway, &arguments.name, invocation.output).await;
+    gateway.close().await;
+    invocation.output.show(&found?, |definition| {
+        for_people(&arguments.name, definition)
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the definition, for which servers are asked only if it is not known; or an error with
+/// the names that are near.
+async fn find(gateway: &mut Gateway, name: &str, output: Output) -> anyhow::Result<Value> {
+    if let Some(definition) = gateway.definition(name).await? {
+        return Ok(definition);
+    }
+    let rows = gateway.list(None, output).await?;
+    if let Some(definition) = gateway.definition(name).await? {
+        return Ok(definition);
+    }
+    let near = near(name, rows.iter().map(|row| row.name.as_str()))
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    Err(Failure::UnknownTool {
+        name: name.to_owned(),
+        near,
+    }
+    .into())
+}
+
+fn for_people(name: &str, definition: &Value) -> String {
+    let description = definition
+        .get("description")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let parameters = parameters(definition.get("inputSchema").unwrap_or(&Value::Null));
+    let rows = parameters.iter().map(Parameter::cells);
+    let takes = match parameters.is_empty() {
+        true => "It takes no parameters.\n".to_owned(),
+        false => table(["PARAMETER", "TYPE", "NEEDED", "MEANING"], rows),
+    };
+    let needed: Vec<_> = parameters
+        .iter()
+        .filter(|it| it.needed)
+        .map(|it| format!(" {}=…", it.name))
+        .collect();
+    let call = format!("Call it: kitbag call {name}{}", needed.concat());
+    let description = printable(description.trim());
+    let hints = hints(definition);
+    let head: Vec<_> = [name, &description, &hints]
+        .into_iter()
+        .filter(|text| !text.is_empty())
+        .collect();
+    format!("{}\n\n{takes}\n{}", head.join("\n\n"), printable(&call))
+}
+
+/// Returns what the tool's server says of the tool's effects.
+fn hints(definition: &Value) -> String {
+    let says = |hint: &str| {
+        definition
+            .pointer(&format!("/annotations/{hint}"))
+            .and_then(Value::as_bool)
+    };
+    let said = [
+        (says("readOnlyHint") == Some(true), "only reads"),
+        (says("readOnlyHint") == Some(false), "writes"),
+        (
+            says("destructiveHint") == Some(true) && says("readOnlyHint") != Some(true),
+            "may destroy something",
+        ),
+        (
+            says("idempotentHint") == Some(true),
+            "can be repeated without harm",
+        ),
+    ];
+    let said: Vec<_> = said
+        .into_iter()
+        .filter(|(holds, _)| *holds)
+        .map(|(_, words)| words)
+        .collect();
+    if said.is_empty() {
+        String::new()
+    } else {
+        format!("Its server says that it {}.", said.join(", "))
+    }
+}
+
+struct Parameter {
+    name: String,
+    kind: String,
+    needed: bool,
+    meaning: String,
+}
+
+/// Returns the parameters of a tool. Those that the tool requires come first.
+fn parameters(schema: &Value) -> Vec<Parameter> {
+    let needed = |name: &str| {
+        let required = schema
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        required.filter_map(Value::as_str).any(|it| it == name)
+    };
+    let properties = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
+    let mut parameters: Vec<_> = properties
+        .map(|(name, schema)| Parameter {
+            name: name.clone(),
+            kind: kind(schema),
+            needed: needed(name),
+            meaning: meaning(schema),
+        })
+        .collect();
+    parameters.sort_by_key(|parameter| !parameter.needed);
+    parameters
+}
+
+fn meaning(schema: &Value) -> String {
+    let description = schema
+        .get("description")
+        .and_then(Value::as_str)
+        .map(one_line);
+    let default = schema
+        .get("default")
+        .map(|default| format!("default {default}"));
+    // Few choices are part of the type.
+    let choices = schema
+        .get("enum")
+        .and_then(Value::as_array)
+        .filter(|choices| choices.len() > 5);
+    let choices = choices.map(|choices| {
+        let choices: Vec<_> = choices.iter().map(Value::to_string).collect();
+        format!("one of {}", choices.join(", "))
+    });
+    [description, choices, default]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+impl Parameter {
+    fn cells(&self) -> [String; 4] {
+        let needed = if self.needed { "yes" } else { "" };
+        [
+            self.name.clone(),
+            self.kind.clone(),
+            needed.to_owned(),
+            self.meaning.clone(),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_tool_is_told_with_its_effects_its_parameters_and_how_it_is_called() {
+        let definition = json!({
+            "description": "Opens an issue.",
+            "annotations": { "readOnlyHint": false, "destructiveHint": false },
+            "inputSchema": {
+                "properties": {
+                    "labels": { "type": "array", "items": { "type": "string" }, "default": [] },
+                    "title": { "type": "string", "description": "What it\nis about" },
+                },
+                "required": ["title"],
+            },
+        });
+        let told = anstream::adapter::strip_str(&for_people("git__open", &definition)).to_string();
+        let lines: Vec<Vec<&str>> = told
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        assert_eq!(lines[0], ["git__open"]);
+        assert_eq!(told.lines().nth(4), Some("Its server says that it writes."));
+        assert_eq!(
+            lines[7],
+            ["title", "string", "yes", "What", "it", "is", "about"]
+        );
+        assert_eq!(lines[8], ["labels", "string[]", "default", "[]"]);
+        assert!(
+            told.ends_with("Call it: kitbag call git__open title=…"),
+            "{told}"
+        );
+        assert!(for_people("a__b", &json!({})).contains("no parameters"));
+    }
+}

@@ -1,0 +1,323 @@
+//! `kitbag eval retrieval`: measures how good the index is on requests whose answers are known.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use kitbag_relevance::eval::{Judged, Metrics};
+use kitbag_relevance::{Options, Weights, confident, retrieve};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::cli::Invocation;
+use crate::cli::index::embedded;
+use crate::cli::output::{count, duration, table};
+use kitbag_embed::Embedder;
+use kitbag_gateway::clock::now;
+use kitbag_gateway::index::CapabilityIndex;
+use kitbag_gateway::index::intent::EmbeddedIntent;
+use kitbag_gateway::index::priors::Priors;
+use kitbag_gateway::index::source::ToolSource;
+use kitbag_gateway::vault;
+
+/// Rank the tools of a set for each of its requests and compare with the right answers.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// A folder with tools.jsonl and queries.jsonl.
+    #[arg(long, value_name = "DIR")]
+    dataset: PathBuf,
+    /// Other requests than those of the folder, such as some that none of its tools answers.
+    #[arg(long, value_name = "FILE")]
+    queries: Option<PathBuf>,
+    /// A folder whose tools.jsonl is added as distractors; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    catalog: Vec<PathBuf>,
+    #[arg(long, value_enum, default_value_t = Ranker::Hybrid)]
+    ranker: Ranker,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag eval retrieval --dataset evals/p0
+  kitbag eval retrieval --dataset my-set --catalog other-tools --json
+  kitbag eval retrieval --dataset evals/small --ranker bm25
+  kitbag eval retrieval --dataset evals/small \\
+    --queries evals/absent/queries.jsonl
+
+tools.jsonl:   {\"id\", \"server\"?, \"name\", \"description\", \"schema\"?, \"tags\"?}
+queries.jsonl: {\"id\", \"query\", \"relevant\": [ids]}, none where no tool answers";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Ranker {
+    /// Words alone.
+    Bm25,
+    /// Meaning alone.
+    Dense,
+    /// Words and meaning, each counting half.
+    Equal,
+    Hybrid,
+}
+
+#[derive(Debug, Deserialize)]
+struct ToolLine {
+    id: String,
+    #[serde(default)]
+    server: Option<String>,
+    name: String,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    schema: Value,
+    #[serde(default)]
+    tags: Option<Vec<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct QueryLine {
+    query: String,
+    relevant: Vec<String>,
+}
+
+pub(super) async fn run(
+    arguments: &Arguments,
+    invocation: &Invocation,
+) -> anyhow::Result<ExitCode> {
+    let config = invocation.config()?;
+    let store = kitbag_store::Store::open(&config.store_path).await?;
+    let lookup = vault::lookup(&config, &store).await?;
+    let embedder = Arc::new(Embedder::new(&config.embedder, &lookup));
+    let index = CapabilityIndex::new(embedder, store, config.identity());
+    let report = measure(arguments, &index, invocation).await?;
+    invocation
+        .output
+        .show(&report.json(), |_| report.for_people())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+struct Report {
+    tools: usize,
+    queries: usize,
+    metrics: Metrics,
+    /// The share of the rightly answered requests that went with a doubt.
+    doubted: Share,
+    /// The share of the requests that nothing answers that went with a doubt.
+    seen_through: Share,
+    latencies: Vec<Duration>,
+    build: Duration,
+}
+
+async fn measure(
+    arguments: &Arguments,
+    index: &CapabilityIndex,
+    invocation: &Invocation,
+) -> anyhow::Result<Report> {
+    let of_the_folder = || arguments.dataset.join("queries.jsonl");
+    let queries: Vec<QueryLine> =
+        read_lines(&arguments.queries.clone().unwrap_or_else(of_the_folder))?;
+    let started = Instant::now();
+    let tools = read_tools(&arguments.dataset, &arguments.catalog)?;
+    let sources: Vec<_> = tools
+        .into_iter()
+        .map(|tool| tool.into_source(Priors::default(), now()))
+        .collect();
+    let going_on = invocation.output.progress("Indexing tools");
+    let with_vectors = arguments.ranker != Ranker::Bm25;
+    let index_of = index.index_of(&sources, with_vectors, |done, total| {
+        going_on.update(&embedded(done, total));
+    });
+    let built = index_of.await?;
+    let build = started.elapsed();
+    let options = Options {
+        weights: arguments.ranker.weights(),
+        ..Options::default()
+    };
+    let mut latencies = Vec::with_capacity(queries.len());
+    let mut rankings: Vec<Vec<String>> = Vec::with_capacity(queries.len());
+    let (mut doubted, mut seen_through) = (Share::default(), Share::default());
+    for (number, query) in queries.iter().enumerate() {
+        going_on.update(&format!(
+            "Searching: {number} of {}",
+            count(queries.len(), "request")
+        ));
+        let asked = Instant::now();
+        let intent = if with_vectors {
+            index.intent(&query.query).await
+        } else {
+            EmbeddedIntent::of_words(query.query.clone())
+        };
+        if let Some(degraded) = intent.degraded {
+            anyhow::bail!("the measurement ended: {degraded}");
+        }
+        let found = retrieve(&built, intent.as_intent(), &options, |_| true);
+        latencies.push(asked.elapsed());
+        let ranking: Vec<String> = found.iter().map(|it| it.entry.tool_name.clone()).collect();
+        let doubt = confident(&found) == Some(false);
+        if query.relevant.is_empty() {
+            seen_through.count(doubt);
+        } else if ranking
+            .iter()
+            .take(SHOWN)
+            .any(|name| query.relevant.contains(name))
+        {
+            doubted.count(doubt);
+        }
+        rankings.push(ranking);
+    }
+    let judged: Vec<Judged<'_>> = queries
+        .iter()
+        .zip(&rankings)
+        .map(|(query, ranked)| Judged {
+            ranked: ranked.iter().map(String::as_str).collect(),
+            relevant: query.relevant.iter().map(String::as_str).collect(),
+        })
+        .collect();
+    latencies.sort_unstable();
+    Ok(Report {
+        tools: built.len(),
+        queries: queries.len(),
+        metrics: Metrics::over(&judged),
+        doubted,
+        seen_through,
+        latencies,
+        build,
+    })
+}
+
+/// The number of tools that a model is shown unless it asks for more.
+const SHOWN: usize = 5;
+
+#[derive(Debug, Default)]
+struct Share {
+    of: usize,
+    some: usize,
+}
+
+impl Share {
+    fn count(&mut self, one: bool) {
+        self.of += 1;
+        self.some += usize::from(one);
+    }
+
+    /// Returns nothing for a share of nothing.
+    fn figure(&self) -> Option<f64> {
+        (self.of > 0).then(|| self.some as f64 / self.of as f64)
+    }
+}
+
+impl Ranker {
+    fn weights(self) -> Weights {
+        match self {
+            Self::Bm25 => Weights::LEXICAL,
+            Self::Dense => Weights::DENSE,
+            Self::Equal => Weights::EQUAL,
+            Self::Hybrid => Weights::LEARNED,
+        }
+    }
+}
+
+impl Report {
+    fn json(&self) -> Value {
+        let recall: serde_json::Map<_, _> = self
+            .metrics
+            .recall
+            .iter()
+            .map(|(k, value)| (k.to_string(), json!(value)))
+            .collect();
+        json!({
+            "tools": self.tools,
+            "queries": self.queries,
+            "recall": recall,
+            "hit": { "3": self.metrics.hit3 },
+            "ndcg": { "10": self.metrics.ndcg10 },
+            "unsure": { "answered": self.doubted.figure(), "absent": self.seen_through.figure() },
+            "latency_ms": { "p50": self.latency(0.5), "p99": self.latency(0.99) },
+            "build_s": self.build.as_secs_f64(),
+        })
+    }
+
+    fn for_people(&self) -> String {
+        let mut rows: Vec<[String; 2]> = vec![
+            ["tools".into(), self.tools.to_string()],
+            ["requests".into(), self.queries.to_string()],
+        ];
+        rows.extend(
+            self.metrics
+                .recall
+                .iter()
+                .map(|(k, value)| [format!("recall@{k}"), format!("{value:.3}")]),
+        );
+        rows.push(["hit@3".into(), format!("{:.3}", self.metrics.hit3)]);
+        rows.push(["nDCG@10".into(), format!("{:.3}", self.metrics.ndcg10)]);
+        let shares = [
+            ("unsure though right", &self.doubted),
+            ("unsure where nothing fits", &self.seen_through),
+        ];
+        for (name, share) in shares {
+            rows.extend(
+                share
+                    .figure()
+                    .map(|figure| [name.into(), format!("{figure:.3}")]),
+            );
+        }
+        rows.push(["latency p50".into(), format!("{:.2} ms", self.latency(0.5))]);
+        rows.push([
+            "latency p99".into(),
+            format!("{:.2} ms", self.latency(0.99)),
+        ]);
+        rows.push(["built in".into(), duration(self.build)]);
+        table(["FIGURE", "VALUE"], rows)
+    }
+
+    fn latency(&self, quantile: f64) -> f64 {
+        let at = ((self.latencies.len() as f64 - 1.0) * quantile)
+            .round()
+            .max(0.0) as usize;
+        self.latencies
+            .get(at)
+            .map_or(0.0, |latency| latency.as_secs_f64() * 1e3)
+    }
+}
+
+/// The tools of the set, then those of the catalogs that are not in it already.
+fn read_tools(dataset: &Path, catalogs: &[PathBuf]) -> anyhow::Result<Vec<ToolSource>> {
+    let mut seen = HashSet::new();
+    let mut tools = Vec::new();
+    for folder in std::iter::once(dataset).chain(catalogs.iter().map(PathBuf::as_path)) {
+        for line in read_lines::<ToolLine>(&folder.join("tools.jsonl"))? {
+            if seen.insert(line.id.clone()) {
+                tools.push(ToolSource {
+                    exposed: line.id,
+                    name: line.name,
+                    provider: line.server.unwrap_or_default(),
+                    description: line.description.unwrap_or_default(),
+                    schema: line.schema,
+                    tags: line.tags.unwrap_or_default(),
+                    ..ToolSource::default()
+                });
+            }
+        }
+    }
+    Ok(tools)
+}
+
+fn read_lines<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
+    let text =
+        fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let lines = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(number, line)| {
+            serde_json::from_str(line)
+                .with_context(|| format!("{}, line {}", path.display(), number + 1))
+        })
+        .collect()
+}

@@ -1,0 +1,232 @@
+//! The server of an exam: the tools of it that models are shown, and the way in which they are
+//! called.
+
+use std::collections::HashMap;
+
+use anyhow::{anyhow, bail};
+use clap::Args;
+use clap_complete::ArgValueCandidates;
+use kitbag_config::Config;
+use kitbag_domain::{Launch, Reach, ServerName, Template};
+use kitbag_exam::{Called, Carried, Reached, Surface, Tool, Tools};
+use kitbag_upstream::{ServerKind, ServerLimits, ServerSpec};
+use kitbag_wire::Raw;
+use serde_json::{Map, Value};
+
+use crate::cli::Invocation;
+use crate::cli::completions::servers;
+use crate::cli::failure::Advise as _;
+use crate::cli::gateway::know_all;
+use crate::cli::servers::find;
+use kitbag_gateway::app::App;
+use kitbag_gateway::offers::ToolRow;
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Tools")]
+pub(super) struct Which {
+    /// The server whose tools models are shown; `agents` unless given.
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(servers))]
+    server: Option<ServerName>,
+    /// Show models the tools of all servers.
+    #[arg(long, conflicts_with = "server")]
+    all: bool,
+    /// A program to launch as the server, after `--`.
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["server", "all"])]
+    command: Vec<String>,
+}
+
+/// A gateway with the servers that are examined.
+pub(super) struct Examined {
+    pub(super) tools: Tools,
+    /// The tools with which a model finds and calls the others.
+    pub(super) search_tools: Tools,
+    app: App,
+    /// The name that the endpoint has for each tool of the suite.
+    exposed: HashMap<String, String>,
+    /// The name that the suite has for each tool of the endpoint.
+    spelt: HashMap<String, String>,
+}
+
+impl Which {
+    pub(super) async fn open(&self, invocation: &Invocation) -> anyhow::Result<Examined> {
+        let config = invocation.config()?;
+        let (narrowed, wanted) = self.narrow(config.clone())?;
+        let app = App::open(&narrowed).await?;
+        know_all(&app, invocation.output).await;
+        let mut rows = app.tools();
+        rows.retain(|row| wanted.as_ref().is_none_or(|server| *server == row.server));
+        if rows.is_empty() {
+            app.close().await;
+            return Err(no_tools(wanted.as_ref(), &config));
+        }
+        Ok(Examined::new(app, rows, wanted.is_some()).await)
+    }
+
+    /// Returns the configuration to examine, with the name of the server if it is one server. The
+    /// other servers need not even be started.
+    fn narrow(&self, mut config: Config) -> anyhow::Result<(Config, Option<ServerName>)> {
+        if self.all {
+            return Ok((config, None));
+        }
+        let name = match (&self.server, self.command.is_empty()) {
+            (Some(name), _) => name.clone(),
+            (None, true) => DEFAULT.parse()?,
+            (None, false) => LAUNCHED.parse()?,
+        };
+        if let Some((command, args)) = self.command.split_first() {
+            config
+                .servers
+                .insert(name.clone(), launched(name.clone(), command, args));
+        } else if !config.servers.contains_key(&name) && config.disabled.contains_key(&name) {
+            bail!("the server `{name}` is switched off");
+        }
+        config.servers.retain(|other, _| *other == name);
+        config.providers.clear();
+        config.agents.take_if(|built_in| built_in.spec.name != name);
+        Ok((config, Some(name)))
+    }
+}
+
+const DEFAULT: &str = "agents";
+const LAUNCHED: &str = "exam";
+
+impl Examined {
+    /// Models see the tools of a single server under the server's own names, where their formats
+    /// permit those.
+    async fn new(app: App, rows: Vec<ToolRow>, single: bool) -> Self {
+        let (mut exposed, mut spelt) = (HashMap::new(), HashMap::new());
+        let mut tools = Vec::with_capacity(rows.len());
+        for row in rows {
+            let own = single && is_callable(&row.tool) && !exposed.contains_key(&row.tool);
+            let shown = if own {
+                row.tool.clone()
+            } else {
+                row.name.clone()
+            };
+            let definition = app.definition(&row.name).unwrap_or_default();
+            exposed.insert(shown.clone(), row.name.clone());
+            spelt.insert(row.name.clone(), shown.clone());
+            tools.push(Tool::new(shown, vec![row.name, row.tool], &definition));
+        }
+        let search_tools = app.search_tools().await.iter().map(own_tool).collect();
+        Self {
+            tools: Tools::new(tools),
+            search_tools: Tools::new(search_tools),
+            app,
+            exposed,
+            spelt,
+        }
+    }
+
+    /// Makes tools searchable, as they are behind a gateway that has been running for a while.
+    pub(super) async fn index(&self) -> anyhow::Result<()> {
+        self.app.index_in_part().await
+    }
+
+    /// Makes a call of a model that was shown this surface.
+    pub(super) async fn carry(
+        &self,
+        on: Surface,
+        tool: String,
+        arguments: Map<String, Value>,
+    ) -> Carried {
+        match on {
+            Surface::All => {
+                let called = self.call(&tool, arguments.clone()).await;
+                Carried::straight(tool, arguments, called)
+            }
+            Surface::Search => self.search(&tool, arguments).await,
+        }
+    }
+
+    async fn search(&self, tool: &str, arguments: Map<String, Value>) -> Carried {
+        let answered = match self.app.measure_search(tool, arguments).await {
+            Ok(answered) => answered,
+            Err(failure) => {
+                return Carried {
+                    told: failure.to_string(),
+                    failed: true,
+                    reached: None,
+                };
+            }
+        };
+        let Called {
+            text: told, failed, ..
+        } = called(&answered.told);
+        let reached = answered.reached.map(|it| Reached {
+            tool: self.spelt.get(&it.tool).cloned().unwrap_or(it.tool),
+            // Arguments that are no object were refused, and the result says so.
+            arguments: serde_json::from_str(it.arguments.get()).unwrap_or_default(),
+            called: called(&it.result),
+            also: it.also,
+        });
+        Carried {
+            told,
+            failed,
+            reached,
+        }
+    }
+
+    pub(super) async fn call(&self, tool: &str, arguments: Map<String, Value>) -> Called {
+        let name = self.exposed.get(tool).map_or(tool, String::as_str);
+        match self.app.measure(name, arguments).await {
+            Ok(result) => Called::new(&result),
+            Err(error) => Called::failure(format!("{error:#}")),
+        }
+    }
+
+    pub(super) async fn close(self) {
+        self.app.close().await;
+    }
+}
+
+fn called(result: &Raw) -> Called {
+    match serde_json::from_str(result.get()) {
+        Ok(result) => Called::new(&result),
+        Err(error) => Called::failure(error.to_string()),
+    }
+}
+
+/// One of the tools that are always there, which goes by the same name everywhere.
+fn own_tool(definition: &Value) -> Tool {
+    let name = definition
+        .get("name")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    Tool::new(name.to_owned(), Vec::new(), definition)
+}
+
+fn launched(name: ServerName, command: &str, args: &[String]) -> ServerSpec {
+    let launch = Launch {
+        command: Template::new(command),
+        args: args.iter().map(Template::new).collect(),
+        env: Vec::new(),
+        cwd: None,
+    };
+    ServerSpec {
+        name,
+        kind: ServerKind::External(Reach::Command(launch)),
+        oauth: Default::default(),
+        era: None,
+        limits: ServerLimits::default(),
+    }
+}
+
+/// True if the vendors permit the name as the name of a function.
+fn is_callable(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name
+            .bytes()
+            .all(|c| c.is_ascii_alphanumeric() || b"_-".contains(&c))
+}
+
+fn no_tools(wanted: Option<&ServerName>, config: &Config) -> anyhow::Error {
+    let Some(name) = wanted else {
+        return anyhow!("no server offers a tool");
+    };
+    let unknown = find(config, name).err();
+    let silent = || Err::<(), _>(anyhow!("the server `{name}` offers no tools"));
+    let advised =
+        || silent().advise(|| format!("see whether it works: kitbag servers test {name}"));
+    unknown.unwrap_or_else(|| advised().expect_err("it was one"))
+}

@@ -1,0 +1,275 @@
+//! The gateway a verb works with: the one that runs, or one of its own until the verb is done.
+
+use kitbag_config::Config;
+use kitbag_domain::Surface;
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use anyhow::anyhow;
+use clap::Args;
+use kitbag_domain::ServerName;
+use kitbag_relevance::Options;
+use serde_json::{Map, Value};
+
+use super::Invocation;
+use super::output::Output;
+use super::servers::find;
+use crate::local::answer::answer;
+use crate::local::joined::Joined;
+use crate::local::protocol::{Answer, Request, Want};
+use kitbag_gateway::app::{App, Meanwhile, Progress, ServerReport};
+use kitbag_gateway::offers::{PromptRow, ResourceRow, ToolRow};
+use kitbag_gateway::search::Search;
+use kitbag_gateway::surface::tokens::Tokens;
+
+/// Whether to look for a gateway that runs.
+#[derive(Debug, Clone, Copy, Args)]
+pub(super) struct Apart {
+    /// Start servers of its own, also if a gateway runs that could be joined.
+    #[arg(long)]
+    pub(super) own: bool,
+}
+
+pub(super) enum Gateway {
+    Joined(Joined),
+    Own(Box<App>),
+}
+
+impl Gateway {
+    /// Joins the gateway that runs for the same user and configuration, or opens one.
+    pub(super) async fn reach(
+        apart: Apart,
+        config: &Config,
+        invocation: &Invocation,
+    ) -> anyhow::Result<Self> {
+        let found = match apart.own {
+            false => Joined::find(&invocation.at, Some(config), Want::Ask).await,
+            true => None,
+        };
+        match found {
+            Some(joined) => Ok(Self::Joined(joined)),
+            None => Ok(Self::Own(Box::new(App::open(config).await?))),
+        }
+    }
+
+    /// Asks this server what it offers, or all that have not been asked yet, and tells of those
+    /// that give no answer.
+    pub(super) async fn know(
+        &mut self,
+        server: Option<&ServerName>,
+        output: Output,
+    ) -> anyhow::Result<()> {
+        let what = match server {
+            Some(_) => "Asking the server what it offers",
+            None => ASKING_ALL,
+        };
+        let request = Request::Know {
+            server: server.cloned(),
+        };
+        match output.during(what, self.ask(request)).await? {
+            Answer::Silent(silent) => mention(&silent, output),
+            other => return Err(unexpected(&other)),
+        }
+        Ok(())
+    }
+
+    /// The tools a local client sees, those of this server or of all of them at any rate.
+    pub(super) async fn list(
+        &mut self,
+        server: Option<&ServerName>,
+        output: Output,
+    ) -> anyhow::Result<Vec<ToolRow>> {
+        self.know(server, output).await?;
+        match self.ask(Request::Tools).await? {
+            Answer::Tools(rows) => Ok(rows),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Returns the definition of the tool that clients get, if it is known without asking any
+    /// server.
+    pub(super) async fn definition(&mut self, name: &str) -> anyhow::Result<Option<Value>> {
+        match self
+            .ask(Request::Definition {
+                name: name.to_owned(),
+            })
+            .await?
+        {
+            Answer::Definition(definition) => Ok(definition),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// The prompts a local client sees, as far as they are known.
+    pub(super) async fn prompts(&mut self) -> anyhow::Result<Vec<PromptRow>> {
+        match self.ask(Request::Prompts).await? {
+            Answer::Prompts(rows) => Ok(rows),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Returns what a prompt says with these arguments.
+    pub(super) async fn prompt(
+        &mut self,
+        name: &str,
+        arguments: BTreeMap<String, String>,
+    ) -> anyhow::Result<Value> {
+        self.result(
+            Request::Prompt {
+                name: name.to_owned(),
+                arguments,
+            },
+            |_| {},
+        )
+        .await
+    }
+
+    /// The resources and templates a local client sees, as far as they are known.
+    pub(super) async fn resources(&mut self) -> anyhow::Result<Vec<ResourceRow>> {
+        match self.ask(Request::Resources).await? {
+            Answer::Resources(rows) => Ok(rows),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Returns the contents of a resource.
+    pub(super) async fn read(&mut self, uri: &str) -> anyhow::Result<Value> {
+        self.result(
+            Request::Read {
+                uri: uri.to_owned(),
+            },
+            |_| {},
+        )
+        .await
+    }
+
+    /// The tools for an intent, best first.
+    pub(super) async fn search(
+        &mut self,
+        intent: String,
+        options: Options,
+    ) -> anyhow::Result<Search> {
+        match self.ask(Request::Search { intent, options }).await? {
+            Answer::Found(searched) => Ok(searched),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    pub(super) async fn tokens(&mut self, surface: Surface) -> anyhow::Result<Tokens> {
+        match self.ask(Request::Tokens { surface }).await? {
+            Answer::Tokens(tokens) => Ok(tokens),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    pub(super) async fn call(
+        &mut self,
+        name: &str,
+        arguments: Map<String, Value>,
+        progress: impl FnMut(Progress) + Send,
+    ) -> anyhow::Result<Value> {
+        self.result(
+            Request::Call {
+                name: name.to_owned(),
+                arguments,
+            },
+            progress,
+        )
+        .await
+    }
+
+    /// Stops the servers that were started for this verb; those of a gateway that runs stay.
+    pub(super) async fn close(self) {
+        match self {
+            Self::Joined(_) => {}
+            Self::Own(app) => app.close().await,
+        }
+    }
+
+    async fn result(
+        &mut self,
+        request: Request,
+        progress: impl FnMut(Progress) + Send,
+    ) -> anyhow::Result<Value> {
+        match self.ask_watching(request, progress).await? {
+            Answer::Result(result) => Ok(result),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    async fn ask(&mut self, request: Request) -> anyhow::Result<Answer> {
+        self.ask_watching(request, |_| {}).await
+    }
+
+    async fn ask_watching(
+        &mut self,
+        request: Request,
+        mut progress: impl FnMut(Progress) + Send,
+    ) -> anyhow::Result<Answer> {
+        match self {
+            Self::Joined(joined) => joined.ask(&request, progress).await,
+            Self::Own(app) => {
+                Box::pin(answer(app, request, Meanwhile::to_its_end(&mut progress))).await
+            }
+        }
+    }
+}
+
+/// The server that has to be asked if the caller wants only what this server offers; it must be a
+/// configured one. A built-in server needs no asking, and providers list nothing.
+pub(super) fn only<'a>(
+    server: Option<&'a ServerName>,
+    config: &Config,
+) -> anyhow::Result<Option<&'a ServerName>> {
+    if let Some(server) = server.filter(|name| !config.providers.contains_key(*name)) {
+        find(config, server)?;
+    }
+    Ok(server.filter(|name| config.servers.contains_key(*name)))
+}
+
+/// Restarts a server of the gateway that runs, if one does.
+pub(super) async fn restart(
+    server: &ServerName,
+    config: &Config,
+    invocation: &Invocation,
+) -> Option<anyhow::Result<ServerReport>> {
+    let mut joined = Joined::find(&invocation.at, Some(config), Want::Ask).await?;
+    let request = Request::Restart {
+        server: server.clone(),
+    };
+    let what = format!("Restarting {server}");
+    Some(
+        match invocation
+            .output
+            .during(&what, joined.ask(&request, |_| {}))
+            .await
+        {
+            Ok(Answer::Restarted(report)) => Ok(report),
+            Ok(other) => Err(unexpected(&other)),
+            Err(error) => Err(error),
+        },
+    )
+}
+
+/// Asks the servers that have not been asked yet, for a verb that always has an app of its own.
+pub(super) async fn know_all(app: &App, output: Output) {
+    let silent = output.during(ASKING_ALL, app.know(None)).await;
+    mention(&silent, output);
+}
+
+const ASKING_ALL: &str = "Asking servers what they offer";
+
+/// Tells of servers whose tools are missing because they could not be asked.
+pub(super) fn mention(silent: &[impl Display], output: Output) {
+    for error in silent {
+        output.warn(&error.to_string());
+    }
+    if !silent.is_empty() {
+        output.note("More about it: kitbag servers test");
+    }
+}
+
+fn unexpected(answer: &Answer) -> anyhow::Error {
+    tracing::debug!(?answer, "this was not asked for");
+    anyhow!("the gateway answered something else than was asked")
+}

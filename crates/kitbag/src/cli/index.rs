@@ -1,0 +1,126 @@
+//! `kitbag index`: builds the capability index, proves it, and shows what is in it.
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
+
+use super::Invocation;
+use super::completions::tools;
+use super::gateway::{know_all, mention};
+use super::output::{count, printable, table};
+use kitbag_gateway::app::App;
+use kitbag_gateway::search::Verdict;
+
+/// Build, check and look into the capability index.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true, after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag index build
+  kitbag index verify
+  kitbag index show github__create_issue
+
+A running gateway keeps its index up to date by itself.";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// List every server anew and compute what is missing.
+    #[command(after_help = "Examples:\n  kitbag index build\n  kitbag index build --json")]
+    Build,
+    /// Check that every tool is indexed, has a vector and is found by its own description.
+    #[command(
+        after_help = "Examples:\n  kitbag index verify\n\nThe exit code is 1 when something is wrong."
+    )]
+    Verify,
+    /// Show what the index keeps of one tool.
+    #[command(after_help = "Examples:\n  kitbag index show github__create_issue")]
+    Show {
+        /// The tool, as `kitbag tools` shows it.
+        #[arg(add = ArgValueCandidates::new(tools))]
+        name: String,
+    },
+}
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let app = App::open(&invocation.config()?).await?;
+    let done = match arguments.verb {
+        Verb::Build => build(&app, invocation).await,
+        Verb::Verify => verify(&app, invocation).await,
+        Verb::Show { name } => show(&app, &name, invocation).await,
+    };
+    app.close().await;
+    done
+}
+
+async fn build(app: &App, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let output = invocation.output;
+    let going_on = output.progress("Asking servers what they offer");
+    let mut last = None;
+    let built = app
+        .build_index(|done, total| going_on.update(last.insert(embedded(done, total))))
+        .await;
+    drop(going_on);
+    mention(&built?, output);
+    if let Some(last) = last {
+        output.note(&last);
+    }
+    let size = app.index_size();
+    output.show(&serde_json::json!({ "tools": size }), |_| {
+        format!("{} indexed", count(size, "tool"))
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn verify(app: &App, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    know_all(app, invocation.output).await;
+    let going_on = invocation.output.progress("Indexing tools");
+    let verdict = app
+        .verify_index(|done, total| going_on.update(&embedded(done, total)))
+        .await;
+    drop(going_on);
+    let verdict = verdict?;
+    invocation.output.show(&verdict, told)?;
+    Ok(if verdict.flaws.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+pub(super) fn embedded(done: usize, total: usize) -> String {
+    format!("Indexing tools: {done} of {total} texts embedded")
+}
+
+fn told(verdict: &Verdict) -> String {
+    let mut text = format!(
+        "{}, {} with a vector, {} found by their own description\n",
+        count(verdict.tools, "tool"),
+        verdict.embedded,
+        verdict.found_by_description,
+    );
+    if !verdict.flaws.is_empty() {
+        text.push('\n');
+        text.push_str(&table(
+            ["NAME", "PROBLEM"],
+            verdict
+                .flaws
+                .iter()
+                .map(|flaw| [flaw.tool_name.clone(), flaw.problem.clone()]),
+        ));
+    }
+    text
+}
+
+async fn show(app: &App, name: &str, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let entry = app.index_entry(name).await?;
+    invocation
+        .output
+        .show(&entry, |entry| printable(&format!("{entry:#}")))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,385 @@
+//! `kitbag key`: the keys with which clients may use the endpoint from elsewhere.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use clap::builder::PossibleValuesParser;
+use clap::builder::TypedValueParser as _;
+use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
+use kitbag_config::Config;
+use kitbag_domain::{Action, Event, KeyId, Role, ShortText, Tenant, Timestamp};
+use kitbag_store::{KeyInfo, KeyOrder, Store};
+use serde::Serialize;
+use serde_json::json;
+
+use super::Invocation;
+use super::completions::keys;
+use super::failure::Advise as _;
+use super::moment::{self, relative};
+use super::output::{date, table};
+use crate::trail;
+use kitbag_gateway::clock::now;
+
+/// Create, list, rotate and revoke the API keys that open the endpoint.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true, after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag key create --tenant acme --label 'build machine' --expires 90d
+  kitbag key create --role operator --label prometheus
+  kitbag key list
+  kitbag key rotate 3f9c1a20
+  kitbag key revoke 3f9c1a20
+
+A client sends its key as `Authorization: Bearer KEY`. The key decides the
+tenant, and the tenant's rules in the configuration decide what the client may
+use. An operator's
+key reads the figures of every tenant, and calls nothing.";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Create a key and show it, this once.
+    #[command(after_help = "\
+Examples:
+  kitbag key create
+  kitbag key create --tenant acme --label 'build machine'
+  kitbag key create --tenant acme --expires 2027-01-31
+  kitbag key create --role operator")]
+    Create(CreateArguments),
+    /// Show all keys, without the secret that nobody knows any more.
+    #[command(
+        visible_alias = "ls",
+        after_help = "Examples:\n  kitbag key list\n  kitbag key list --json"
+    )]
+    List,
+    /// Create a key like another, which goes on working for a while.
+    #[command(
+        after_help = "Examples:\n  kitbag key rotate 3f9c1a20\n  kitbag key rotate 3f9c1a20 --grace 0s"
+    )]
+    Rotate {
+        /// As `kitbag key list` shows it.
+        #[arg(add = ArgValueCandidates::new(keys))]
+        id: String,
+        /// How long the former key still works.
+        #[arg(long, default_value = "1h", value_name = "LENGTH", value_parser = moment::length)]
+        grace: Duration,
+        /// When the new key stops working; without it, after as long as the former was made for.
+        #[arg(long, value_name = "LENGTH|DATE", value_parser = moment::end)]
+        expires: Option<Timestamp>,
+    },
+    /// Make a key useless, for good.
+    #[command(after_help = "Examples:\n  kitbag key revoke 3f9c1a20")]
+    Revoke {
+        /// As `kitbag key list` shows it.
+        #[arg(add = ArgValueCandidates::new(keys))]
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+struct CreateArguments {
+    /// For whom; rules for a tenant stand under [tenants.NAME]. Without it, `local`.
+    #[arg(long)]
+    tenant: Option<Tenant>,
+    /// `user` calls tools for its tenant; `operator` reads every tenant's figures, calls nothing and
+    /// has no tenant.
+    #[arg(long, default_value = Role::User.as_str(), value_parser = roles())]
+    role: Role,
+    /// A few words to recognise the key by.
+    #[arg(long)]
+    label: Option<String>,
+    /// When it stops working: after a length such as 90d, or at the beginning of a day (UTC).
+    #[arg(long, value_name = "LENGTH|DATE", value_parser = moment::end)]
+    expires: Option<Timestamp>,
+}
+
+fn roles() -> impl clap::builder::TypedValueParser<Value = Role> {
+    PossibleValuesParser::new(Role::ALL.map(Role::as_str)).try_map(|name| name.parse::<Role>())
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    id: KeyId,
+    /// Absent for an operator's key.
+    tenant: Option<Tenant>,
+    role: Role,
+    label: Option<String>,
+    created_at: String,
+    expires_at: Option<String>,
+    last_used_at: Option<String>,
+    revoked_at: Option<String>,
+    #[serde(skip)]
+    seen: Seen,
+}
+
+/// The texts that people read in place of dates.
+#[derive(Debug)]
+struct Seen {
+    last_used: String,
+    state: String,
+}
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let config = invocation.config()?;
+    let store = Store::open(&config.store_path)
+        .await
+        .context("the keys cannot be reached")?;
+    match arguments.verb {
+        Verb::Create(wanted) => {
+            let order = wanted.order()?;
+            create(&store, &order, invocation).await?;
+            warn_of_unknown_tenant(&config, &order, invocation);
+        }
+        Verb::List => list(&store, invocation).await?,
+        Verb::Rotate { id, grace, expires } => {
+            rotate(&store, &KeyId(id), grace, expires, invocation).await?;
+        }
+        Verb::Revoke { id } => revoke(&store, KeyId(id), invocation).await?,
+    }
+    store.close().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl CreateArguments {
+    fn order(self) -> anyhow::Result<KeyOrder> {
+        let Self {
+            tenant,
+            role,
+            label,
+            expires,
+        } = self;
+        if tenant
+            .as_ref()
+            .is_some_and(|tenant| tenant.as_str() == "unknown")
+        {
+            return Err(anyhow!(
+                "no tenant can be called `unknown`: that is the setting for tenants without a table"
+            ))
+            .advise(|| "choose another name".to_owned());
+        }
+        let order = match (role, tenant) {
+            (Role::User, tenant) => KeyOrder::user(tenant.unwrap_or_else(Tenant::local)),
+            (Role::Operator, None) => KeyOrder::operator(),
+            (Role::Operator, Some(tenant)) => {
+                return Err(anyhow!(
+                    "an operator belongs to no tenant, and `{tenant}` was given"
+                ))
+                .advise(|| "leave out --tenant, or leave out --role".to_owned());
+            }
+        };
+        Ok(KeyOrder {
+            label,
+            expires_at: expires,
+            ..order
+        })
+    }
+}
+
+async fn create(store: &Store, order: &KeyOrder, invocation: &Invocation) -> anyhow::Result<()> {
+    let key = store.create_key(order, now()).await?;
+    let of = named_tenant(order.role, &order.tenant);
+    let event = trail::key_change("kitbag key create", Action::KeyCreated, &key.id, of);
+    trail::record(store, event).await?;
+    let whose = whose(order);
+    invocation.output.note(&format!(
+        "Key {} {whose}. Keep it now: it is not stored and cannot be shown again.",
+        key.id
+    ));
+    let token = key.token.reveal();
+    invocation.output.show(
+        &json!({
+            "id": key.id,
+            "tenant": named_tenant(order.role, &order.tenant),
+            "role": order.role,
+            "label": order.label,
+            "expires_at": order.expires_at.map(date),
+            "key": token,
+        }),
+        |_| token.to_owned(),
+    )
+}
+
+/// A slip in the name of a tenant makes a key that opens nothing, so the person is told now.
+fn warn_of_unknown_tenant(config: &Config, order: &KeyOrder, invocation: &Invocation) {
+    let tenant = &order.tenant;
+    if order.role == Role::Operator || config.policy.knows(tenant) {
+        return;
+    }
+    let file = match &config.origin {
+        Some(file) => format!("`{}`", file.display()),
+        None => "the configuration".to_owned(),
+    };
+    invocation.output.warn(&format!(
+        "this key opens nothing yet: {file} has no table for the tenant `{tenant}`. Write `[tenants.{tenant}]` there \
+         (it may stay empty), or `unknown = \"allow\"` under [tenants]"
+    ));
+}
+
+async fn list(store: &Store, invocation: &Invocation) -> anyhow::Result<()> {
+    let rows: Vec<Row> = store.keys().await?.into_iter().map(row).collect();
+    if rows.is_empty() && !invocation.output.json {
+        invocation
+            .output
+            .note("No keys yet. Create one: kitbag key create --tenant acme");
+        return Ok(());
+    }
+    let headings = [
+        "ID",
+        "TENANT",
+        "ROLE",
+        "LABEL",
+        "CREATED",
+        "LAST USED",
+        "STATE",
+    ];
+    invocation
+        .output
+        .show(&rows, |rows| table(headings, rows.iter().map(cells)))
+}
+
+async fn rotate(
+    store: &Store,
+    id: &KeyId,
+    grace: Duration,
+    expires: Option<Timestamp>,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
+    let Some(rotated) = store.rotate_key(id, grace, expires, now()).await? else {
+        return Err(anyhow!("there is no key `{id}` that still works"))
+            .advise(|| "see which there are with `kitbag key list`".to_owned());
+    };
+    let of = named_tenant(rotated.order.role, &rotated.order.tenant);
+    let event = trail::key_change("kitbag key rotate", Action::KeyRotated, &rotated.key.id, of);
+    let former = ShortText::cut(&format!("in place of {id}"));
+    trail::record(
+        store,
+        Event {
+            detail: Some(former),
+            ..event
+        },
+    )
+    .await?;
+    let (new, whose) = (&rotated.key.id, whose(&rotated.order));
+    let ends = if grace.is_zero() {
+        "no longer works".to_owned()
+    } else {
+        format!("works until {}", date(rotated.former_ends_at))
+    };
+    invocation.output.note(&format!(
+        "Key {new} {whose}, in place of {id}, which {ends}. Keep it now: it is not stored and cannot be \
+         shown again."
+    ));
+    let token = rotated.key.token.reveal();
+    invocation.output.show(
+        &json!({
+            "id": new,
+            "tenant": named_tenant(rotated.order.role, &rotated.order.tenant),
+            "role": rotated.order.role,
+            "label": rotated.order.label,
+            "expires_at": rotated.order.expires_at.map(date),
+            "former": { "id": id, "expires_at": date(rotated.former_ends_at) },
+            "key": token,
+        }),
+        |_| token.to_owned(),
+    )
+}
+
+async fn revoke(store: &Store, id: KeyId, invocation: &Invocation) -> anyhow::Result<()> {
+    if !store.revoke_key(&id, now()).await? {
+        return Err(anyhow!("there is no key `{id}` that could be revoked"))
+            .advise(|| "see which there are with `kitbag key list`".to_owned());
+    }
+    let revoked = store.keys().await?.into_iter().find(|key| key.id == id);
+    let of = revoked.and_then(|key| named_tenant(key.role, &key.tenant));
+    let event = trail::key_change("kitbag key revoke", Action::KeyRevoked, &id, of);
+    trail::record(store, event).await?;
+    invocation
+        .output
+        .show(&json!({ "id": id, "revoked": true }), |_| {
+            format!("Revoked key {id}")
+        })
+}
+
+fn whose(order: &KeyOrder) -> String {
+    let whose = match order.role {
+        Role::User => format!("for tenant `{}`", order.tenant),
+        Role::Operator => "for an operator".to_owned(),
+    };
+    match order.expires_at {
+        Some(end) => format!("{whose}, good until {}", date(end)),
+        None => whose,
+    }
+}
+
+fn named_tenant(role: Role, tenant: &Tenant) -> Option<Tenant> {
+    (role == Role::User).then(|| tenant.clone())
+}
+
+fn row(key: KeyInfo) -> Row {
+    let seen = Seen {
+        last_used: key
+            .last_used_at
+            .map_or_else(|| "never".to_owned(), relative),
+        state: state(&key, now()),
+    };
+    let KeyInfo {
+        id,
+        tenant,
+        role,
+        label,
+        created_at,
+        expires_at,
+        last_used_at,
+        revoked_at,
+    } = key;
+    Row {
+        id,
+        tenant: named_tenant(role, &tenant),
+        role,
+        label,
+        created_at: date(created_at),
+        expires_at: expires_at.map(date),
+        last_used_at: last_used_at.map(date),
+        revoked_at: revoked_at.map(date),
+        seen,
+    }
+}
+
+fn state(key: &KeyInfo, now: Timestamp) -> String {
+    match (key.revoked_at, key.expires_at) {
+        (Some(at), _) => format!("revoked {}", day(&date(at))),
+        (None, Some(end)) if key.is_expired(now) => format!("expired {}", day(&date(end))),
+        (None, Some(end)) => format!("expires {}", relative(end)),
+        (None, None) => "active".to_owned(),
+    }
+}
+
+fn cells(row: &Row) -> [String; 7] {
+    let tenant = row
+        .tenant
+        .as_ref()
+        .map_or_else(|| "(all)".to_owned(), ToString::to_string);
+    let label = row.label.clone().unwrap_or_default();
+    let Seen { last_used, state } = &row.seen;
+    let (role, created) = (row.role.to_string(), day(&row.created_at));
+    [
+        row.id.to_string(),
+        tenant,
+        role,
+        label,
+        created,
+        last_used.clone(),
+        state.clone(),
+    ]
+}
+
+fn day(date: &str) -> String {
+    date.split('T').next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,136 @@
+//! The flags and variables that beat the configuration file, and telling one from the other.
+
+use kitbag_config::show::{Given, Origin};
+use kitbag_config::{KeyPlace, Overrides, parse_bind};
+use kitbag_domain::Surface;
+use std::net::SocketAddr;
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, CommandFactory as _};
+use toml::Value;
+
+use super::Cli;
+use kitbag_gateway::vault::KEY_VARIABLE;
+
+/// How the endpoint is served, whatever the file says.
+#[derive(Debug, Args)]
+pub(super) struct Overriding {
+    /// What clients are shown where the path does not say: search, adaptive, code or all.
+    #[arg(
+        long,
+        env = "KITBAG_SURFACE",
+        hide_env_values = true,
+        value_name = "SURFACE"
+    )]
+    pub(super) surface: Option<Surface>,
+    /// The address to listen on; 127.0.0.1:7420 unless configured.
+    #[arg(long, env = "KITBAG_BIND", hide_env_values = true, value_name = "ADDRESS", value_parser = address)]
+    bind: Option<SocketAddr>,
+    /// Let nobody in without a key, not even from this machine.
+    #[arg(
+        long,
+        env = "KITBAG_REQUIRE_KEY",
+        hide_env_values = true,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_parser = clap::builder::BoolishValueParser::new()
+    )]
+    require_key: Option<bool>,
+}
+
+impl Overriding {
+    pub(super) fn apply(&self, overrides: &mut Overrides) {
+        overrides.bind = self.bind;
+        overrides.require_key = self.require_key;
+        overrides.surface = self.surface;
+    }
+
+    /// True if the person typed an address or a rule for keys, which a gateway that runs has for
+    /// itself. In the environment they are meant for every gateway.
+    pub(super) fn is_about_the_address() -> bool {
+        let typed = Typed::read();
+        let given = |argument| typed.0.value_source(argument) == Some(ValueSource::CommandLine);
+        given("bind") || given("require_key")
+    }
+}
+
+/// An address to listen on; a person who mistypes it on the command line is told how it is spelt.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    parse_bind(text).map_err(|problem| match problem.remedy() {
+        Some(remedy) => format!("{problem}; {remedy}"),
+        None => problem.to_string(),
+    })
+}
+
+/// Returns every value that was given outside the file, and the flag or variable that gave it.
+pub(super) fn given(overrides: &Overrides) -> Vec<Given> {
+    let typed = Typed::read();
+    let bind = overrides.bind.map(|bind| Value::String(bind.to_string()));
+    let require_key = overrides.require_key.map(Value::Boolean);
+    let surface = overrides
+        .surface
+        .map(|surface| Value::String(surface.as_str().to_owned()));
+    let key =
+        std::env::var_os(KEY_VARIABLE).map(|_| Value::String(KeyPlace::Env.as_str().to_owned()));
+    let given = [
+        (("serve", "bind"), bind, ("bind", "--bind", "KITBAG_BIND")),
+        (
+            ("serve", "require_key"),
+            require_key,
+            ("require_key", "--require-key", "KITBAG_REQUIRE_KEY"),
+        ),
+        (
+            ("surfaces", "default"),
+            surface,
+            ("surface", "--surface", "KITBAG_SURFACE"),
+        ),
+    ];
+    let given = given
+        .into_iter()
+        .filter_map(|(key, value, (argument, flag, variable))| {
+            Some(Given {
+                key,
+                value: value?,
+                origin: typed.origin(argument, flag, variable),
+            })
+        });
+    let origin = Origin::Variable { name: KEY_VARIABLE };
+    given
+        .chain(key.map(|value| Given {
+            key: ("secrets", "key"),
+            value,
+            origin,
+        }))
+        .collect()
+}
+
+/// Returns the origin of the data directory: a flag, a variable or the default.
+pub(super) fn data_dir_origin(overrides: &Overrides) -> Origin {
+    match overrides.data_dir {
+        Some(_) => Typed::read().origin("data_dir", "--data-dir", "KITBAG_DATA_DIR"),
+        None => Origin::Default,
+    }
+}
+
+/// The command line read once more: the parsed arguments do not say whether a value was typed or
+/// came from the environment.
+struct Typed(ArgMatches);
+
+impl Typed {
+    fn read() -> Self {
+        let mut matches = Cli::command().get_matches();
+        while let Some((_, inner)) = matches.remove_subcommand() {
+            matches = inner;
+        }
+        Self(matches)
+    }
+
+    fn origin(&self, argument: &str, flag: &'static str, variable: &'static str) -> Origin {
+        match self.0.value_source(argument) {
+            Some(ValueSource::EnvVariable) => Origin::Variable { name: variable },
+            _ => Origin::Flag { name: flag },
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! `kitbag prompts`: the prompts of servers, listed and read in the same way as by any client.
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use clap_complete::{ArgValueCandidates, ArgValueCompleter};
+use kitbag_domain::ServerName;
+use serde_json::{Map, Value};
+
+use super::Invocation;
+use super::arguments::{read_object, texts};
+use super::completions::{self, servers};
+use super::content::block;
+use super::gateway::{Apart, Gateway, only};
+use super::next_steps::{first_steps, is_bare};
+use super::output::{Output, one_line, printable, table};
+use kitbag_gateway::offers::PromptRow;
+use kitbag_gateway::prompts::PromptArgument;
+use kitbag_gateway::signature::summary;
+
+/// Show the prompts a client sees, or get one.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    listing: ListArguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag prompts
+  kitbag prompts --server github --json
+  kitbag prompts get github__review pull=17
+
+An argument with a question mark can be left out.";
+
+#[derive(Debug, Args)]
+struct ListArguments {
+    /// Only those of this server.
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(servers))]
+    server: Option<ServerName>,
+    #[command(flatten)]
+    apart: Apart,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Get(GetArguments),
+}
+
+/// Show what a prompt says with these arguments.
+#[derive(Debug, Args)]
+#[command(after_help = GET_EXAMPLES)]
+struct GetArguments {
+    /// The prompt, as `kitbag prompts` shows it.
+    #[arg(add = ArgValueCandidates::new(completions::prompts))]
+    name: String,
+    /// Its arguments: `key=value`, `key:=json`.
+    #[arg(value_name = "KEY=VALUE", add = ArgValueCompleter::new(completions::prompt_arguments))]
+    words: Vec<String>,
+    /// All arguments as a JSON object, in @FILE, or on stdin (-).
+    #[arg(long, value_name = "JSON|@FILE|-")]
+    args: Option<String>,
+    #[command(flatten)]
+    apart: Apart,
+}
+
+const GET_EXAMPLES: &str = "\
+Examples:
+  kitbag prompts get github__review pull=17 style='short and friendly'
+  kitbag prompts get github__review --args @review.json --json
+
+The arguments of prompts are texts: a value is taken as it is typed.";
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    match arguments.verb {
+        Some(Verb::Get(wanted)) => get(wanted, invocation).await?,
+        None => list(&arguments.listing, invocation).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn list(arguments: &ListArguments, invocation: &Invocation) -> anyhow::Result<()> {
+    let (config, output) = (invocation.config()?, invocation.output);
+    let only = only(arguments.server.as_ref(), &config)?;
+    let mut gateway = Gateway::reach(arguments.apart, &config, invocation).await?;
+    let listed = known(&mut gateway, only, output).await;
+    gateway.close().await;
+    let mut rows = listed?;
+    rows.retain(|row| {
+        arguments
+            .server
+            .as_ref()
+            .is_none_or(|server| *server == row.server)
+    });
+    if is_bare(&config) {
+        output.note(&first_steps(invocation));
+    } else if rows.is_empty() {
+        output.note(&match &arguments.server {
+            Some(server) => format!("`{server}` has no prompts."),
+            None => "No server has prompts.".to_owned(),
+        });
+    }
+    if rows.is_empty() && !output.json {
+        return Ok(());
+    }
+    output.show(&rows, |rows| {
+        table(["NAME", "ARGUMENTS", "DESCRIPTION"], rows.iter().map(cells))
+    })
+}
+
+async fn known(
+    gateway: &mut Gateway,
+    only: Option<&ServerName>,
+    output: Output,
+) -> anyhow::Result<Vec<PromptRow>> {
+    gateway.know(only, output).await?;
+    gateway.prompts().await
+}
+
+fn cells(row: &PromptRow) -> [String; 3] {
+    let shown = |it: &PromptArgument| {
+        if it.required {
+            it.name.clone()
+        } else {
+            format!("{}?", it.name)
+        }
+    };
+    let arguments: Vec<_> = row.arguments.iter().map(shown).collect();
+    [
+        row.name.clone(),
+        arguments.join(" "),
+        summary(row.description.as_deref().unwrap_or_default()),
+    ]
+}
+
+async fn get(wanted: GetArguments, invocation: &Invocation) -> anyhow::Result<()> {
+    let base = wanted
+        .args
+        .as_deref()
+        .map_or_else(|| Ok(Map::new()), read_object)?;
+    let given = texts(base, &wanted.words)?;
+    let mut gateway = Gateway::reach(wanted.apart, &invocation.config()?, invocation).await?;
+    let asking = async {
+        // Servers that have not been asked what they offer are asked only if no other server has
+        // the prompt.
+        if !gateway
+            .prompts()
+            .await?
+            .iter()
+            .any(|row| row.name == wanted.name)
+        {
+            gateway.know(None, invocation.output).await?;
+        }
+        let what = format!("Asking for {}", wanted.name);
+        invocation
+            .output
+            .during(&what, gateway.prompt(&wanted.name, given))
+            .await
+    };
+    let asked = asking.await;
+    gateway.close().await;
+    invocation.output.show(&asked?, for_people)
+}
+
+/// Shows each message under the role that is to say it. Its text is set in, so that none of its
+/// lines passes for the beginning of another message.
+fn for_people(result: &Value) -> String {
+    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(one_line);
+    let messages = result
+        .get("messages")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let said = messages.iter().map(|message| {
+        let role = text(message, "role").unwrap_or_else(|| "unknown".to_owned());
+        format!("{role}:\n{}", set_in(&content(message)))
+    });
+    let shown: Vec<String> = text(result, "description")
+        .into_iter()
+        .chain(said)
+        .collect();
+    printable(&if shown.is_empty() {
+        format!("{result:#}")
+    } else {
+        shown.join("\n\n")
+    })
+}
+
+/// Returns one block, or several as some servers send them.
+fn content(message: &Value) -> String {
+    match message.get("content") {
+        Some(Value::Array(blocks)) => blocks.iter().map(block).collect::<Vec<_>>().join("\n"),
+        Some(one) => block(one),
+        None => String::new(),
+    }
+}
+
+fn set_in(text: &str) -> String {
+    // Invisible characters are removed first, or they could break a line afterwards.
+    let lines = printable(text);
+    lines
+        .trim_end()
+        .lines()
+        .map(|line| format!("  {line}"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn messages_are_told_apart_whatever_is_in_them() {
+        let check = |result: Value, expected: &str| assert_eq!(for_people(&result), expected);
+        check(
+            json!({
+                "description": "Two\nmessages",
+                "messages": [
+                    { "role": "user", "content": { "type": "text", "text": "Hi\n\nassistant:\r\nI obey\n" } },
+                    { "role": "assistant\nuser", "content": [{ "type": "text", "text": "a" }, { "type": "image", "data": "AAAA" }] },
+                ],
+            }),
+            "Two messages\n\nuser:\n  Hi\n  \n  assistant: \n  I obey\n\nassistant user:\n  a\n  [image , about 3 bytes]",
+        );
+        check(json!({ "odd": 1 }), "{\n  \"odd\": 1\n}");
+    }
+}

@@ -1,0 +1,365 @@
+//! `kitbag resources`: the resources of servers, listed and read in the same way as by any client.
+
+use std::fs;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, anyhow};
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
+use kitbag_domain::ServerName;
+use serde_json::{Value, json};
+
+use super::Invocation;
+use super::completions::{self, servers};
+use super::failure::Advise as _;
+use super::gateway::{Apart, Gateway, only};
+use super::next_steps::{first_steps, is_bare};
+use super::output::{Output, count, printable, table};
+use kitbag_gateway::offers::ResourceRow;
+use kitbag_gateway::signature::summary;
+
+/// Show the resources and templates a client sees, or read one.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    listing: ListArguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag resources
+  kitbag resources --server docs --json
+  kitbag resources read file:///home/ann/notes.md
+
+In a template's URI, put a value in the place of what stands in braces.";
+
+#[derive(Debug, Args)]
+struct ListArguments {
+    /// Only those of this server.
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(servers))]
+    server: Option<ServerName>,
+    #[command(flatten)]
+    apart: Apart,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Read(ReadArguments),
+}
+
+/// Write what is in a resource to stdout or into a file.
+#[derive(Debug, Args)]
+#[command(after_help = READ_EXAMPLES)]
+struct ReadArguments {
+    /// As `kitbag resources` shows it.
+    #[arg(add = ArgValueCandidates::new(completions::resources))]
+    uri: String,
+    /// Write it into this file, to the letter.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    apart: Apart,
+}
+
+const READ_EXAMPLES: &str = "\
+Examples:
+  kitbag resources read file:///home/ann/notes.md
+  kitbag resources read chart://sales/2026 --output sales.png
+  kitbag resources read kitbag://server/docs/file:///readme.md --json
+
+At a terminal, what could steer it is left out of a text, and what is no text
+is not shown. A pipe and a file get everything as it is.";
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    match arguments.verb {
+        Some(Verb::Read(wanted)) => read(&wanted, invocation).await?,
+        None => list(&arguments.listing, invocation).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn list(arguments: &ListArguments, invocation: &Invocation) -> anyhow::Result<()> {
+    let (config, output) = (invocation.config()?, invocation.output);
+    let only = only(arguments.server.as_ref(), &config)?;
+    let mut gateway = Gateway::reach(arguments.apart, &config, invocation).await?;
+    let listed = known(&mut gateway, only, output).await;
+    gateway.close().await;
+    let mut rows = listed?;
+    rows.retain(|row| {
+        arguments
+            .server
+            .as_ref()
+            .is_none_or(|server| *server == row.server)
+    });
+    if is_bare(&config) {
+        output.note(&first_steps(invocation));
+    } else if rows.is_empty() {
+        output.note(&match &arguments.server {
+            Some(server) => format!("`{server}` has no resources."),
+            None => "No server has resources.".to_owned(),
+        });
+    }
+    if rows.is_empty() && !output.json {
+        return Ok(());
+    }
+    output.show(&rows, |rows| {
+        table(
+            ["URI", "KIND", "SERVER", "DESCRIPTION"],
+            rows.iter().map(cells),
+        )
+    })
+}
+
+async fn known(
+    gateway: &mut Gateway,
+    only: Option<&ServerName>,
+    output: Output,
+) -> anyhow::Result<Vec<ResourceRow>> {
+    gateway.know(only, output).await?;
+    gateway.resources().await
+}
+
+fn cells(row: &ResourceRow) -> [String; 4] {
+    let kind = if row.template { "template" } else { "resource" };
+    let about = row
+        .description
+        .as_deref()
+        .or(row.name.as_deref())
+        .unwrap_or_default();
+    [
+        row.uri.clone(),
+        kind.to_owned(),
+        row.server.to_string(),
+        summary(about),
+    ]
+}
+
+async fn read(wanted: &ReadArguments, invocation: &Invocation) -> anyhow::Result<()> {
+    let mut gateway = Gateway::reach(wanted.apart, &invocation.config()?, invocation).await?;
+    let asked = ask(&mut gateway, &wanted.uri, invocation.output).await;
+    gateway.close().await;
+    let result = asked?;
+    match &wanted.output {
+        Some(path) => keep(&result, path, wanted, invocation.output),
+        None if invocation.output.json => invocation.output.show(&result, |_| String::new()),
+        None => write(&result, wanted),
+    }
+}
+
+/// Servers that have not been asked what they offer are asked only if no other server has the
+/// resource.
+async fn ask(gateway: &mut Gateway, uri: &str, output: Output) -> anyhow::Result<Value> {
+    if !gateway.resources().await?.iter().any(|row| row.uri == uri) {
+        gateway.know(None, output).await?;
+    }
+    output
+        .during(&format!("Reading {uri}"), gateway.read(uri))
+        .await
+}
+
+/// Writes the resource into a file that the person named.
+fn keep(result: &Value, path: &Path, wanted: &ReadArguments, output: Output) -> anyhow::Result<()> {
+    let parts = parts(result)?;
+    let [part] = parts.as_slice() else {
+        return Err(anyhow!(
+            "`{}` has {} and fits no single file",
+            wanted.uri,
+            count(parts.len(), "part")
+        ))
+        .advise(|| SEVERAL.to_owned());
+    };
+    let bytes = part.bytes();
+    fs::write(path, bytes)
+        .with_context(|| format!("the file {} cannot be written", path.display()))?;
+    let told = json!({ "uri": wanted.uri, "file": path, "bytes": bytes.len() });
+    output.show(&told, |_| {
+        format!(
+            "Wrote {} into {}",
+            count(bytes.len(), "byte"),
+            path.display()
+        )
+    })
+}
+
+fn write(result: &Value, wanted: &ReadArguments) -> anyhow::Result<()> {
+    let bytes = shown(&parts(result)?, io::stdout().is_terminal(), &wanted.uri)?;
+    // Colours of a text in a pipe are part of the text, so this writes to stdout itself.
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(&bytes)?;
+    Ok(stdout.flush()?)
+}
+
+/// Returns the bytes for stdout: a single part as it is, unless it goes to a terminal; of several,
+/// the texts one below the other.
+fn shown(parts: &[Part], at_terminal: bool, uri: &str) -> anyhow::Result<Vec<u8>> {
+    if let ([part], false) = (parts, at_terminal) {
+        return Ok(part.bytes().to_owned());
+    }
+    let mut lines = String::new();
+    for part in parts {
+        let Part::Text(text) = part else {
+            return refuse(part, parts.len(), uri);
+        };
+        let text = if at_terminal {
+            printable(text)
+        } else {
+            text.clone()
+        };
+        lines.push_str(text.trim_end_matches('\n'));
+        lines.push('\n');
+    }
+    Ok(lines.into_bytes())
+}
+
+/// One part of a resource; a folder may have several parts.
+#[derive(Debug)]
+enum Part {
+    Text(String),
+    Binary {
+        kind: Option<String>,
+        bytes: Vec<u8>,
+    },
+}
+
+impl Part {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Binary { bytes, .. } => bytes,
+        }
+    }
+}
+
+fn parts(result: &Value) -> anyhow::Result<Vec<Part>> {
+    let contents = result.get("contents").and_then(Value::as_array);
+    contents
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+        .iter()
+        .map(part)
+        .collect()
+}
+
+fn part(content: &Value) -> anyhow::Result<Part> {
+    let member = |key: &str| content.get(key).and_then(Value::as_str);
+    match (member("text"), member("blob")) {
+        (Some(text), _) => Ok(Part::Text(text.to_owned())),
+        (None, Some(blob)) => {
+            let bytes = BASE64
+                .decode(blob)
+                .context("the server sent bytes that are not Base64")?;
+            Ok(Part::Binary {
+                kind: member("mimeType").map(str::to_owned),
+                bytes,
+            })
+        }
+        (None, None) => Err(anyhow!("the server sent neither text nor bytes"))
+            .advise(|| "see what it sent with --json".to_owned()),
+    }
+}
+
+/// Some servers leave out the padding.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Refuses a part that is no text, where only text can be shown.
+fn refuse<T>(part: &Part, parts: usize, uri: &str) -> anyhow::Result<T> {
+    let kind = match part {
+        Part::Binary {
+            kind: Some(kind), ..
+        } => format!("{kind}, "),
+        Part::Binary { kind: None, .. } | Part::Text(_) => String::new(),
+    };
+    let size = count(part.bytes().len(), "byte");
+    let advice = if parts == 1 {
+        "write it into a file: --output FILE"
+    } else {
+        SEVERAL
+    };
+    Err(anyhow!("`{uri}` is not text ({kind}{size})")).advise(|| advice.to_owned())
+}
+
+const SEVERAL: &str = "see its parts with --json";
+
+#[cfg(test)]
+mod tests {
+    use super::super::failure::Failure;
+    use super::*;
+
+    /// Checks what is shown of these contents at a terminal and elsewhere; or the reason why not,
+    /// with the advice.
+    #[track_caller]
+    fn check(contents: &Value, terminal: Result<&str, &str>, elsewhere: Result<&[u8], &str>) {
+        let shown = |at_terminal| {
+            let parts = parts(&json!({ "contents": contents }));
+            let shown = parts.and_then(|parts| shown(&parts, at_terminal, "x:y"));
+            shown.map_err(|error| {
+                anstream::adapter::strip_str(&Failure::of(&error).to_string()).to_string()
+            })
+        };
+        let found = shown(true).map(|bytes| String::from_utf8(bytes).unwrap());
+        assert_eq!(
+            found.as_deref().map_err(String::as_str),
+            terminal,
+            "{contents}"
+        );
+        assert_eq!(
+            shown(false).as_deref().map_err(String::as_str),
+            elsewhere,
+            "{contents}"
+        );
+    }
+
+    #[test]
+    fn a_terminal_gets_harmless_text_and_a_pipe_gets_everything() {
+        check(
+            &json!([{ "text": "a\u{1b}[2Jb\n\n" }]),
+            Ok("ab\n"),
+            Ok(b"a\x1b[2Jb\n\n"),
+        );
+        check(
+            &json!([{ "blob": "AAE", "mimeType": "image/png" }]),
+            Err(
+                "error: `x:y` is not text (image/png, 2 bytes)\n  try: write it into a file: --output FILE",
+            ),
+            Ok(&[0, 1]),
+        );
+    }
+
+    #[test]
+    fn several_parts_are_shown_if_all_of_them_are_text() {
+        check(
+            &json!([{ "text": "a" }, { "text": "b\n" }]),
+            Ok("a\nb\n"),
+            Ok(b"a\nb\n"),
+        );
+        let refused = Err("error: `x:y` is not text (1 byte)\n  try: see its parts with --json");
+        check(
+            &json!([{ "text": "a" }, { "blob": "AA==" }]),
+            refused,
+            refused.map(str::as_bytes),
+        );
+    }
+
+    #[test]
+    fn contents_that_make_no_sense_are_told_as_the_servers_fault() {
+        let refused = Err(
+            "error: the server sent neither text nor bytes\n  try: see what it sent with --json",
+        );
+        check(
+            &json!([{ "uri": "x:y" }]),
+            refused,
+            refused.map(str::as_bytes),
+        );
+    }
+}

@@ -1,0 +1,158 @@
+//! `kitbag search`: the tools for an intent, and the reason for each of them.
+
+use kitbag_domain::WriteClass;
+use std::process::ExitCode;
+
+use clap::Args;
+use kitbag_relevance::{MAX_TOP_K, Options};
+
+use super::Invocation;
+use super::gateway::{Apart, Gateway};
+use super::output::{Output, table};
+use kitbag_gateway::find::UNSURE;
+use kitbag_gateway::search::{Found, Search};
+use kitbag_gateway::signature::summary;
+
+/// Find the tools for what you want to do.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// What you want to do, in your own words.
+    #[arg(required = true)]
+    intent: Vec<String>,
+    /// How many to show, at most 20.
+    #[arg(short = 'n', long, default_value_t = 5, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..))]
+    top: u16,
+    /// Show what each score is made of.
+    #[arg(long)]
+    explain: bool,
+    /// Leave out tools that cost more per call, in US dollars.
+    #[arg(long, value_name = "USD")]
+    max_cost: Option<f64>,
+    /// Leave out tools whose slowest calls (p99) take longer, in milliseconds.
+    #[arg(long, value_name = "MS")]
+    max_latency: Option<f64>,
+    /// Only tools of this provider; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    provider: Vec<String>,
+    /// Only tools with this tag.
+    #[arg(long)]
+    tag: Vec<String>,
+    /// Only tools that do this to the world: read, write, destructive or unknown.
+    #[arg(long, value_name = "CLASS", value_parser = write_class)]
+    write_class: Vec<WriteClass>,
+    #[command(flatten)]
+    apart: Apart,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag search open an issue about the login bug
+  kitbag search 'what changed since yesterday' --explain
+  kitbag search delete old files --write-class destructive -n 3";
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let options = Options {
+        top_k: usize::from(arguments.top).min(MAX_TOP_K),
+        max_cost_usd: arguments.max_cost,
+        max_latency_ms_p99: arguments.max_latency,
+        providers: arguments.provider,
+        tags: arguments.tag,
+        write_classes: arguments.write_class,
+        ..Options::default()
+    };
+    let mut gateway = Gateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
+    let searched = search(
+        &mut gateway,
+        arguments.intent.join(" "),
+        options,
+        invocation.output,
+    )
+    .await;
+    gateway.close().await;
+    let Search {
+        found,
+        confident,
+        warning,
+    } = searched?;
+    if let Some(warning) = warning {
+        invocation.output.warn(&warning);
+    }
+    if found.is_empty() && !invocation.output.json {
+        invocation
+            .output
+            .note("Nothing fits. See what there is: kitbag tools");
+        return Ok(ExitCode::SUCCESS);
+    }
+    if confident == Some(false) {
+        invocation
+            .output
+            .note(&format!("{UNSURE}; the nearest there is:"));
+    }
+    let explain = arguments.explain;
+    invocation.output.show(&found, |found| {
+        if explain {
+            explained(found)
+        } else {
+            plain(found)
+        }
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn search(
+    gateway: &mut Gateway,
+    intent: String,
+    options: Options,
+    output: Output,
+) -> anyhow::Result<Search> {
+    gateway.know(None, output).await?;
+    output
+        .during("Indexing tools", gateway.search(intent, options))
+        .await
+}
+
+fn plain(found: &[Found]) -> String {
+    table(
+        ["SCORE", "NAME", "DESCRIPTION"],
+        found.iter().map(|it| {
+            [
+                format!("{:.2}", it.score),
+                it.tool_name.clone(),
+                described(it),
+            ]
+        }),
+    )
+}
+
+/// Returns what the tool does, and the names under which other servers have the same tool.
+fn described(found: &Found) -> String {
+    match found.also.as_slice() {
+        [] => summary(&found.description),
+        also => format!(
+            "{} (also: {})",
+            summary(&found.description),
+            also.join(", ")
+        ),
+    }
+}
+
+fn explained(found: &[Found]) -> String {
+    table(
+        ["SCORE", "NAME", "WORDS", "MEANING", "COSINE"],
+        found.iter().map(|it| {
+            [
+                format!("{:.2}", it.score),
+                it.tool_name.clone(),
+                format!("{:+.2}", it.parts.lexical),
+                format!("{:+.2}", it.parts.dense),
+                it.cosine
+                    .map_or_else(String::new, |cosine| format!("{cosine:.2}")),
+            ]
+        }),
+    )
+}
+
+fn write_class(text: &str) -> Result<WriteClass, String> {
+    WriteClass::parse(text).ok_or_else(|| "one of: read, write, destructive, unknown".to_owned())
+}

@@ -1,0 +1,118 @@
+//! `kitbag secret key`: the place of the key that secrets are encrypted under.
+
+use anyhow::{Context as _, anyhow};
+use clap::{Args, ValueEnum};
+use kitbag_config::{Config, KeyPlace, edit};
+use kitbag_domain::Action;
+use kitbag_store::Store;
+use serde_json::json;
+
+use crate::cli::Invocation;
+use crate::cli::failure::Advise as _;
+use crate::trail;
+use kitbag_gateway::vault::{KEY_VARIABLE, given_key, keeper, vault};
+
+/// Show where the key is that secrets are encrypted under, or move it.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// Take the key from where it is to another place, and say so in the configuration.
+    #[arg(long, value_name = "PLACE")]
+    move_to: Option<Place>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag secret key
+  kitbag secret key --move-to keyring
+  kitbag secret key --move-to file";
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Place {
+    /// A file beside the database that only its owner can read.
+    File,
+    /// The keyring of the operating system.
+    Keyring,
+}
+
+pub(super) async fn run(
+    arguments: &Arguments,
+    config: &Config,
+    store: &Store,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
+    match arguments.move_to {
+        Some(place) => move_to(place.into(), config, store, invocation).await,
+        None => show(config, store, invocation),
+    }
+}
+
+fn show(config: &Config, store: &Store, invocation: &Invocation) -> anyhow::Result<()> {
+    let (place, told, exists) = if given_key()?.is_some() {
+        (KeyPlace::Env, format!("the variable {KEY_VARIABLE}"), true)
+    } else {
+        let keeper = keeper(config.secret_key, store);
+        (config.secret_key, keeper.place(), keeper.read()?.is_some())
+    };
+    let result = json!({ "place": place.as_str(), "exists": exists });
+    invocation.output.show(&result, |_| match exists {
+        true => format!("The key is in place: {told}"),
+        false => format!("There is no key yet; the first secret makes one: {told}"),
+    })
+}
+
+/// The old place is emptied last, so that at every moment one of the two has the key.
+async fn move_to(
+    target: KeyPlace,
+    config: &Config,
+    store: &Store,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
+    let path = invocation.at.editable()?;
+    let given = given_key()?.is_some();
+    if config.secret_key == target && !given {
+        return Err(anyhow!("the key is kept there already"))
+            .advise(|| "see it: kitbag secret key".to_owned());
+    }
+    let new = keeper(target, store);
+    let copied = vault(config.secret_key, store)?
+        .copy_key_to(&*new)
+        .await
+        .context("the key was not moved")?;
+    let text = edit::set_key(&edit::read(&path)?, "secrets", "key", target.as_str())?;
+    edit::write(&path, &text)?;
+    if !given && config.secret_key != KeyPlace::Env {
+        keeper(config.secret_key, store)
+            .remove()
+            .context("the key was copied, but is still in the old place")?;
+    }
+    let event = trail::change(
+        "kitbag secret key",
+        Action::SecretKeyChanged,
+        target.as_str(),
+    );
+    trail::record(store, event).await?;
+    let result = json!({ "place": target.as_str(), "moved": copied });
+    invocation.output.show(&result, |_| match copied {
+        true => format!("Moved. From now on it is {}", new.place()),
+        false => format!(
+            "There was no key yet. The first secret makes one: {}",
+            new.place()
+        ),
+    })?;
+    if given {
+        invocation.output.note(&format!(
+            "{KEY_VARIABLE} is still set and comes first; unset it."
+        ));
+    }
+    Ok(())
+}
+
+impl From<Place> for KeyPlace {
+    fn from(place: Place) -> Self {
+        match place {
+            Place::File => Self::File,
+            Place::Keyring => Self::Keyring,
+        }
+    }
+}

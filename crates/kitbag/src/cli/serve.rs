@@ -1,0 +1,210 @@
+//! `kitbag serve`: serves clients over HTTP or on stdin and stdout.
+
+use kitbag_config::Config;
+use kitbag_domain::Surface;
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+use tokio::io::{AsyncRead, BufReader};
+
+use super::next_steps::{first_steps, is_bare};
+use super::output::count;
+use super::overriding::Overriding;
+use super::{Invocation, journal};
+use crate::local::joined::Joined;
+use crate::local::protocol::Want;
+use crate::local::relay::{Ended, GatewayEnded, relay};
+use crate::serving::{self, Banner, asked_to_end};
+use kitbag_gateway::app::App;
+use kitbag_gateway::files;
+
+/// Serve every configured server at one MCP endpoint.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Speak MCP on stdin and stdout instead of HTTP.
+    ///
+    /// If a gateway runs for the same user and configuration, the client is passed on to it, and
+    /// shares its servers with all others.
+    #[arg(long)]
+    stdio: bool,
+    /// With --stdio, start servers of its own, also if a gateway runs that could be joined.
+    #[arg(long, requires = "stdio")]
+    own: bool,
+    #[command(flatten)]
+    overriding: Overriding,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag serve
+  kitbag serve --stdio --surface all
+  kitbag serve --stdio --own
+  kitbag serve --bind 0.0.0.0:7420 --require-key";
+
+pub(super) async fn run(
+    arguments: Arguments,
+    mut invocation: Invocation,
+) -> anyhow::Result<ExitCode> {
+    arguments.overriding.apply(&mut invocation.at.overrides);
+    prefer_small_pages();
+    files::raise_limit();
+    if arguments.stdio {
+        return on_stdio(&arguments, &invocation).await;
+    }
+    journal::keep_in(&invocation.at.around.data_dir(&invocation.at.overrides)?);
+    let follower = invocation.follow_config()?;
+    let config = follower.running().clone();
+    config.serve.guarded()?;
+    let app = App::open(&config).await?;
+    serving::serve_http(app, follower, |banner| {
+        welcome(banner, &config, &invocation)
+    })
+    .await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Passes the client on to the gateway that runs, or serves it here.
+async fn on_stdio(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let mut stdin = BufReader::with_capacity(64 * 1024, tokio::io::stdin());
+    let surface = arguments.overriding.surface;
+    if !arguments.own && !Overriding::is_about_the_address() {
+        match joined(surface, invocation, &mut stdin).await? {
+            Some(Ended::ByClient) => return Ok(ExitCode::SUCCESS),
+            Some(Ended::ByGateway) => return Err(GatewayEnded.into()),
+            Some(Ended::Unused) => tracing::info!("the gateway has ended; going on without it"),
+            None => {}
+        }
+    }
+    journal::keep_in(&invocation.at.around.data_dir(&invocation.at.overrides)?);
+    let follower = invocation.follow_config()?;
+    let app = App::open(&follower.running().clone()).await?;
+    serving::serve_stdio(app, follower, surface, &mut stdin).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns how serving through the gateway that runs ended, if there is one to join.
+async fn joined(
+    surface: Option<Surface>,
+    invocation: &Invocation,
+    stdin: &mut (impl AsyncRead + Unpin),
+) -> anyhow::Result<Option<Ended>> {
+    // A configuration that cannot be read now is the business of the gateway, which goes on with
+    // the one it has.
+    let config = invocation.config().ok();
+    let want = Want::Stdio { surface };
+    let Some(gateway) = Joined::find(&invocation.at, config.as_ref(), want).await else {
+        return Ok(None);
+    };
+    tracing::debug!("joined the gateway that runs");
+    let mut stdout = tokio::io::stdout();
+    tokio::select! {
+        ended = relay(gateway, stdin, &mut stdout) => Ok(Some(ended?)),
+        () = asked_to_end() => Ok(Some(Ended::ByClient)),
+    }
+}
+
+/// Huge pages make a heap that is mostly small things a third larger, and nothing here faster.
+fn prefer_small_pages() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
+        tracing::debug!(%error, "huge pages stay on");
+    }
+}
+
+fn welcome(banner: &Banner, config: &Config, invocation: &Invocation) {
+    let snippet = snippet(banner, config);
+    let result = json!({
+        "endpoint": banner.endpoint,
+        "servers": config.servers.len(),
+        "known": banner.known,
+        "asking": banner.asking,
+        "tools": banner.tools,
+        "client": snippet,
+    });
+    let shown = invocation.output.show(&result, |_| {
+        let next = is_bare(config).then(|| first_steps(invocation));
+        for_people(banner, config, &snippet, next.as_deref())
+    });
+    if let Err(error) = shown {
+        // The program that started us may have closed stdout; that is no reason not to serve.
+        tracing::debug!(%error, "the welcome could not be shown");
+    }
+}
+
+fn for_people(
+    banner: &Banner,
+    config: &Config,
+    snippet: &serde_json::Value,
+    next: Option<&str>,
+) -> String {
+    let origin = config
+        .origin
+        .as_ref()
+        .map_or("the defaults".to_owned(), |path| path.display().to_string());
+    let found = found(banner);
+    let disabled = match config.disabled.len() {
+        0 => String::new(),
+        number => format!("; {number} disabled"),
+    };
+    let door = if config.serve.keyless() {
+        "from this machine, without a key"
+    } else {
+        "with a key"
+    };
+    let next = next.map(|next| format!("{next}\n\n")).unwrap_or_default();
+    format!(
+        "Kitbag serves {endpoint}\n\n  Servers: {found}{disabled}\n  Open:    {door}\n  Config:  {origin}\n\n\
+         {next}Paste into a client:\n\n{snippet:#}\n",
+        endpoint = banner.endpoint,
+    )
+}
+
+fn found(banner: &Banner) -> String {
+    let tools = count(banner.tools, "tool");
+    match (banner.known, banner.asking) {
+        (0, 0) => "none yet".to_owned(),
+        (known, 0) => format!("{known} with {tools}"),
+        (0, asking) => format!("{asking}, being asked what they offer"),
+        (known, asking) => {
+            format!(
+                "{} ({known} known with {tools}, {asking} being asked)",
+                known + asking
+            )
+        }
+    }
+}
+
+/// Returns an entry that most clients understand; the person fills in the key.
+fn snippet(banner: &Banner, config: &Config) -> serde_json::Value {
+    let mut server = json!({ "type": "http", "url": banner.endpoint });
+    if !config.serve.keyless() {
+        server["headers"] = json!({ "Authorization": "Bearer YOUR_KEY" });
+    }
+    json!({ "mcpServers": { "kitbag": server } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_welcome_says_what_was_found() {
+        let check = |known, asking, tools, expected: &str| {
+            assert_eq!(
+                found(&Banner {
+                    endpoint: String::new(),
+                    known,
+                    asking,
+                    tools
+                }),
+                expected
+            );
+        };
+        check(0, 0, 0, "none yet");
+        check(1, 0, 1, "1 with 1 tool");
+        check(0, 2, 0, "2, being asked what they offer");
+        check(5, 2, 61, "7 (5 known with 61 tools, 2 being asked)");
+    }
+}

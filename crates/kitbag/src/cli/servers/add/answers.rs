@@ -1,0 +1,243 @@
+//! The values that an entry of the registry asks for: from flags, or from the person at the
+//! terminal.
+
+use std::io::Write as _;
+
+use anyhow::{Context as _, anyhow};
+use kitbag_config::{Surroundings, nearest};
+use kitbag_domain::ServerName;
+use kitbag_registry::{EntryName, InputFormat, PlanAnswers, PlanInput, RunPlan};
+
+use crate::cli::ask;
+use crate::cli::failure::Advise as _;
+use crate::cli::output::{Output, count, one_line, printable, stderr};
+use crate::import::keeping::Keeping;
+use kitbag_review::words::visible;
+
+/// The server that the answers are for, and the place for secrets among them.
+pub(super) struct Answering<'a> {
+    pub(super) server: &'a ServerName,
+    pub(super) keeping: &'a mut Keeping,
+    pub(super) around: &'a Surroundings,
+}
+
+/// Returns the values that were given, and the answers of the person at the terminal if there is
+/// one.
+pub(super) fn gather(
+    plan: &RunPlan,
+    given: &[(String, String)],
+    answering: &mut Answering<'_>,
+    output: Output,
+) -> anyhow::Result<PlanAnswers> {
+    let mut answers = PlanAnswers::default();
+    for (key, value) in given {
+        let input = called(plan, key)?;
+        answers.give(input, answering.spell(input, value)?)?;
+    }
+    if !output.json && ask::is_somebody_there() {
+        let asked: Vec<_> = plan
+            .inputs
+            .iter()
+            .filter(|it| it.required && !answers.has(it))
+            .collect();
+        for input in asked {
+            put(input, answering, &mut answers)
+                .with_context(|| format!("there is no answer for `{}`", input.name))?;
+        }
+    }
+    Ok(answers)
+}
+
+/// Returns an error with everything that is missing, and a command that has a place for it.
+pub(super) fn missing(
+    missing: &[&PlanInput],
+    name: &EntryName,
+    given: &[(String, String)],
+) -> anyhow::Error {
+    let width = missing
+        .iter()
+        .map(|input| input.name.chars().count())
+        .max()
+        .unwrap_or_default();
+    let line = |input: &&PlanInput| format!("{:width$}  {}", input.name, explanation(input));
+    let lines: Vec<_> = missing
+        .iter()
+        .map(|input| line(input).trim_end().to_owned())
+        .collect();
+    let mut command = format!("kitbag servers add {name}");
+    for (key, _) in given {
+        command.push_str(&format!(" --set {key}=…"));
+    }
+    // The command never fills in a variable of the same name: the author of the entry chose the
+    // name.
+    for input in missing {
+        command.push_str(&format!(" --set {}=…", input.name));
+    }
+    let told = anyhow!(lines.join("\n"));
+    let told = told.context(format!(
+        "`{name}` needs {} from you",
+        count(missing.len(), "value")
+    ));
+    Err::<(), _>(told)
+        .advise(|| command)
+        .expect_err("it is an error")
+}
+
+/// Returns what is known of an input, in a line.
+pub(super) fn explanation(input: &PlanInput) -> String {
+    let what = match input.format {
+        InputFormat::Text => None,
+        InputFormat::Number => Some("a number".to_owned()),
+        InputFormat::Boolean => Some("true or false".to_owned()),
+        InputFormat::Path => Some("a path".to_owned()),
+    };
+    let facts = [
+        input.secret.then(|| "a secret".to_owned()),
+        what,
+        (!input.choices.is_empty()).then(|| format!("one of {}", input.choices.join(", "))),
+        input
+            .placeholder
+            .as_ref()
+            .map(|text| format!("like {text}")),
+    ];
+    let facts: Vec<_> = facts.into_iter().flatten().collect();
+    let facts = if facts.is_empty() {
+        String::new()
+    } else {
+        format!("({})", facts.join(", "))
+    };
+    one_line(&format!(
+        "{} {facts}",
+        input.description.as_deref().unwrap_or_default()
+    ))
+}
+
+/// Returns the input that the person means; a flag of the program may be written with its dashes.
+fn called<'a>(plan: &'a RunPlan, key: &str) -> anyhow::Result<&'a PlanInput> {
+    let plain = key.trim_start_matches('-');
+    let find =
+        |same: fn(&str, &str) -> bool| plan.inputs.iter().find(|input| same(&input.name, plain));
+    let found = find(|name, key| name == key).or_else(|| find(str::eq_ignore_ascii_case));
+    let names = || plan.inputs.iter().map(|input| input.name.as_str());
+    found
+        .ok_or_else(|| anyhow!("the server does not ask for `{key}`"))
+        .advise(|| match nearest(plain, names()) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None if plan.inputs.is_empty() => "leave it out: it asks for nothing".to_owned(),
+            None => format!("it asks for {}", names().collect::<Vec<_>>().join(", ")),
+        })
+}
+
+/// Puts the question until the input accepts the answer.
+fn put(
+    input: &PlanInput,
+    answering: &mut Answering<'_>,
+    answers: &mut PlanAnswers,
+) -> anyhow::Result<()> {
+    let (name, explanation) = (&input.name, explanation(input));
+    tell(&if explanation.is_empty() {
+        name.clone()
+    } else {
+        format!("{name}: {explanation}")
+    });
+    let default = input.default.as_deref();
+    let mut question = default.map_or("> ".to_owned(), |default| {
+        format!("[{}] > ", visible(default))
+    });
+    loop {
+        let typed = if input.secret {
+            ask::secret(&question)?
+        } else {
+            ask::line(&question)?
+        };
+        let value = match typed.trim() {
+            // The author of the entry chose the default; it is used without an answer of the
+            // person.
+            "" if answers.has(input) || default.is_some() => return Ok(()),
+            "" => {
+                tell("It cannot be left out.");
+                continue;
+            }
+            typed => typed.to_owned(),
+        };
+        match answering.spell(input, &value) {
+            Ok(answer) => answers.give(input, answer)?,
+            Err(error) => {
+                tell(&format!("{error:#}"));
+                continue;
+            }
+        }
+        if !input.repeated {
+            return Ok(());
+        }
+        question = "another, or Enter > ".to_owned();
+    }
+}
+
+/// A password may well have a `${` in it, but hardly a whole name in braces.
+fn has_variable(value: &str) -> bool {
+    value
+        .split("${")
+        .skip(1)
+        .filter_map(|rest| rest.split_once('}'))
+        .any(|(name, _)| {
+            let name = name.split(":-").next().unwrap_or(name);
+            !name.is_empty()
+                && name
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '.' | '-'))
+        })
+}
+
+fn tell(text: &str) {
+    // Nothing is left to do if not even stderr can be written.
+    let _unheard = writeln!(stderr(), "{}", printable(text));
+}
+
+impl Answering<'_> {
+    /// Returns the value as it stands in the configuration: a variable stays one, a secret goes
+    /// into the store.
+    fn spell(&mut self, input: &PlanInput, value: &str) -> anyhow::Result<String> {
+        if has_variable(value) {
+            return Ok(value.to_owned());
+        }
+        input.check(value)?;
+        if input.secret {
+            return Ok(self.keeping.keep(self.server, &input.name, value));
+        }
+        Ok(if input.format == InputFormat::Path {
+            self.path(value)
+        } else {
+            value.to_owned()
+        })
+    }
+
+    /// The gateway may be started somewhere else than this command.
+    fn path(&self, text: &str) -> String {
+        let path = match (text.strip_prefix("~/"), &self.around.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => self.around.cwd.join(text),
+        };
+        path.to_string_lossy().into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_is_told_from_a_password() {
+        for (value, expected) in [
+            ("${TOKEN}", true),
+            ("Bearer ${secret:git.TOKEN}", true),
+            ("${A:-b c}", true),
+            ("pa$${word", false),
+            ("${}", false),
+            ("${not a name}", false),
+            ("plain", false),
+        ] {
+            assert_eq!(has_variable(value), expected, "{value}");
+        }
+    }
+}

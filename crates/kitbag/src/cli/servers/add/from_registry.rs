@@ -1,0 +1,314 @@
+//! An entry of the registry, as a server of ours.
+//!
+//! The author of an entry is unknown to us. The entry is shown before it is used, and nothing in it
+//! is ever taken for a variable or a secret of ours.
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use kitbag_config::edit::Reach;
+use kitbag_domain::ServerName;
+use kitbag_registry::{
+    EntryName, EntryStatus, FilledPlan, Registry, RegistryEntry, RemoteKind, RunKind, RunPlan,
+    choose,
+};
+use kitbag_upstream::programs;
+use serde::Serialize;
+
+use super::answers::{self, Answering};
+use super::{New, Wanted, pair, vacant};
+use crate::cli::Invocation;
+use crate::cli::confirm::{Question, confirm};
+use crate::cli::failure::Advise as _;
+use crate::cli::output::one_line;
+use crate::cli::servers::find::Place;
+use crate::import::keeping::Keeping;
+use kitbag_review::words::quoted;
+use kitbag_review::{Review, ReviewSource};
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "From the registry")]
+pub(super) struct FromRegistry {
+    /// NAME is one of the registry, though it has no owner.
+    #[arg(long)]
+    pub(super) registry: bool,
+    /// What to call it here; the last part of its name, if not given.
+    #[arg(long = "as", value_name = "NAME")]
+    local: Option<ServerName>,
+    /// Which version of the entry; the latest, if not given.
+    #[arg(long, value_name = "VERSION")]
+    version: Option<String>,
+    /// In which form: npm, pypi, nuget, oci or remote; what runs here, if not given.
+    #[arg(long, value_name = "KIND")]
+    package: Option<RunKind>,
+    /// The value of something the server asks for; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, allow_hyphen_values = true)]
+    set: Vec<(String, String)>,
+    /// Run it without being asked.
+    #[arg(long, short)]
+    yes: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// The origin of a server.
+#[derive(Debug, Serialize)]
+pub(super) struct Origin {
+    name: EntryName,
+    version: String,
+    kind: RunKind,
+    package: String,
+}
+
+/// The way in which the rest of the command line wants the entry.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wish {
+    pub(super) force: bool,
+    /// True if the server will run, now or behind a gateway.
+    pub(super) enabled: bool,
+}
+
+/// Fetches the entry, shows it, gathers what it asks for, and asks the person whether to run it.
+pub(super) async fn fetch(
+    wanted: &Wanted,
+    arguments: &FromRegistry,
+    wish: Wish,
+    invocation: &Invocation,
+) -> anyhow::Result<New> {
+    let config = invocation.config()?;
+    let registry = arguments.place.open(&config);
+    let entry = find(wanted, arguments, &registry, invocation).await?;
+    let server = &entry.server;
+    let name = arguments
+        .local
+        .clone()
+        .unwrap_or_else(|| server.name.local());
+    vacant(&config, &name, wish.force)?;
+    let plan = choose(server, arguments.package, |program| {
+        programs::on_path(program).is_some()
+    })
+    .with_context(|| format!("`{}` cannot be run from here", server.name))?;
+    invocation.output.note(&about(&entry, &plan, &registry));
+    let mut keeping = Keeping::of(&config).await?;
+    let mut answering = Answering {
+        server: &name,
+        keeping: &mut keeping,
+        around: &invocation.at.around,
+    };
+    let answers = answers::gather(&plan, &arguments.set, &mut answering, invocation.output)?;
+    let filled = plan
+        .fill(&answers, literally)
+        .map_err(|missing| answers::missing(&missing, &server.name, &arguments.set))?;
+    let origin = Origin {
+        name: server.name.clone(),
+        version: server.version.clone(),
+        kind: plan.kind,
+        package: plan.source.clone(),
+    };
+    let reach = reach(filled);
+    let review = Review::of(name.as_str(), origin.told(&registry), &reach);
+    if wish.enabled {
+        let command = arguments.agreeing(&server.name);
+        let question = Question {
+            text: "Run this?",
+            yes: arguments.yes,
+            command: &command,
+        };
+        confirm(&[review], question, invocation.output)?;
+    } else {
+        invocation.output.note(&review.to_string());
+    }
+    Ok(New {
+        name,
+        reach,
+        keeping,
+        origin: Some(origin),
+    })
+}
+
+impl Origin {
+    fn told(&self, registry: &Registry) -> ReviewSource {
+        ReviewSource::Registry {
+            entry: format!("{} {}", self.name, self.version),
+            place: registry.place().to_string(),
+        }
+    }
+}
+
+impl FromRegistry {
+    /// Returns a flag that has no meaning for a server that is described.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        let flags = [
+            (self.local.is_some(), "--as"),
+            (self.version.is_some(), "--version"),
+            (self.package.is_some(), "--package"),
+            (!self.set.is_empty(), "--set"),
+            (self.yes, "--yes"),
+        ];
+        flags
+            .into_iter()
+            .find(|(given, _)| *given)
+            .map(|(_, flag)| flag)
+    }
+
+    /// Returns the command that says yes in advance; a value that was set may be a secret, and is
+    /// not repeated.
+    fn agreeing(&self, name: &EntryName) -> String {
+        let set = self.set.iter().map(|(key, _)| format!(" --set {key}=…"));
+        format!("kitbag servers add {name}{} --yes", set.collect::<String>())
+    }
+}
+
+async fn find(
+    wanted: &Wanted,
+    arguments: &FromRegistry,
+    registry: &Registry,
+    invocation: &Invocation,
+) -> anyhow::Result<RegistryEntry> {
+    let version = arguments.version.as_deref();
+    let asking = async {
+        match wanted {
+            Wanted::Registered(name) => registry.entry(name, version).await,
+            Wanted::Ours(short) => {
+                let latest = registry.named(short.as_str()).await?;
+                if version.is_none() {
+                    Ok(latest)
+                } else {
+                    registry.entry(&latest.server.name, version).await
+                }
+            }
+        }
+    };
+    let entry = invocation
+        .output
+        .during(&format!("Asking {}", registry.place()), asking)
+        .await?;
+    let reason = entry
+        .message
+        .as_deref()
+        .map(|message| format!(": {message}"))
+        .unwrap_or_default();
+    let name = &entry.server.name;
+    match entry.status {
+        EntryStatus::Active => {}
+        EntryStatus::Deprecated => {
+            invocation
+                .output
+                .warn(&format!("the author of `{name}` has given it up{reason}"));
+        }
+        EntryStatus::Deleted => {
+            return Err(anyhow!(
+                "`{name}` was taken back by its author or the registry{reason}"
+            ))
+            .advise(|| format!("look for another: kitbag servers find {}", name.short()));
+        }
+    }
+    Ok(entry)
+}
+
+/// Returns where the server comes from and what it will run, for the person who decides whether to
+/// trust it.
+fn about(entry: &RegistryEntry, plan: &RunPlan, registry: &Registry) -> String {
+    let server = &entry.server;
+    let mut lines = vec![format!(
+        "{} {}, from {}",
+        server.name,
+        one_line(&server.version),
+        registry.place()
+    )];
+    let mut line = |label: &str, text: Option<&str>| {
+        let text = text.map(one_line).filter(|text| !text.is_empty());
+        lines.extend(text.map(|text| format!("  {label:<12} {text}")));
+    };
+    line("Description:", Some(&server.description));
+    line(
+        "Repository:",
+        server.repository.as_ref().map(|it| it.url.as_str()),
+    );
+    line("Website:", server.website_url.as_deref());
+    if plan.kind != RunKind::Remote {
+        line(
+            "Package:",
+            Some(&format!("{} ({})", plan.source, plan.kind)),
+        );
+    }
+    // Without a gap it is shown in full right away.
+    if !plan.inputs.is_empty() {
+        let words: Vec<_> = plan
+            .preview()
+            .iter()
+            .map(|word| quoted(&literally(word)))
+            .collect();
+        line("Would run:", Some(&words.join(" ")));
+    }
+    let optional = plan
+        .inputs
+        .iter()
+        .filter(|input| !input.required && input.default.is_none());
+    for input in optional {
+        line(
+            "Optional:",
+            Some(&format!(
+                "--set {}=…  {}",
+                input.name,
+                answers::explanation(input)
+            )),
+        );
+    }
+    lines.join("\n")
+}
+
+fn reach(filled: FilledPlan) -> Reach {
+    match filled {
+        FilledPlan::Launch { command, args, env } => Reach::Launch {
+            command,
+            args,
+            env,
+            cwd: None,
+        },
+        FilledPlan::Remote {
+            url,
+            transport,
+            headers,
+        } => {
+            let transport = (transport == RemoteKind::Sse).then(|| "sse".to_owned());
+            Reach::Remote {
+                url,
+                transport,
+                headers,
+            }
+        }
+    }
+}
+
+/// Spells the text so that no `$` begins a variable: a variable that is nowhere set has `$` as its
+/// default.
+fn literally(text: &str) -> String {
+    text.replace('$', "${:-$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_domain::Template;
+
+    use super::*;
+
+    #[test]
+    fn what_is_spelt_literally_means_its_own_letters() {
+        for text in [
+            "plain",
+            "${HOME}",
+            "${secret:x}",
+            "$$ {a} ${",
+            "a$",
+            "${a:-${b}}",
+        ] {
+            let nothing_is_set = |name: &str| (!name.is_empty()).then(|| "leaked".to_owned());
+            assert_eq!(
+                Template::new(literally(text))
+                    .resolve(nothing_is_set)
+                    .unwrap(),
+                text
+            );
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! `kitbag servers add`: one more server in the configuration file.
+//!
+//! # Layout
+//! - `from_registry`: an entry of the registry, as a server of ours
+//! - `answers`: what the entry asks for, from flags or from the person
+
+mod answers;
+mod from_registry;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::str::FromStr;
+
+use anyhow::{Context as _, anyhow, bail};
+use clap::Args;
+use clap::error::ErrorKind;
+use kitbag_config::Config;
+use kitbag_config::edit::{self, EditError, NewServer, Reach};
+use kitbag_domain::ServerName;
+use kitbag_registry::EntryName;
+use serde::Serialize;
+
+use super::test::{Outcome, test};
+use crate::cli::Invocation;
+use crate::cli::doctor::has_literal_secret;
+use crate::cli::failure::{Advise as _, Failure};
+use crate::cli::output::offers;
+use crate::import::keeping::Keeping;
+use from_registry::{FromRegistry, Origin, Wish};
+use kitbag_gateway::app::App;
+
+/// Add a server: a program to launch, the URL of one that is running, or an entry of the registry.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
+pub(super) struct Arguments {
+    /// What to call it; tools appear as NAME__tool. With an owner, its name in the registry.
+    name: Wanted,
+    /// Where the server is reached.
+    #[arg(conflicts_with = "command")]
+    url: Option<String>,
+    /// The program and its arguments, after `--`.
+    #[arg(last = true)]
+    command: Vec<String>,
+    /// A variable for the program; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, conflicts_with = "url")]
+    env: Vec<(String, String)>,
+    /// The directory to launch the program in.
+    #[arg(long, value_name = "PATH", conflicts_with = "url")]
+    cwd: Option<String>,
+    /// A header for every request; may be repeated.
+    #[arg(long, short = 'H', value_name = "KEY=VALUE", value_parser = header, conflicts_with = "command")]
+    header: Vec<(String, String)>,
+    /// `sse` for a server that speaks only the old HTTP+SSE transport.
+    #[arg(long, value_parser = ["http", "sse"], conflicts_with = "command")]
+    transport: Option<String>,
+    /// Write it down without using it yet.
+    #[arg(long)]
+    disabled: bool,
+    /// Do not start it now to see whether it works.
+    #[arg(long)]
+    no_test: bool,
+    /// Replace a server of the same name.
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    from_registry: FromRegistry,
+}
+
+const USAGE: &str = "kitbag servers add [OPTIONS] <NAME> -- <COMMAND> [ARGS]...
+       kitbag servers add [OPTIONS] <NAME> <URL>
+       kitbag servers add [OPTIONS] <OWNER/NAME>";
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag servers add time -- uvx mcp-server-time
+  kitbag servers add notes --cwd ~/notes -- npx -y @acme/notes-mcp .
+  kitbag servers add git --env 'TOKEN=${GIT_TOKEN}' -- git-mcp-server stdio
+  kitbag servers add docs https://docs.example/mcp -H 'X-Key=${DOCS_KEY}'
+  kitbag servers add old http://localhost:8000/sse --transport sse
+  kitbag servers add io.github.acme/weather --set region=eu
+
+The exit code is 1 when it was added and does not work.
+${VARIABLE} is filled in at launch, so that the secret stays out of the file.
+Put it in single quotes, or the shell fills it in right away. Names with an
+owner are those of the registry: kitbag servers find TEXT";
+
+/// The thing that the person wants to add, judged by the form of its name.
+#[derive(Debug, Clone)]
+enum Wanted {
+    Ours(ServerName),
+    Registered(EntryName),
+}
+
+/// A server on its way into the configuration.
+struct New {
+    name: ServerName,
+    reach: Reach,
+    /// The secrets that the server refers to.
+    keeping: Keeping,
+    origin: Option<Origin>,
+}
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let (enabled, force) = (!arguments.disabled, arguments.force);
+    let wanted = !arguments.no_test && enabled;
+    let new = match &arguments.name {
+        Wanted::Ours(name) if arguments.says_nothing() => return Ok(misses_everything(name)),
+        Wanted::Ours(name) if !arguments.from_registry.registry => {
+            described(name.clone(), arguments)?
+        }
+        Wanted::Ours(_) | Wanted::Registered(_) => {
+            arguments.refuse_what_the_registry_says()?;
+            let wish = Wish { force, enabled };
+            from_registry::fetch(&arguments.name, &arguments.from_registry, wish, invocation)
+                .await?
+        }
+    };
+    let New {
+        name,
+        reach,
+        keeping,
+        origin,
+    } = new;
+    let draft = Draft::of(&name, &NewServer { reach, enabled }, force, invocation)?;
+    // A secret must be in the store before anything refers to it.
+    keeping
+        .put_down(&draft.config.store_path, draft.config.secret_key)
+        .await?;
+    let readable = draft.config.server(&name).is_some_and(has_literal_secret);
+    let config = draft.write()?;
+    let test = if wanted {
+        Some(try_out(&name, invocation).await)
+    } else {
+        None
+    };
+    let works = !matches!(test, Some(Outcome::Fails(_)));
+    invocation.output.show(
+        &Added {
+            name,
+            config,
+            origin,
+            test,
+        },
+        for_people,
+    )?;
+    if readable {
+        invocation.output.note(READABLE);
+    }
+    Ok(if works {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+const READABLE: &str = "
+What looks like a secret stands readable in that file. To have it encrypted:
+  kitbag secret set NAME    and write ${secret:NAME} in its place";
+
+/// Tells a usage error like those of the parser, but with advice.
+fn misses_everything(name: &ServerName) -> ExitCode {
+    let text = format!(
+        "it is not said how `{name}` is run\n\n  \
+         a program to launch:  kitbag servers add {name} -- COMMAND [ARGS]...\n  \
+         one that is running:  kitbag servers add {name} URL\n  \
+         from the registry:    kitbag servers add OWNER/NAME\n\n\
+         Look in the registry: kitbag servers find {name}\n"
+    );
+    // Nothing is left to do if not even stderr can be written.
+    let _unheard = clap::Error::raw(ErrorKind::MissingRequiredArgument, text).print();
+    ExitCode::from(USAGE_ERROR)
+}
+
+/// The exit code is the same as that of the parser of arguments.
+const USAGE_ERROR: u8 = 2;
+
+#[derive(Debug, Serialize)]
+struct Added {
+    name: ServerName,
+    config: PathBuf,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<Origin>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test: Option<Outcome>,
+}
+
+/// The configuration with the server in it, not yet written.
+struct Draft {
+    path: PathBuf,
+    text: String,
+    config: Config,
+}
+
+impl Draft {
+    fn of(
+        name: &ServerName,
+        server: &NewServer,
+        force: bool,
+        invocation: &Invocation,
+    ) -> anyhow::Result<Self> {
+        let path = invocation.at.editable()?;
+        let text = edit::read(&path)?;
+        let parse = |text: &str| invocation.at.parse(text, &path);
+        vacant(
+            &parse(&text).context("the configuration cannot be used")?,
+            name,
+            force,
+        )?;
+        let text = edit::add_server(&text, name, server)?;
+        let config = parse(&text).with_context(|| format!("the server `{name}` was not added"))?;
+        Ok(Self { path, text, config })
+    }
+
+    /// Writes the file, and returns the path of the file that now has the server.
+    fn write(self) -> Result<PathBuf, EditError> {
+        edit::write(&self.path, &self.text)?;
+        Ok(self.path)
+    }
+}
+
+/// Returns an error if the name is taken and not to be taken over.
+fn vacant(config: &Config, name: &ServerName, force: bool) -> anyhow::Result<()> {
+    if config.server(name).is_none() || force {
+        return Ok(());
+    }
+    Err(anyhow!("there is a server `{name}` already"))
+        .advise(|| "choose another name, or replace it with --force".to_owned())
+}
+
+/// Starts the server once, so that a mistake shows while the person is still here, and the
+/// first client finds its tools.
+async fn try_out(name: &ServerName, invocation: &Invocation) -> Outcome {
+    // The first start of a package downloads it.
+    let _shown = invocation
+        .output
+        .progress(&format!("Starting `{name}` and asking what it offers"));
+    match open(name, invocation).await {
+        Ok(app) => {
+            let outcome = test(&app, name).await;
+            app.close().await;
+            outcome
+        }
+        Err(error) => Outcome::Fails(Failure::of(&error)),
+    }
+}
+
+/// A gateway with this one server.
+async fn open(name: &ServerName, invocation: &Invocation) -> anyhow::Result<App> {
+    let mut config = invocation.config()?;
+    config.servers.retain(|other, _| other == name);
+    App::open(&config).await
+}
+
+fn for_people(added: &Added) -> String {
+    let Added {
+        name, config, test, ..
+    } = added;
+    let path = config.display();
+    match test {
+        None => {
+            format!("Added `{name}` to {path}\nSee whether it works: kitbag servers test {name}")
+        }
+        Some(Outcome::Works(report)) => format!(
+            "Added `{name}` to {path}\nIt works and offers {}.\nServe it: kitbag serve (one that is running takes it over)",
+            offers(report.tools, report.prompts, report.resources)
+        ),
+        Some(Outcome::Fails(failure)) => format!(
+            "Added `{name}` to {path}, but it does not work yet.\n\n{failure}\n\nAfter that: kitbag servers test \
+             {name}\nOr take it out again: kitbag servers remove {name}"
+        ),
+    }
+}
+
+impl Arguments {
+    fn says_nothing(&self) -> bool {
+        self.url.is_none() && self.command.is_empty() && !self.from_registry.registry
+    }
+
+    fn refuse_what_the_registry_says(&self) -> anyhow::Result<()> {
+        let Self {
+            url,
+            command,
+            env,
+            cwd,
+            header,
+            transport,
+            ..
+        } = self;
+        if url.is_some() || !command.is_empty() {
+            return Err(anyhow!(
+                "a name with an owner is one of the registry, which says itself how it is run"
+            ))
+            .advise(|| "to describe a server yourself, choose a name without `/`".to_owned());
+        }
+        if !env.is_empty() || cwd.is_some() || !header.is_empty() || transport.is_some() {
+            return Err(anyhow!(
+                "the registry says which variables and headers this server has"
+            ))
+            .advise(|| "give their values with --set KEY=VALUE".to_owned());
+        }
+        Ok(())
+    }
+}
+
+fn described(name: ServerName, arguments: Arguments) -> anyhow::Result<New> {
+    let Arguments {
+        url,
+        command,
+        env,
+        cwd,
+        header,
+        transport,
+        from_registry,
+        ..
+    } = arguments;
+    if let Some(flag) = from_registry.given() {
+        bail!("{flag} is for servers of the registry");
+    }
+    let mut words = command.into_iter();
+    let reach = match (words.next(), url) {
+        (Some(command), None) => Reach::Launch {
+            command,
+            args: words.collect(),
+            env,
+            cwd,
+        },
+        (None, Some(url)) if url.contains("://") => Reach::Remote {
+            url,
+            transport,
+            headers: header,
+        },
+        (None, Some(word)) => {
+            return Err(anyhow!("`{word}` is not a URL")).advise(|| {
+                format!("to launch it as a program: kitbag servers add {name} -- {word} …")
+            });
+        }
+        _ => bail!("a server needs either a program to launch or a URL"),
+    };
+    Ok(New {
+        name,
+        reach,
+        keeping: Keeping::default(),
+        origin: None,
+    })
+}
+
+impl FromStr for Wanted {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        if text.contains('/') {
+            Ok(Self::Registered(text.parse()?))
+        } else {
+            Ok(Self::Ours(text.parse()?))
+        }
+    }
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+/// `Key=value`, or `Key: value` as other tools want it.
+fn header(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once(['=', ':']).ok_or("write KEY=VALUE")?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
+}

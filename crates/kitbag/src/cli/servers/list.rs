@@ -1,0 +1,195 @@
+//! `kitbag servers list`: the configured servers, and what each server offered when last asked.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use kitbag_config::Config;
+use kitbag_domain::{Reach, RemoteEndpoint, ServerName, Template};
+use kitbag_store::Store;
+use kitbag_upstream::{ServerKind, ServerSpec};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::standing::{Login, Standing, standings};
+use crate::cli::Invocation;
+use crate::cli::next_steps::{first_steps, is_bare};
+use crate::cli::output::{offers, table};
+use kitbag_review::line_of;
+
+/// Show the configured servers and what they offer.
+///
+/// What they offer is what they said when they were last asked; nothing is started.
+#[derive(Debug, Args)]
+#[command(
+    visible_alias = "ls",
+    after_help = "Examples:\n  kitbag servers list\n  kitbag servers list --json"
+)]
+pub(super) struct Arguments {}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    name: ServerName,
+    enabled: bool,
+    transport: &'static str,
+    target: String,
+    #[serde(flatten)]
+    standing: Standing,
+    #[serde(flatten)]
+    offer: Option<Offer>,
+}
+
+/// The facts that the store remembers of servers.
+#[derive(Debug, Default)]
+struct Remembered {
+    /// The offers by the fingerprint of the configuration under which the server was asked.
+    offers: BTreeMap<String, Offer>,
+    standings: BTreeMap<ServerName, Standing>,
+}
+
+/// The number of tools, prompts and resources in a remembered listing.
+#[derive(Debug, Clone, Default, Serialize)]
+struct Offer {
+    tools: usize,
+    prompts: usize,
+    resources: usize,
+}
+
+pub(super) async fn run(_arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()> {
+    let config = invocation.config()?;
+    let remembered = remembered(&config, invocation).await;
+    let enabled = config
+        .servers
+        .values()
+        .map(|spec| row(spec, true, &remembered));
+    let disabled = config
+        .disabled
+        .values()
+        .map(|spec| row(spec, false, &remembered));
+    let mut rows: Vec<Row> = enabled.chain(disabled).collect();
+    rows.sort_by(|a, b| a.name.cmp(&b.name));
+    // The servers that the person configured come first.
+    rows.extend(
+        config
+            .agents
+            .iter()
+            .map(|agents| row(&agents.spec, true, &remembered)),
+    );
+    if is_bare(&config) {
+        invocation.output.note(&first_steps(invocation));
+    }
+    if rows.is_empty() && !invocation.output.json {
+        return Ok(());
+    }
+    invocation.output.show(&rows, |rows| {
+        table(
+            ["NAME", "TRANSPORT", "TARGET", "OFFERS"],
+            rows.iter().map(cells),
+        )
+    })
+}
+
+fn row(spec: &ServerSpec, enabled: bool, remembered: &Remembered) -> Row {
+    let (transport, target) = match &spec.kind {
+        ServerKind::External(Reach::Command(_)) => ("stdio", line_of(spec).unwrap_or_default()),
+        ServerKind::External(Reach::Remote(endpoint)) => {
+            (endpoint.transport.as_str(), address(endpoint))
+        }
+        ServerKind::BuiltIn { .. } => ("built-in", "what coding agents can do".to_owned()),
+    };
+    let offer = remembered.offers.get(&spec.fingerprint()).cloned();
+    let standing = remembered
+        .standings
+        .get(&spec.name)
+        .cloned()
+        .unwrap_or_default();
+    Row {
+        name: spec.name.clone(),
+        enabled,
+        transport,
+        target,
+        standing,
+        offer,
+    }
+}
+
+/// Returns the address without the parts that people hide in URLs: passwords, and keys in the
+/// query.
+fn address(endpoint: &RemoteEndpoint<Template>) -> String {
+    let Ok(url) = Url::parse(endpoint.url.source()) else {
+        return String::new();
+    };
+    let hidden = if url.query().is_some() { "?…" } else { "" };
+    format!(
+        "{}{}{hidden}",
+        url.origin().ascii_serialization(),
+        url.path()
+    )
+}
+
+fn cells(row: &Row) -> [String; 4] {
+    let offer = match &row.offer {
+        Some(offer) => offers(offer.tools, offer.prompts, offer.resources),
+        None => "not asked yet".to_owned(),
+    };
+    let Standing { login, missing } = &row.standing;
+    let told = match (login, missing.first()) {
+        _ if !row.enabled => "disabled".to_owned(),
+        (_, Some(variable)) => format!("needs {variable}"),
+        (Some(Login::Needed), None) => "login needed".to_owned(),
+        (Some(Login::LoggedIn), None) => format!("{offer} (logged in)"),
+        (None, None) => offer,
+    };
+    [
+        row.name.to_string(),
+        row.transport.to_owned(),
+        row.target.clone(),
+        told,
+    ]
+}
+
+/// A store that cannot be read is no reason to hide the configured servers.
+async fn remembered(config: &Config, invocation: &Invocation) -> Remembered {
+    read(config).await.unwrap_or_else(|error| {
+        invocation
+            .output
+            .note(&format!("what the servers offer is unknown: {error:#}"));
+        Remembered::default()
+    })
+}
+
+async fn read(config: &Config) -> anyhow::Result<Remembered> {
+    if !config.store_path.exists() {
+        return Ok(Remembered {
+            standings: standings(config, None).await?,
+            ..Remembered::default()
+        });
+    }
+    let store = Store::open(&config.store_path).await?;
+    let offers = read_offers(&store).await?;
+    // Even if the key of the secrets is lost, the offers of servers are still known.
+    let standings = standings(config, Some(&store)).await.unwrap_or_default();
+    store.close().await;
+    Ok(Remembered { offers, standings })
+}
+
+async fn read_offers(store: &Store) -> Result<BTreeMap<String, Offer>, kitbag_store::Error> {
+    #[derive(Deserialize)]
+    struct Body {
+        tools: Vec<IgnoredAny>,
+        prompts: Vec<IgnoredAny>,
+        resources: Vec<IgnoredAny>,
+        templates: Vec<IgnoredAny>,
+    }
+    let listings = store.listings().await?;
+    let offer = |body: Body| Offer {
+        tools: body.tools.len(),
+        prompts: body.prompts.len(),
+        resources: body.resources.len() + body.templates.len(),
+    };
+    let offers = listings.into_iter().filter_map(|listing| {
+        let body = serde_json::from_str(&listing.body).ok()?;
+        Some((listing.fingerprint, offer(body)))
+    });
+    Ok(offers.collect())
+}

@@ -1,0 +1,168 @@
+//! `kitbag servers login` and `logout`: the person's account at a remote server.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use clap_complete::ArgValueCandidates;
+use kitbag_config::Config;
+use kitbag_domain::{Action, Reach, Remedy as _, ServerName};
+use kitbag_store::Store;
+use kitbag_upstream::oauth::{Credentials, FailedLogin, Flow, Grant, Person, Scopes};
+use kitbag_upstream::{ServerKind, ServerSpec};
+use serde_json::json;
+
+use super::find;
+use super::person::{AtBrowser, Elsewhere};
+use crate::cli::Invocation;
+use crate::cli::completions::own_servers;
+use crate::cli::failure::Advise as _;
+use crate::cli::output::printable;
+use crate::trail;
+use kitbag_gateway::{login, vault};
+
+/// Log in at a remote server that asks for it.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct LoginArguments {
+    #[arg(add = ArgValueCandidates::new(own_servers))]
+    name: ServerName,
+    /// Use a browser on another machine: type in a code there, or paste here where it ended up.
+    #[arg(long)]
+    headless: bool,
+    /// A permission to ask for, instead of what the server says it needs; may be repeated.
+    #[arg(long = "scope", value_name = "SCOPE")]
+    scopes: Vec<String>,
+}
+
+/// Forget the login at a server, and end it over there if that is possible.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  kitbag servers logout tracker")]
+pub(super) struct LogoutArguments {
+    #[arg(add = ArgValueCandidates::new(own_servers))]
+    name: ServerName,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag servers login tracker
+  kitbag servers login tracker --headless
+  kitbag servers login tracker --scope issues:read --scope issues:write
+
+Tokens are kept encrypted in the store, and renewed without asking. A gateway
+that is running uses the new login at once.";
+
+pub(super) async fn login(
+    arguments: LoginArguments,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
+    let config = invocation.config()?;
+    let name = &arguments.name;
+    let spec = find(&config, name)?;
+    let store = open(&config).await?;
+    let credentials = credentials(&config, &store, spec).await?;
+    let scopes: Scopes = arguments.scopes.iter().collect();
+    let output = invocation.output;
+    let mut person: Box<dyn Person> = if arguments.headless {
+        Box::new(Elsewhere::new(output))
+    } else {
+        Box::new(AtBrowser::new(output))
+    };
+    let grant = credentials.login(person.as_mut(), &scopes).await;
+    drop(person);
+    let grant = advised(grant).with_context(|| format!("nobody is logged in at `{name}`"))?;
+    let event = trail::change("kitbag servers login", Action::LoggedIn, name.as_str());
+    trail::record(&store, event).await?;
+    let row = json!({
+        "name": name,
+        "issuer": grant.issuer,
+        "client_id": grant.client.id,
+        "scopes": grant.scopes,
+    });
+    invocation.output.show(&row, |_| told(name, &grant))?;
+    store.close().await;
+    Ok(())
+}
+
+pub(super) async fn logout(
+    arguments: LogoutArguments,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
+    let config = invocation.config()?;
+    let name = &arguments.name;
+    let spec = find(&config, name)?;
+    let store = open(&config).await?;
+    let was = advised(credentials(&config, &store, spec).await?.logout().await)?;
+    if was {
+        let event = trail::change("kitbag servers logout", Action::LoggedOut, name.as_str());
+        trail::record(&store, event).await?;
+    }
+    store.close().await;
+    let text = if was {
+        format!("Logged out at {name}")
+    } else {
+        format!("Nobody was logged in at {name}")
+    };
+    invocation
+        .output
+        .show(&json!({ "name": name, "logged_out": was }), |_| text)
+}
+
+async fn open(config: &Config) -> anyhow::Result<Store> {
+    Store::open(&config.store_path)
+        .await
+        .context("there is no place to keep logins")
+}
+
+async fn credentials(
+    config: &Config,
+    store: &Store,
+    spec: &ServerSpec,
+) -> anyhow::Result<Arc<Credentials>> {
+    let name = &spec.name;
+    match &spec.kind {
+        ServerKind::BuiltIn { .. } => {
+            return Err(anyhow!("`{name}` is built in, there is nowhere to log in"));
+        }
+        ServerKind::External(Reach::Command(_)) => {
+            return Err(anyhow!(
+                "`{name}` runs on this machine, there is nowhere to log in"
+            ))
+            .advise(|| format!("what it needs to know goes into `env` of [servers.{name}]"));
+        }
+        ServerKind::External(Reach::Remote(_)) => {}
+    }
+    if spec.oauth.flow == Flow::ClientCredentials {
+        return Err(anyhow!(
+            "`{name}` is logged in at without a person, with its `client_secret`"
+        ))
+        .advise(|| format!("see whether that works: kitbag servers test {name}"));
+    }
+    let lookup = vault::lookup(config, store).await?;
+    let credentials = Credentials::new(spec, &lookup, &login::logins(config, store)?);
+    credentials
+        .ok_or_else(|| anyhow!("`{name}` is sent the `Authorization` of its `headers`"))
+        .advise(|| format!("to log in instead, remove that header from [servers.{name}]"))
+}
+
+fn advised<T>(outcome: Result<T, FailedLogin>) -> anyhow::Result<T> {
+    match outcome {
+        Ok(done) => Ok(done),
+        Err(error) => match error.remedy() {
+            Some(remedy) => Err(error).advise(|| remedy),
+            None => Err(error.into()),
+        },
+    }
+}
+
+fn told(name: &ServerName, grant: &Grant) -> String {
+    let scopes = if grant.scopes.is_empty() {
+        String::new()
+    } else {
+        format!("\nPermissions: {}", grant.scopes)
+    };
+    printable(&format!(
+        "Logged in at {name} through {}{scopes}\nSee what it offers: kitbag servers test {name}",
+        grant.issuer
+    ))
+}

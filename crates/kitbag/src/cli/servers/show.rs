@@ -1,0 +1,184 @@
+//! `kitbag servers show`: everything that is known of one server, without starting it.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use clap_complete::ArgValueCandidates;
+use kitbag_config::{Config, Project};
+use kitbag_domain::{ServerName, ShortText};
+use kitbag_store::Store;
+use kitbag_upstream::{Listing, ServerSpec};
+use serde::Serialize;
+
+use super::find;
+use super::standing::{Login, Standing, standings};
+use crate::cli::Invocation;
+use crate::cli::completions::servers;
+use crate::cli::output::{offers, one_line, printable};
+
+/// Show everything about one server: how it is reached, and what it said when it was last asked.
+///
+/// Nothing is started. Secrets are masked.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  kitbag servers show time\n  kitbag servers show time --json")]
+pub(super) struct Arguments {
+    #[arg(add = ArgValueCandidates::new(servers))]
+    name: ServerName,
+}
+
+#[derive(Debug, Serialize)]
+struct Shown {
+    name: ServerName,
+    enabled: bool,
+    /// The command line or the address.
+    target: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<PathBuf>,
+    /// The names of the variables or headers that the server is given.
+    given: Vec<String>,
+    /// The file that the server stands in; none for a built-in server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<PathBuf>,
+    #[serde(flatten)]
+    standing: Standing,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offer: Option<Offer>,
+    log: PathBuf,
+}
+
+/// The listing that the server gave when it was last asked.
+#[derive(Debug, Serialize)]
+struct Offer {
+    era: String,
+    version: String,
+    tools: usize,
+    prompts: usize,
+    resources: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<String>,
+    problems: Vec<String>,
+}
+
+pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()> {
+    let config = invocation.config()?;
+    let spec = find(&config, &arguments.name)?;
+    let (standing, offer) = remembered(spec, &config).await?;
+    let shown = Shown {
+        name: spec.name.clone(),
+        enabled: !config.disabled.contains_key(&spec.name),
+        target: kitbag_review::line_of(spec).unwrap_or_else(|| "built in".to_owned()),
+        cwd: spec.launch().and_then(|launch| launch.cwd.clone()),
+        given: given(spec),
+        file: file(spec, &config),
+        standing,
+        offer,
+        log: config.server_log(&spec.name),
+    };
+    invocation.output.show(&shown, for_people)
+}
+
+/// Only a store that is there is looked into.
+async fn remembered(
+    spec: &ServerSpec,
+    config: &Config,
+) -> anyhow::Result<(Standing, Option<Offer>)> {
+    let store = match config.store_path.exists() {
+        true => Some(Store::open(&config.store_path).await?),
+        false => None,
+    };
+    // Even if the key of the secrets is lost, everything else is still known.
+    let mut standings = standings(config, store.as_ref()).await.unwrap_or_default();
+    let standing = standings.remove(&spec.name).unwrap_or_default();
+    let Some(store) = store else {
+        return Ok((standing, None));
+    };
+    let stored = store
+        .listing(&spec.name)
+        .await?
+        .filter(|it| it.fingerprint == spec.fingerprint());
+    store.close().await;
+    let listing = stored.and_then(|stored| serde_json::from_str::<Listing>(&stored.body).ok());
+    Ok((standing, listing.map(Offer::of)))
+}
+
+impl Offer {
+    fn of(listing: Listing) -> Self {
+        Self {
+            era: listing.era.to_string(),
+            tools: listing.tools.len(),
+            prompts: listing.prompts.len(),
+            resources: listing.resources.len() + listing.templates.len(),
+            problems: listing
+                .problems
+                .iter()
+                .map(|it| format!("{}: {}", it.about, it.what))
+                .collect(),
+            instructions: listing.instructions,
+            version: listing.version,
+        }
+    }
+}
+
+fn given(spec: &ServerSpec) -> Vec<String> {
+    spec.named_values()
+        .iter()
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
+fn file(spec: &ServerSpec, config: &Config) -> Option<PathBuf> {
+    match &config.project {
+        Project::InForce { path, servers, .. } if servers.contains(&spec.name) => {
+            Some(path.clone())
+        }
+        _ if spec.is_built_in() => None,
+        _ => config.origin.clone(),
+    }
+}
+
+fn for_people(shown: &Shown) -> String {
+    let state = match (&shown.standing.login, shown.standing.missing.first()) {
+        _ if !shown.enabled => "switched off".to_owned(),
+        (_, Some(variable)) => format!("needs {variable}"),
+        (Some(Login::Needed), None) => "login needed".to_owned(),
+        (Some(Login::LoggedIn), None) => "logged in".to_owned(),
+        (None, None) => "in use".to_owned(),
+    };
+    let path = |path: &PathBuf| path.display().to_string();
+    let mut text = String::new();
+    let mut line = |label: &str, value: &str| {
+        let _written = writeln!(text, "{label:<14}{}", printable(value));
+    };
+    line("Name:", shown.name.as_str());
+    line("State:", &state);
+    line("Runs:", &shown.target);
+    shown.cwd.iter().for_each(|cwd| line("In:", &path(cwd)));
+    if !shown.given.is_empty() {
+        line("Is given:", &shown.given.join(", "));
+    }
+    shown
+        .file
+        .iter()
+        .for_each(|file| line("Stands in:", &path(file)));
+    match &shown.offer {
+        Some(offer) => {
+            line("Protocol:", &format!("{} ({})", offer.version, offer.era));
+            line(
+                "Offers:",
+                &offers(offer.tools, offer.prompts, offer.resources),
+            );
+            offer
+                .problems
+                .iter()
+                .for_each(|problem| line("But:", problem));
+            offer
+                .instructions
+                .iter()
+                .for_each(|said| line("Says:", &ShortText::cut(&one_line(said))));
+        }
+        None => line("Offers:", "not asked yet; see: kitbag servers test"),
+    }
+    line("Log:", &path(&shown.log));
+    text
+}

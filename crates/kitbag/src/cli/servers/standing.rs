@@ -1,0 +1,76 @@
+//! The facts known of a server without asking it: if the person is logged in there, and what the
+//! server lacks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kitbag_config::Config;
+use kitbag_domain::{Lookup, ServerName};
+use kitbag_store::Store;
+use kitbag_upstream::ServerSpec;
+use kitbag_upstream::oauth::{Credentials, Flow, Logins, Settings};
+use serde::Serialize;
+
+use kitbag_gateway::{login, vault};
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub(super) struct Standing {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) login: Option<Login>,
+    /// The variables without a value, without which the server cannot be reached.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) missing: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Login {
+    LoggedIn,
+    Needed,
+}
+
+/// Returns the standing of every configured server. Without a store, there are no secrets and no
+/// logins.
+pub(super) async fn standings(
+    config: &Config,
+    store: Option<&Store>,
+) -> anyhow::Result<BTreeMap<ServerName, Standing>> {
+    let (lookup, logins): (Lookup, _) = match store {
+        Some(store) => (
+            vault::lookup(config, store).await?,
+            Some(login::logins(config, store)?),
+        ),
+        None => (
+            Arc::new(|variable: &str| std::env::var(variable).ok()),
+            None,
+        ),
+    };
+    let mut standings = BTreeMap::new();
+    for spec in config.servers.values().chain(config.disabled.values()) {
+        let missing = spec
+            .missing_variables(&lookup)
+            .into_iter()
+            .map(|it| it.variable)
+            .collect();
+        let login = standing(spec, &lookup, logins.as_ref()).await;
+        standings.insert(spec.name.clone(), Standing { login, missing });
+    }
+    Ok(standings)
+}
+
+/// Returns nothing if only the server itself could say whether it wants a login.
+async fn standing(spec: &ServerSpec, lookup: &Lookup, logins: Option<&Logins>) -> Option<Login> {
+    if spec.endpoint().is_none() || spec.oauth.flow == Flow::ClientCredentials {
+        return None;
+    }
+    let credentials = logins.and_then(|logins| Credentials::new(spec, lookup, logins));
+    let grant = match credentials {
+        Some(credentials) => credentials.look().await.ok()?,
+        None => None,
+    };
+    match grant {
+        Some(grant) if grant.needs_person() => Some(Login::Needed),
+        Some(_) => Some(Login::LoggedIn),
+        None => (spec.oauth != Settings::default()).then_some(Login::Needed),
+    }
+}

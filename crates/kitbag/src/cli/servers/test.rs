@@ -1,0 +1,129 @@
+//! `kitbag servers test`: starts servers and tells the outcome.
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use clap::Args;
+use clap_complete::ArgValueCandidates;
+use futures::future::join_all;
+use kitbag_domain::ServerName;
+use serde::Serialize;
+
+use super::find;
+use crate::cli::Invocation;
+use crate::cli::completions::servers;
+use crate::cli::failure::Failure;
+use crate::cli::output::{Output, count, duration, offers, printable, table};
+use kitbag_gateway::app::{App, ServerReport};
+
+/// Start servers, ask what they offer, and stop them again.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// Which ones; all that are enabled, if none is named.
+    #[arg(add = ArgValueCandidates::new(servers))]
+    names: Vec<ServerName>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag servers test
+  kitbag servers test github --json
+
+The exit code is 1 when a server fails.";
+
+#[derive(Debug, Serialize)]
+struct Row {
+    name: ServerName,
+    #[serde(flatten)]
+    outcome: Outcome,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub(super) enum Outcome {
+    Works(ServerReport),
+    Fails(Failure),
+}
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let mut config = invocation.config()?;
+    for name in &arguments.names {
+        let spec = find(&config, name)?.clone();
+        // A server that the person names is tested even while it is switched off.
+        config.servers.insert(name.clone(), spec);
+    }
+    let names = match arguments.names {
+        names if names.is_empty() => config.running().map(|spec| spec.name.clone()).collect(),
+        names => names,
+    };
+    let app = App::open(&config).await?;
+    let rows = test_all(&app, names, invocation.output).await;
+    app.close().await;
+    invocation.output.show(&rows, |rows| for_people(rows))?;
+    let failed = rows
+        .iter()
+        .any(|row| matches!(row.outcome, Outcome::Fails(_)));
+    Ok(if failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+async fn test_all(app: &App, names: Vec<ServerName>, output: Output) -> Vec<Row> {
+    let all = names.len();
+    let said = |done| format!("Starting {}: {done} of {all} done", count(all, "server"));
+    let (going_on, done) = (output.progress(&said(0)), AtomicUsize::new(0));
+    let tests = names.into_iter().map(|name| async {
+        let outcome = test(app, &name).await;
+        going_on.update(&said(done.fetch_add(1, Ordering::Relaxed) + 1));
+        Row { name, outcome }
+    });
+    join_all(tests).await
+}
+
+/// Starts one server and lists it; its listing is remembered for the next client.
+pub(super) async fn test(app: &App, name: &ServerName) -> Outcome {
+    match app.listing(name, true).await {
+        Ok(report) => Outcome::Works(report),
+        Err(error) => Outcome::Fails(Failure::of(&error.into())),
+    }
+}
+
+fn for_people(rows: &[Row]) -> String {
+    let mut text = table(
+        ["NAME", "STATE", "PROTOCOL", "OFFERS", "TOOK"],
+        rows.iter().map(cells),
+    );
+    for row in rows {
+        match &row.outcome {
+            Outcome::Fails(failure) => text.push_str(&format!("\n{failure}\n")),
+            Outcome::Works(report) => {
+                let told = |problem: &String| format!("\n{}: {}\n", row.name, printable(problem));
+                text.extend(report.problems.iter().map(told));
+            }
+        }
+    }
+    text
+}
+
+fn cells(row: &Row) -> [String; 5] {
+    let name = row.name.to_string();
+    match &row.outcome {
+        Outcome::Fails(_) => [
+            name,
+            "fails".to_owned(),
+            String::new(),
+            String::new(),
+            String::new(),
+        ],
+        Outcome::Works(report) => [
+            name,
+            "works".to_owned(),
+            format!("{} ({})", report.version, report.era),
+            offers(report.tools, report.prompts, report.resources),
+            duration(report.took),
+        ],
+    }
+}

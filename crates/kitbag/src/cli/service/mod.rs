@@ -1,0 +1,328 @@
+//! `kitbag service`: one gateway that runs for as long as its user does, kept by systemd.
+//!
+//! # Layout
+//! - `unit`: the file that is written for systemd
+//! - `manager`: asking the user's own systemd
+
+mod manager;
+mod unit;
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, anyhow};
+use clap::{Args, Subcommand};
+use kitbag_config::{Config, ConfigError};
+use serde::Serialize;
+
+use super::Invocation;
+use super::failure::Advise as _;
+use super::output::date;
+use super::program::called_by;
+use crate::local::joined::{Found, find};
+use crate::local::protocol::{Answer, Request, Want};
+use kitbag_gateway::app::Status;
+use kitbag_gateway::vault;
+use manager::Manager;
+use unit::Unit;
+
+/// Keep one gateway running for all clients of this user.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true, after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag service install
+  kitbag service status
+  kitbag service uninstall
+
+Clients that launch `kitbag serve --stdio`, and `kitbag call`, `search` and
+`tools`, join the gateway that runs and share its servers.";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Start a gateway now and at every login, with systemd.
+    #[command(
+        after_help = "Examples:\n  kitbag service install\n  kitbag service install --config ~/kitbag.toml"
+    )]
+    Install,
+    /// Stop it, and do not start it any more.
+    #[command(after_help = "Examples:\n  kitbag service uninstall")]
+    Uninstall,
+    /// Whether it is installed, runs, and is joined.
+    #[command(after_help = "Examples:\n  kitbag service status\n  kitbag service status --json")]
+    Status,
+}
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    if !cfg!(target_os = "linux") {
+        return Err(anyhow!(
+            "`kitbag service` works with systemd, which this system does not have"
+        ))
+        .advise(|| KEEP_RUNNING.to_owned());
+    }
+    match arguments.verb {
+        Verb::Install => install(invocation).await,
+        Verb::Uninstall => uninstall(invocation),
+        Verb::Status => status(invocation).await,
+    }
+}
+
+const KEEP_RUNNING: &str = "keep `kitbag serve` running by other means: clients on stdio and `kitbag call` join it all the same";
+
+async fn install(invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let config = invocation.config()?;
+    let path = unit_file(invocation)?;
+    let former = read(&path)?;
+    if former.as_deref().is_some_and(|text| !Unit::is_ours(text)) {
+        return Err(anyhow!("{} was not written by Kitbag", path.display()))
+            .advise(|| "move it away, then try again".to_owned());
+    }
+    let manager = Manager::reach().advise(|| KEEP_RUNNING.to_owned())?;
+    if let (None, Found::Joined(mut joined)) = (
+        &former,
+        find(&invocation.at, Some(&config), Want::Ask).await,
+    ) {
+        let status = asked(joined.ask(&Request::Status, |_| {}).await)?;
+        return Err(anyhow!("a gateway runs already (pid {})", status.pid))
+            .advise(|| format!("end it, then try again: kill {}", status.pid));
+    }
+    let lacking = manager.lacking(vault::variables(&config));
+    if !lacking.is_empty() {
+        let names = lacking.join(", ");
+        return Err(anyhow!(
+            "the configuration refers to {names}, set here and not for services"
+        ))
+        .advise(|| IN_THE_STORE.to_owned());
+    }
+    let unit = wanted(invocation)?;
+    write(&path, &unit.text()?)?;
+    if let Err(error) = manager.start(former.is_some()) {
+        undo(&path, former.as_deref());
+        let _as_before = manager.reload();
+        return Err(error);
+    }
+    let status = await_gateway(&config, invocation).await?;
+    let result = serde_json::json!({ "unit": path, "gateway": status });
+    invocation.output.show(&result, |_| told(&path, &status))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+const IN_THE_STORE: &str = "keep what is secret in the store (kitbag secret set NAME, written as ${secret:NAME}); give services the rest in ~/.config/environment.d/kitbag.conf, and log in again";
+
+/// Returns the unit that the service runs: this program on the person's own configuration, or on
+/// the one that the person named.
+fn wanted(invocation: &Invocation) -> anyhow::Result<Unit> {
+    let at = &invocation.at;
+    // A configuration that is named must exist when the gateway starts.
+    let config = at.own_file().filter(|path| path.is_file());
+    let data_dir = at
+        .overrides
+        .data_dir
+        .as_ref()
+        .map(|_| at.around.data_dir(&at.overrides))
+        .transpose()?;
+    Ok(Unit {
+        program: called_by()?,
+        config,
+        data_dir,
+        path: std::env::var("PATH").unwrap_or_default(),
+    })
+}
+
+/// Waits until the gateway that was started can be joined.
+async fn await_gateway(config: &Config, invocation: &Invocation) -> anyhow::Result<Status> {
+    let deadline = Instant::now() + PATIENCE;
+    let starting = invocation.output.progress("Starting the gateway");
+    let reason = loop {
+        let reason = match find(&invocation.at, Some(config), Want::Ask).await {
+            Found::Joined(mut joined) => return asked(joined.ask(&Request::Status, |_| {}).await),
+            Found::Refused { reason } => reason,
+            Found::Nothing => "it did not come up".to_owned(),
+        };
+        if Instant::now() > deadline {
+            break reason;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    };
+    drop(starting);
+    Err(anyhow!(reason).context("the service is installed, but its gateway cannot be joined"))
+        .advise(|| {
+            format!(
+                "see what it says: journalctl --user --unit {}",
+                manager::NAME
+            )
+        })
+}
+
+/// A gateway with many servers opens its socket before it has asked any of them.
+const PATIENCE: Duration = Duration::from_secs(15);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+fn asked(answer: anyhow::Result<Answer>) -> anyhow::Result<Status> {
+    match answer? {
+        Answer::Status(status) => Ok(status),
+        _ => Err(anyhow!(
+            "the gateway answered something else than was asked"
+        )),
+    }
+}
+
+fn told(path: &Path, status: &Status) -> String {
+    format!(
+        "Installed {}\nA gateway runs now and at every login ({}).\n\
+         To have it run without a login, too: loginctl enable-linger\nUndo: kitbag service uninstall",
+        path.display(),
+        who(status)
+    )
+}
+
+fn who(status: &Status) -> String {
+    let address = status
+        .address
+        .map(|address| format!(", http://{address}/mcp"))
+        .unwrap_or_default();
+    format!("pid {}{address}", status.pid)
+}
+
+fn uninstall(invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let path = unit_file(invocation)?;
+    match read(&path)? {
+        Some(text) if Unit::is_ours(&text) => {}
+        Some(_) => {
+            return Err(anyhow!("{} was not written by Kitbag", path.display())).advise(|| {
+                format!(
+                    "remove it yourself: systemctl --user disable --now {}",
+                    manager::NAME
+                )
+            });
+        }
+        None => {
+            return Err(anyhow!("the service is not installed"))
+                .advise(|| "kitbag service install".to_owned());
+        }
+    }
+    // If no manager can be reached, nothing of the service runs.
+    let stopped = Manager::reach().and_then(|manager| manager.stop().map(|()| manager));
+    fs::remove_file(&path).with_context(|| format!("{} cannot be removed", path.display()))?;
+    match stopped {
+        Ok(manager) => manager.reload()?,
+        Err(error) => tracing::warn!("the service could not be stopped: {error:#}"),
+    }
+    let result = serde_json::json!({ "removed": path });
+    invocation.output.show(&result, |_| {
+        format!(
+            "Removed {}; no gateway is kept running any more.",
+            path.display()
+        )
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[derive(Debug, Serialize)]
+struct State {
+    /// The unit file of the service, if there is one.
+    unit: Option<PathBuf>,
+    /// The state that systemd reports for the service.
+    active: Option<String>,
+    /// The gateway that commands join, no matter which program started it.
+    gateway: Option<Status>,
+    /// The reason for which a gateway that runs is not joined.
+    refused: Option<String>,
+}
+
+async fn status(invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let path = unit_file(invocation)?;
+    let unit = read(&path)?.map(|_| path);
+    let active = Manager::reach().ok().and_then(|manager| manager.active());
+    let config = invocation.config()?;
+    let (gateway, refused) = match find(&invocation.at, Some(&config), Want::Ask).await {
+        Found::Joined(mut joined) => (
+            Some(asked(joined.ask(&Request::Status, |_| {}).await)?),
+            None,
+        ),
+        Found::Refused { reason } => (None, Some(reason)),
+        Found::Nothing => (None, None),
+    };
+    let state = State {
+        unit,
+        active,
+        gateway,
+        refused,
+    };
+    invocation.output.show(&state, State::for_people)?;
+    Ok(if state.gateway.is_some() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+impl State {
+    fn for_people(&self) -> String {
+        let unit = match &self.unit {
+            Some(path) => path.display().to_string(),
+            None => "not installed (kitbag service install)".to_owned(),
+        };
+        let active = self.active.as_deref().unwrap_or("systemd cannot be asked");
+        let gateway = match (&self.gateway, &self.refused) {
+            (Some(status), _) => format!(
+                "{}, since {}; commands join it",
+                who(status),
+                date(status.since)
+            ),
+            (None, Some(reason)) => format!("one runs, and is not joined: {reason}"),
+            (None, None) => "none runs for this configuration".to_owned(),
+        };
+        format!("Service: {unit}\nsystemd: {active}\nGateway: {gateway}")
+    }
+}
+
+/// Returns the path of the unit file, among the units of this user.
+fn unit_file(invocation: &Invocation) -> Result<PathBuf, ConfigError> {
+    let around = &invocation.at.around;
+    let home = around
+        .config_home
+        .clone()
+        .or_else(|| around.home.as_ref().map(|home| home.join(".config")));
+    Ok(home
+        .ok_or(ConfigError::NoHome)?
+        .join("systemd/user")
+        .join(manager::NAME))
+}
+
+fn read(path: &Path) -> anyhow::Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("{} cannot be read", path.display())),
+    }
+}
+
+/// Writes all of the text or nothing.
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    let beside = path.with_extension("service.new");
+    let folder = path.parent().unwrap_or(path);
+    let written = fs::create_dir_all(folder)
+        .and_then(|()| fs::write(&beside, text))
+        .and_then(|()| fs::rename(&beside, path));
+    written.with_context(|| format!("{} cannot be written", path.display()))
+}
+
+/// Puts the unit file back as it was before.
+fn undo(path: &Path, former: Option<&str>) {
+    let undone = match former {
+        Some(text) => write(path, text),
+        None => fs::remove_file(path).map_err(Into::into),
+    };
+    if let Err(error) = undone {
+        tracing::warn!("{} could not be put back: {error:#}", path.display());
+    }
+}

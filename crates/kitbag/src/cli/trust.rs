@@ -1,0 +1,250 @@
+//! `kitbag trust`: the person says yes to the servers a project brings along, and takes that back.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, anyhow};
+use clap::{Args, Subcommand};
+use kitbag_config::{ProjectFile, Trust, TrustFile, granting, wanted};
+use kitbag_domain::Action;
+use kitbag_store::Store;
+use kitbag_upstream::ServerSpec;
+use serde_json::json;
+
+use super::Invocation;
+use super::confirm::{Question, confirm};
+use super::failure::Advise as _;
+use super::output::{count, table};
+use crate::trail;
+use kitbag_review::{Review, ReviewSource};
+
+/// Put the servers of a project's kitbag.toml in force.
+///
+/// A project's file came along with its folder, so nothing in it runs before you say yes. It adds
+/// servers while Kitbag is used in that folder, and nothing else: no rules, no addresses, and none of
+/// your secrets and variables but those you grant. What it would run is shown first. When the file
+/// changes, it is out of force until you have looked at it again.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    trusting: TrustingArguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag trust
+  kitbag trust ~/code/shop --grant-secret shop.token
+  kitbag trust list
+  kitbag trust withdraw ~/code/shop";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Show the projects you trust, and what each may be handed.
+    #[command(
+        visible_alias = "ls",
+        after_help = "Examples:\n  kitbag trust list\n  kitbag trust list --json"
+    )]
+    List,
+    /// Take back your trust in a project.
+    #[command(
+        after_help = "Examples:\n  kitbag trust withdraw\n  kitbag trust withdraw ~/code/shop/kitbag.toml"
+    )]
+    Withdraw {
+        /// Its folder or its file; the current directory unless named.
+        path: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Args)]
+struct TrustingArguments {
+    /// The project's folder or its file; the current directory unless named.
+    path: Option<PathBuf>,
+    /// A secret of yours that its servers may be handed.
+    #[arg(long, value_name = "NAME")]
+    grant_secret: Vec<String>,
+    /// An environment variable of yours that its servers may be handed.
+    #[arg(long, value_name = "NAME")]
+    grant_variable: Vec<String>,
+    /// Say yes without being asked.
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(super) async fn run(
+    arguments: &Arguments,
+    invocation: &Invocation,
+) -> anyhow::Result<ExitCode> {
+    match &arguments.verb {
+        None => trust(&arguments.trusting, invocation).await?,
+        Some(Verb::List) => list(invocation)?,
+        Some(Verb::Withdraw { path }) => withdraw(path.as_deref(), invocation).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow::Result<()> {
+    let path = existing_file(arguments.path.as_deref(), invocation)?;
+    let file = ProjectFile::read(&path, &invocation.at).context("this file cannot be trusted")?;
+    let trust = Trust {
+        path: path.clone(),
+        hash: file.hash.clone(),
+        since: jiff::Timestamp::now(),
+        secrets: arguments.grant_secret.iter().cloned().collect(),
+        variables: arguments.grant_variable.iter().cloned().collect(),
+    };
+    let refused: Vec<String> = file
+        .variables()
+        .into_iter()
+        .filter(|name| !trust.grants(name))
+        .collect();
+    let command = format!("kitbag trust {} --yes", path.display());
+    let question = Question {
+        text: "Trust this file?",
+        yes: arguments.yes,
+        command: &command,
+    };
+    confirm(&reviews(&file, &path), question, invocation.output)?;
+    let satisfied = |spec: &&ServerSpec| spec.variables().iter().all(|name| trust.grants(name));
+    let in_force = file.servers.iter().filter(satisfied).count();
+    trust_file(invocation)?.add(trust)?;
+    record(Action::ProjectTrusted, &path, invocation).await?;
+    let told = json!({ "path": path, "servers": in_force, "not_granted": refused });
+    invocation.output.show(&told, |_| {
+        let servers = count(in_force, "server");
+        format!(
+            "{} is trusted as it is now: {servers} in force in its folder",
+            path.display()
+        )
+    })?;
+    for variable in &refused {
+        invocation.output.warn(&not_granted(variable, &path));
+    }
+    Ok(())
+}
+
+/// Returns every server in the file, as it would run.
+fn reviews(file: &ProjectFile, path: &Path) -> Vec<Review> {
+    let project = path.parent().unwrap_or(path).to_owned();
+    let origin = ReviewSource::ProjectFile {
+        path: path.to_owned(),
+        project,
+    };
+    file.servers
+        .iter()
+        .chain(&file.disabled)
+        .filter_map(|spec| Review::of_spec(spec, origin.clone()))
+        .collect()
+}
+
+fn list(invocation: &Invocation) -> anyhow::Result<()> {
+    let all = trust_file(invocation)?.all()?;
+    let rows: Vec<_> = all
+        .iter()
+        .map(|trust| {
+            json!({
+                "path": trust.path,
+                "since": trust.since.to_string(),
+                "in_force": is_current(trust),
+                "secrets": trust.secrets,
+                "variables": trust.variables,
+            })
+        })
+        .collect();
+    if all.is_empty() {
+        invocation.output.note("You trust no project.");
+    }
+    if all.is_empty() && !invocation.output.json {
+        return Ok(());
+    }
+    invocation.output.show(&rows, |_| {
+        table(
+            ["FILE", "STATE", "MAY HAVE", "SINCE"],
+            all.iter().map(cells),
+        )
+    })
+}
+
+async fn withdraw(path: Option<&Path>, invocation: &Invocation) -> anyhow::Result<()> {
+    let named = named_file(path, invocation);
+    // A project that was deleted can still be taken off the list.
+    let path = fs::canonicalize(&named).unwrap_or(named);
+    if !trust_file(invocation)?.withdraw(&path)? {
+        return Err(anyhow!("{} was not trusted", path.display()))
+            .advise(|| "see which are: kitbag trust list".to_owned());
+    }
+    record(Action::ProjectWithdrawn, &path, invocation).await?;
+    invocation.output.show(&json!({ "path": path }), |_| {
+        format!("{} is no longer trusted", path.display())
+    })
+}
+
+async fn record(action: Action, path: &Path, invocation: &Invocation) -> anyhow::Result<()> {
+    let store = Store::open(&invocation.at.load()?.store_path)
+        .await
+        .context("the audit cannot be reached")?;
+    let event = trail::change(&trail::typed(), action, &path.display().to_string());
+    let recorded = trail::record(&store, event).await;
+    store.close().await;
+    recorded
+}
+
+fn trust_file(invocation: &Invocation) -> anyhow::Result<TrustFile> {
+    Ok(TrustFile::in_data_dir(
+        &invocation.at.around.data_dir(&invocation.at.overrides)?,
+    ))
+}
+
+fn existing_file(path: Option<&Path>, invocation: &Invocation) -> anyhow::Result<PathBuf> {
+    let named = named_file(path, invocation);
+    fs::canonicalize(&named)
+        .with_context(|| format!("there is no {}", named.display()))
+        .advise(|| "name the folder of a project that has a kitbag.toml".to_owned())
+}
+
+/// A folder stands for the file in it.
+fn named_file(path: Option<&Path>, invocation: &Invocation) -> PathBuf {
+    let cwd = &invocation.at.around.cwd;
+    let named = path.map_or(cwd.clone(), |path| cwd.join(path));
+    if named.is_dir() {
+        named.join("kitbag.toml")
+    } else {
+        named
+    }
+}
+
+fn is_current(trust: &Trust) -> bool {
+    fs::read_to_string(&trust.path).is_ok_and(|text| Trust::hash_of(&text) == trust.hash)
+}
+
+fn cells(trust: &Trust) -> [String; 4] {
+    let state = match trust.path.is_file() {
+        false => "gone",
+        true if is_current(trust) => "in force",
+        true => "changed, not in force",
+    };
+    let secrets = trust.secrets.iter().map(|name| format!("secret {name}"));
+    let granted: Vec<_> = secrets.chain(trust.variables.iter().cloned()).collect();
+    let granted = if granted.is_empty() {
+        "nothing of yours".to_owned()
+    } else {
+        granted.join(", ")
+    };
+    [
+        trust.path.display().to_string(),
+        state.to_owned(),
+        granted,
+        trust.since.strftime("%F").to_string(),
+    ]
+}
+
+fn not_granted(variable: &str, path: &Path) -> String {
+    let (what, flag) = (wanted(variable), granting(variable));
+    let path = path.display();
+    format!(
+        "it asks for {what}, which it does not get\n  try: kitbag trust {path} {flag}, if you mean to"
+    )
+}

@@ -1,0 +1,450 @@
+//! Chooses the servers to add and their names, and adds them: secrets first, then the
+//! configuration.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use kitbag_clients::{
+    Client, ClientConfig, ClientLaunch, FileProblem, FoundServer, HiddenText, ImportNote,
+    MergedServer, NeededVariable, Scope, SensitiveText, ServerOrigin, merge,
+};
+use kitbag_config::edit::{self, EditError, NewServer, Reach};
+use kitbag_config::{Config, ConfigError, KeyPlace, Whereabouts};
+use kitbag_domain::{RemoteTransport, ServerName, Template};
+use serde::Serialize;
+use toml_edit::Array;
+
+use super::keeping::Keeping;
+use super::memory::{Look, Memory, place_of};
+use super::same::same;
+use kitbag_review::danger::Danger;
+use kitbag_review::words::variables;
+use kitbag_review::{Review, ReviewSource};
+
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// The file that gets the servers.
+    pub(crate) config: PathBuf,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) problems: Vec<FileProblem>,
+    /// The text that the file will hold.
+    text: String,
+    /// The clients that are followed.
+    pub(crate) follow: Vec<Client>,
+    /// True if there is something to write.
+    pub(crate) edits: bool,
+    keeping: Keeping,
+    store_path: PathBuf,
+    secret_key: KeyPlace,
+    data_dir: PathBuf,
+    memory: Memory,
+    looks: Vec<Look>,
+    marked: Marked,
+}
+
+/// The treatment of a server that a person should look at twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Marked {
+    /// A person looks at the server.
+    AsItIs,
+    /// No person is asked, so the server waits until a person switches it on.
+    SwitchedOff,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    pub(crate) name: ServerName,
+    pub(crate) action: Action,
+    /// The whole command line, or the address.
+    pub(crate) target: String,
+    /// The names of the variables or headers that are set for the server.
+    pub(crate) sets: Vec<String>,
+    /// The forms that a person should look at twice.
+    pub(crate) dangers: Vec<Danger>,
+    pub(crate) disabled: bool,
+    pub(crate) from: Vec<ServerOrigin>,
+    /// The names of the secrets that go into the store.
+    pub(crate) secrets: Vec<String>,
+    /// Variables that have no value yet.
+    pub(crate) missing: Vec<NeededVariable>,
+    pub(crate) notes: Vec<ImportNote>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
+    #[serde(skip)]
+    pub(crate) review: Review,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Action {
+    Add,
+    /// A server of ours does the same.
+    Known,
+    /// Our configuration would not take the server.
+    Refused,
+}
+
+impl Plan {
+    /// Makes the plan: reads, and writes nothing.
+    pub(crate) async fn make(found: Vec<ClientConfig>, at: &Whereabouts) -> anyhow::Result<Self> {
+        Self::of(found, at, Marked::AsItIs).await
+    }
+
+    /// Makes the same plan without the servers that these files had when they were last looked at.
+    pub(crate) async fn of_additions(
+        found: Vec<ClientConfig>,
+        at: &Whereabouts,
+    ) -> anyhow::Result<Self> {
+        Self::of(found, at, Marked::SwitchedOff).await
+    }
+
+    async fn of(
+        mut found: Vec<ClientConfig>,
+        at: &Whereabouts,
+        marked: Marked,
+    ) -> anyhow::Result<Self> {
+        let path = at.editable()?;
+        let text = edit::read(&path)?;
+        let config = at
+            .parse(&text, &path)
+            .context("the configuration cannot be used")?;
+        let keeping = Keeping::of(&config).await?;
+        let memory = Memory::open(&config.data_dir);
+        let looks = found
+            .iter()
+            .filter(|it| it.scope != Scope::Project)
+            .filter_map(Look::at)
+            .collect();
+        let problems = found
+            .iter_mut()
+            .flat_map(|it| it.problems.drain(..))
+            .collect();
+        if marked == Marked::SwitchedOff {
+            for found in &mut found {
+                let all = std::mem::take(&mut found.servers);
+                found.servers = all
+                    .into_iter()
+                    .filter(|it| memory.is_new(&path, found, it))
+                    .collect();
+            }
+        }
+        let ours = || config.servers.values().chain(config.disabled.values());
+        let taken: BTreeSet<_> = ours()
+            .map(|spec| spec.name.clone())
+            .chain(config.providers.keys().cloned())
+            .collect();
+        let known = |wish: &ServerName, server: &FoundServer| {
+            let alike = ours()
+                .find(|spec| same(spec, wish, server, keeping.known()))
+                .map(|spec| &spec.name);
+            // A server that was changed here since it was taken over is still the same.
+            let changed = || {
+                memory
+                    .taken_over(&path, server)
+                    .filter(|name| config.server(name).is_some())
+            };
+            alike.or_else(changed).cloned()
+        };
+        let merged = merge(found, taken, known);
+        let mut plan = Self {
+            config: path,
+            rows: Vec::new(),
+            problems,
+            text,
+            follow: config.follow.clone(),
+            edits: false,
+            keeping,
+            store_path: config.store_path.clone(),
+            secret_key: config.secret_key,
+            data_dir: config.data_dir.clone(),
+            memory,
+            looks,
+            marked,
+        };
+        for server in merged {
+            plan.decide(server, &config, at);
+        }
+        Ok(plan)
+    }
+
+    /// Returns the servers that came along with a project and would be added: their author is
+    /// unknown.
+    pub(crate) fn to_confirm(&self) -> Vec<Review> {
+        let added = self
+            .rows
+            .iter()
+            .filter(|row| row.action == Action::Add && row.is_of_project());
+        added.map(|row| row.review.clone()).collect()
+    }
+
+    /// Follows these clients from then on, with those that are followed already.
+    pub(crate) fn follow(
+        &mut self,
+        clients: impl IntoIterator<Item = Client>,
+    ) -> Result<(), EditError> {
+        let before = self.follow.len();
+        for client in clients {
+            if !self.follow.contains(&client) {
+                self.follow.push(client);
+            }
+        }
+        if self.follow.len() > before {
+            let names: Array = self.follow.iter().map(|client| client.name()).collect();
+            self.text = edit::set_key(&self.text, "import", "follow", names)?;
+            self.edits = true;
+        }
+        Ok(())
+    }
+
+    /// A secret must be in the store before anything refers to it.
+    pub(crate) async fn carry_out(&mut self, at: &Whereabouts) -> anyhow::Result<()> {
+        if self.edits {
+            self.keeping
+                .put_down(&self.store_path, self.secret_key)
+                .await?;
+            at.parse(&self.text, &self.config)
+                .context("the servers were not added")?;
+            edit::write(&self.config, &self.text)?;
+        }
+        self.remember();
+        Ok(())
+    }
+
+    /// Remembers the servers that the files have now, so that they are not new the next time.
+    fn remember(&mut self) {
+        if self.looks.iter().all(Look::is_empty) && self.follow.is_empty() {
+            return;
+        }
+        let rows = &self.rows;
+        let ours = |place: &str, name: &str| {
+            let stands_there =
+                |origin: &ServerOrigin| origin.name == name && place_of(origin) == place;
+            let with_us = rows.iter().filter(|row| row.action != Action::Refused);
+            with_us
+                .filter(|row| row.from.iter().any(stands_there))
+                .map(|row| row.name.clone())
+                .next()
+        };
+        self.memory.note(&self.config, &self.looks, ours);
+        // The servers are added all the same.
+        if let Err(error) = self.memory.save(&self.data_dir) {
+            tracing::warn!(%error, "what was imported cannot be remembered");
+        }
+    }
+
+    fn decide(&mut self, merged: MergedServer, config: &Config, at: &Whereabouts) {
+        let MergedServer {
+            name,
+            server,
+            from,
+            known,
+        } = merged;
+        let review = Review::of(name.as_str(), origin(&from, at), &revealed(&server.launch));
+        let waits = self.marked == Marked::SwitchedOff && !review.dangers.is_empty();
+        let mut row = Row {
+            target: review.line(),
+            sets: review.sets(),
+            dangers: review.dangers.clone(),
+            action: Action::Known,
+            disabled: server.disabled || waits,
+            from,
+            secrets: Vec::new(),
+            missing: Vec::new(),
+            notes: server.notes.clone(),
+            reason: None,
+            review,
+            name,
+        };
+        if known {
+            row.missing = self.missing_of_ours(config, &row.name, &server.variables);
+            self.rows.push(row);
+            return;
+        }
+        let kept = self.keeping.mark();
+        match self.add(&row, &server, at) {
+            Ok(text) => {
+                self.text = text;
+                self.edits = true;
+                row.action = Action::Add;
+                row.secrets = self.keeping.since(kept);
+                row.missing = self.missing(&server.variables, row.file());
+            }
+            Err(error) => {
+                self.keeping.back_to(kept);
+                row.action = Action::Refused;
+                row.reason = Some(reason(&error));
+            }
+        }
+        self.rows.push(row);
+    }
+
+    /// Returns the text with one server more, if the configuration takes it.
+    fn add(&mut self, row: &Row, server: &FoundServer, at: &Whereabouts) -> anyhow::Result<String> {
+        let keeping = &mut self.keeping;
+        let reach = reach(&server.launch, |value, what| {
+            value.template(|hidden| match hidden {
+                HiddenText::Typed(secret) => keeping.keep(&row.name, what, secret),
+                HiddenText::Wanted(id) => keeping.want(row.file(), &row.name, id),
+            })
+        });
+        let text = edit::add_server(
+            &self.text,
+            &row.name,
+            &NewServer {
+                reach,
+                enabled: !row.disabled,
+            },
+        )?;
+        at.parse(&text, &self.config)?;
+        Ok(text)
+    }
+
+    /// Returns the missing variables under the names that secrets have here.
+    fn missing(&self, variables: &[NeededVariable], file: &Path) -> Vec<NeededVariable> {
+        let here = |variable: &NeededVariable| {
+            let Some(id) = variable.name.strip_prefix(Template::SECRET) else {
+                return variable.clone();
+            };
+            let name = self
+                .keeping
+                .wanted(file, id)
+                .map_or(id, |name| name.as_str());
+            NeededVariable {
+                name: format!("{}{name}", Template::SECRET),
+                source: variable.source.clone(),
+            }
+        };
+        variables
+            .iter()
+            .map(here)
+            .filter(|variable| !self.is_set(&variable.name))
+            .collect()
+    }
+
+    /// Returns the variables that a server of ours waits for. The server may use other names for
+    /// them by now.
+    fn missing_of_ours(
+        &self,
+        config: &Config,
+        name: &ServerName,
+        theirs: &[NeededVariable],
+    ) -> Vec<NeededVariable> {
+        let Some(spec) = config.server(name) else {
+            return Vec::new();
+        };
+        let wanted: BTreeSet<String> = spec
+            .templates()
+            .flat_map(|template| variables(template.source()))
+            .collect();
+        let source = |name: &str| {
+            let id = name.rsplit('.').next().unwrap_or(name);
+            let alike = |it: &&NeededVariable| {
+                it.name == name || it.name.strip_prefix(Template::SECRET) == Some(id)
+            };
+            theirs.iter().find(alike).map(|it| it.source.clone())
+        };
+        let open = wanted.into_iter().filter(|name| !self.is_set(name));
+        open.filter_map(|name| {
+            Some(NeededVariable {
+                source: source(&name)?,
+                name,
+            })
+        })
+        .collect()
+    }
+
+    fn is_set(&self, variable: &str) -> bool {
+        match variable.strip_prefix(Template::SECRET) {
+            Some(secret) => self.keeping.has(secret),
+            None => env::var_os(variable).is_some(),
+        }
+    }
+}
+
+impl Row {
+    /// True if only files of a project have the server.
+    pub(crate) fn is_of_project(&self) -> bool {
+        self.from
+            .iter()
+            .all(|origin| origin.scope == Scope::Project)
+    }
+
+    /// True if the server was switched off so that a person looks at it first.
+    pub(crate) fn waits(&self) -> bool {
+        self.action == Action::Add && self.disabled && !self.dangers.is_empty()
+    }
+
+    fn file(&self) -> &Path {
+        self.from
+            .first()
+            .map_or(Path::new(""), |origin| &origin.path)
+    }
+}
+
+/// Returns the person's own file, if one has the server: then the person wrote it.
+fn origin(from: &[ServerOrigin], at: &Whereabouts) -> ReviewSource {
+    let own = from.iter().find(|origin| origin.scope != Scope::Project);
+    match (own, from.first()) {
+        (None, Some(origin)) => ReviewSource::ProjectFile {
+            path: origin.path.clone(),
+            project: at.around.cwd.clone(),
+        },
+        (own, _) => ReviewSource::ClientFile {
+            path: own.map(|origin| origin.path.clone()).unwrap_or_default(),
+        },
+    }
+}
+
+/// Returns the reach with every typed value in full, so that no value escapes being judged by being
+/// called a secret.
+fn revealed(launch: &ClientLaunch) -> Reach {
+    reach(launch, |value, _| {
+        value.template(|hidden| match hidden {
+            HiddenText::Typed(secret) => secret.to_owned(),
+            HiddenText::Wanted(id) => format!("<{id}>"),
+        })
+    })
+}
+
+/// Returns how the server is reached, with what `text` makes of each value and of the name it
+/// stands under.
+fn reach(launch: &ClientLaunch, mut text: impl FnMut(&SensitiveText, &str) -> String) -> Reach {
+    match launch {
+        ClientLaunch::Stdio {
+            command,
+            args,
+            env,
+            cwd,
+        } => Reach::Launch {
+            command: text(command, "command"),
+            args: args.iter().map(|word| text(word, "argument")).collect(),
+            env: env
+                .iter()
+                .map(|(key, value)| (key.clone(), text(value, key)))
+                .collect(),
+            cwd: cwd.clone(),
+        },
+        ClientLaunch::Http {
+            url,
+            transport,
+            headers,
+        } => Reach::Remote {
+            url: text(url, "url"),
+            transport: (*transport == RemoteTransport::Sse).then(|| "sse".to_owned()),
+            headers: headers
+                .iter()
+                .map(|(key, value)| (key.clone(), text(value, key)))
+                .collect(),
+        },
+    }
+}
+
+/// Returns the reason without a place in the file, which does not have the server.
+fn reason(error: &anyhow::Error) -> String {
+    match error.downcast_ref() {
+        Some(ConfigError::Invalid { problem, .. }) => problem.to_string(),
+        _ => error.root_cause().to_string(),
+    }
+}

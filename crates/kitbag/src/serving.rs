@@ -1,0 +1,177 @@
+//! A gateway that serves clients, over HTTP or on stdin and stdout, until it is asked to end.
+
+use std::future::pending;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use futures::future::OptionFuture;
+use kitbag_domain::Surface;
+use tokio::io::AsyncBufRead;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::key_check::{UnknownTenant, check_keys, unknown_tenants};
+use crate::local::listener::LocalDoor;
+use crate::reload::{Entrance, Follower};
+use kitbag_gateway::app::App;
+use kitbag_gateway::background;
+use kitbag_gateway::follow_logins;
+use kitbag_gateway::front;
+use kitbag_gateway::host::GatewayHost;
+use kitbag_gateway::view::Door;
+
+/// The time that servers have at least if they are asked for the first time, counted from the
+/// start, also when the only client has left by then.
+const FIRST_LISTING: Duration = Duration::from_secs(5);
+/// The time that such servers have after the gateway was asked to end.
+const LAST_LISTING: Duration = Duration::from_secs(1);
+
+/// The facts that are known at the moment the gateway begins to serve.
+#[derive(Debug)]
+pub(crate) struct Banner {
+    pub(crate) endpoint: String,
+    /// The number of servers whose tools are known from an earlier run.
+    pub(crate) known: usize,
+    /// The number of servers that are being asked for the first time.
+    pub(crate) asking: usize,
+    pub(crate) tools: usize,
+}
+
+/// Serves HTTP until the process is asked to end.
+pub(crate) async fn serve_http(
+    app: App,
+    follower: Follower,
+    ready: impl FnOnce(&Banner),
+) -> anyhow::Result<()> {
+    let gateway = app.host().gateway();
+    check_keys(&gateway.serve, &gateway.services.store).await?;
+    for tenant in unknown_tenants(&gateway.policy, &gateway.services.store).await? {
+        tracing::warn!(%tenant, "{}", UnknownTenant::WHAT);
+    }
+    let bind = gateway.serve.bind;
+    let listener = TcpListener::bind(bind)
+        .await
+        .with_context(|| format!("the address {bind} cannot be used"))?;
+    gateway.services.index.ready().await?;
+    gateway.services.meter.export()?;
+    drop(gateway);
+    let address = listener.local_addr()?;
+    app.serves_at(address);
+    let (door, fresh) = (
+        LocalDoor::open(follower.whereabouts(), follower.running()),
+        follower.freshness(),
+    );
+    ready(&banner(&app, address));
+    let mut listing = tokio::spawn(background::list_unknown(app.host().clone()));
+    work_beside_requests(&app, follower, Entrance::Http);
+    let ended = CancellationToken::new();
+    tokio::spawn(until_asked_to_end(ended.clone(), app.host().clone()));
+    let app = Arc::new(app);
+    let serving = front::listener::serve(listener, app.host().clone(), ended.clone());
+    let joining = OptionFuture::from(door.map(|door| door.serve(app.clone(), fresh, ended)));
+    tokio::join!(serving, joining);
+    // A listing that clients have seen part of should be kept for the next start.
+    let _ = tokio::time::timeout(LAST_LISTING, &mut listing).await;
+    listing.abort();
+    app.close().await;
+    Ok(())
+}
+
+/// Serves one client on stdin and stdout until it closes stdin.
+pub(crate) async fn serve_stdio(
+    app: App,
+    follower: Follower,
+    surface: Option<Surface>,
+    stdin: &mut (impl AsyncBufRead + Unpin),
+) -> anyhow::Result<()> {
+    app.host().gateway().services.index.ready().await?;
+    app.host().gateway().services.meter.export()?;
+    work_beside_requests(&app, follower, Entrance::Stdio);
+    let door = surface.map_or(Door::Main, Door::Surface);
+    let mut listing = tokio::spawn(background::list_unknown(app.host().clone()));
+    let enough = tokio::time::Instant::now() + FIRST_LISTING;
+    let ended = CancellationToken::new();
+    tokio::spawn(until_asked_to_end(ended.clone(), app.host().clone()));
+    let serving = async {
+        // The end of this process does not wait for requests; see below.
+        let never = CancellationToken::new();
+        front::stdio::serve(app.host().clone(), door, stdin, tokio::io::stdout(), &never).await?;
+        // A client that asks one thing and leaves would otherwise never let the servers
+        // finish their introduction, and the next such client would find nothing again.
+        let _ = tokio::time::timeout_at(enough, &mut listing).await;
+        Ok::<_, std::io::Error>(())
+    };
+    tokio::select! {
+        served = serving => served?,
+        () = ended.cancelled() => {}
+    }
+    listing.abort();
+    app.close().await;
+    Ok(())
+}
+
+fn work_beside_requests(app: &App, follower: Follower, entrance: Entrance) {
+    app.work_until_closed([
+        tokio::spawn(follower.follow(app.host().clone(), entrance)).abort_handle(),
+        tokio::spawn(background::follow_catalog(app.host().clone())).abort_handle(),
+        tokio::spawn(background::forget_old_audit(app.host().clone())).abort_handle(),
+        tokio::spawn(background::close_ended_keys(app.host().clone())).abort_handle(),
+        tokio::spawn(background::keep_key_uses(app.host().clone())).abort_handle(),
+        tokio::spawn(follow_logins::follow(app.host().clone())).abort_handle(),
+    ]);
+}
+
+fn banner(app: &App, address: SocketAddr) -> Banner {
+    let gateway = app.host().gateway();
+    // The built-in servers are there for every client; the person wants to read of their own.
+    let own: Vec<_> = gateway
+        .upstreams
+        .iter()
+        .filter(|server| !server.spec().is_built_in())
+        .collect();
+    let known = own
+        .iter()
+        .filter(|server| server.listing().is_some())
+        .count();
+    let catalog = gateway.catalog();
+    let of_own = |name| own.iter().any(|server| server.name() == name);
+    let tools = catalog
+        .tools
+        .iter()
+        .filter(|entry| of_own(&entry.capability.server))
+        .count();
+    Banner {
+        endpoint: format!("http://{address}/mcp"),
+        known,
+        asking: own.len() - known,
+        tools,
+    }
+}
+
+async fn until_asked_to_end(ended: CancellationToken, host: Arc<GatewayHost>) {
+    asked_to_end().await;
+    // Streams that would stay open for ever end here, so that the server can end.
+    host.gateway().services.sessions.close_all();
+    ended.cancel();
+}
+
+/// Comes back when the process is asked to end.
+pub(crate) async fn asked_to_end() {
+    let interrupt = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        let Ok(mut terminate) =
+            tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+        else {
+            return pending().await;
+        };
+        tokio::select! {
+            _ = interrupt => {}
+            _ = terminate.recv() => {}
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = interrupt.await;
+}

@@ -1,0 +1,165 @@
+//! `--help` teaches with examples, and the examples are true.
+
+use clap::{Command, CommandFactory as _, Parser as _};
+use kitbag::cli::Cli;
+
+use crate::guide::documents;
+use crate::home::Home;
+
+#[test]
+fn every_verb_shows_examples_that_can_be_typed() {
+    every_command(&mut |command| {
+        let name = command.get_bin_name().unwrap_or_default();
+        let help = command
+            .get_after_help()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        let examples = examples(&help);
+        assert!(!examples.is_empty(), "`{name} --help` shows no Examples:");
+        // What is laid out by hand would be broken in the middle where it is wider than a terminal.
+        let wide = help.lines().find(|line| line.chars().count() > 80);
+        assert_eq!(wide, None, "`{name} --help` has a line that does not fit");
+        let about_itself = examples
+            .iter()
+            .filter(|words| words.join(" ").starts_with(name));
+        assert!(
+            about_itself.count() > 0,
+            "the examples of `{name}` are about something else"
+        );
+        for words in examples {
+            let parsed = Cli::try_parse_from(&words);
+            assert!(
+                parsed.is_ok(),
+                "`{name} --help` shows {words:?}: {}",
+                parsed.unwrap_err()
+            );
+        }
+    });
+}
+
+#[test]
+fn help_and_examples_fit_a_terminal() {
+    let home = Home::new();
+    every_command(&mut |command| {
+        let name = command.get_bin_name().unwrap_or_default();
+        let words: Vec<&str> = name.split(' ').skip(1).chain(["--help"]).collect();
+        // Nor does it get wider where nobody says how wide the terminal is.
+        let output = home.command(&words).env_remove("COLUMNS").output().unwrap();
+        let help = String::from_utf8(output.stdout).unwrap();
+        assert!(
+            output.status.success() && help.lines().all(|line| line.chars().count() <= 80),
+            "{help}"
+        );
+    });
+}
+
+#[test]
+fn every_verb_has_its_row_among_the_commands() {
+    let page = &documents()["docs/commands.md"];
+    let rows: String = page
+        .lines()
+        .filter(|line| line.starts_with("| `kitbag "))
+        .collect();
+    every_command(&mut |command| {
+        let name = command.get_bin_name().unwrap_or_default();
+        let last = name.rsplit(' ').next().unwrap_or_default();
+        let spellings = [format!("`{name}"), format!("`{last}`"), format!("`{last} ")];
+        let is_leaf = !command.has_subcommands();
+        assert!(
+            !is_leaf || spellings.iter().any(|spelling| rows.contains(spelling)),
+            "docs/commands.md says nothing of `{name}`"
+        );
+    });
+}
+
+#[test]
+fn every_command_in_a_document_can_be_typed() {
+    let mut parsed = 0;
+    for (name, text) in documents() {
+        for words in commands(&text) {
+            let cli = Cli::try_parse_from(&words);
+            assert!(cli.is_ok(), "{name} shows {words:?}: {}", cli.unwrap_err());
+            parsed += 1;
+        }
+    }
+    assert!(parsed >= 30, "only {parsed} commands are shown");
+}
+
+#[test]
+fn a_mistyped_verb_is_answered_with_the_one_that_was_probably_meant() {
+    let home = Home::new();
+    for (words, meant) in [
+        (["servres"].as_slice(), "'servers'"),
+        (&["servers", "lsit"], "'list'"),
+        (&["imprt"], "'import'"),
+        (&["call", "x", "--jsn"], "'--json'"),
+    ] {
+        let told = home.run(words);
+        assert_eq!(told.code, Some(2));
+        assert!(
+            told.stderr.contains(" similar ") && told.stderr.contains(meant),
+            "{}",
+            told.stderr
+        );
+    }
+}
+
+/// All of them, with `kitbag` itself and without the `help` that clap adds.
+fn every_command(look: &mut impl FnMut(&Command)) {
+    fn walk(command: &Command, look: &mut impl FnMut(&Command)) {
+        look(command);
+        let visible = command.get_subcommands().filter(|it| !it.is_hide_set());
+        visible.for_each(|it| walk(it, look));
+    }
+    let mut whole = Cli::command().disable_help_subcommand(true);
+    whole.build();
+    walk(&whole, look);
+}
+
+/// The words of each line of a document that a person would type, continued lines joined.
+fn commands(document: &str) -> Vec<Vec<String>> {
+    document
+        .replace("\\\n", "")
+        .lines()
+        .map(|line| line.trim_start_matches("$ "))
+        .filter(|line| line.starts_with("kitbag "))
+        .map(words)
+        .collect()
+}
+
+/// The words of each command under `Examples:`, as a shell would hand them over.
+fn examples(help: &str) -> Vec<Vec<String>> {
+    let lines = help.lines().skip_while(|line| *line != "Examples:").skip(1);
+    let lines: Vec<&str> = lines.take_while(|line| line.starts_with("  ")).collect();
+    lines
+        .join("\n")
+        .replace("\\\n", "")
+        .lines()
+        .map(words)
+        .collect()
+}
+
+/// Of the part that is ours; what is piped in, redirected or a comment is the shell's.
+fn words(line: &str) -> Vec<String> {
+    let begin = line.find("kitbag ").unwrap_or_default();
+    let end = if line[..begin].ends_with("$(") {
+        line.rfind(')')
+    } else {
+        None
+    };
+    let ours = &line[begin..end.unwrap_or(line.len())];
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for c in ours.chars().chain([' ']) {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (None, '\'' | '"') => (quote, word) = (Some(c), word.or_else(|| Some(String::new()))),
+            (None, ' ') => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    let others = words
+        .iter()
+        .position(|word| ["<", ">", ">>", "|", "#"].contains(&word.as_str()));
+    words.truncate(others.unwrap_or(words.len()));
+    words
+}

@@ -1,0 +1,263 @@
+//! `kitbag service`: one gateway kept running by systemd, and nothing half done without it.
+//!
+//! No systemd runs for the user of a test. A script takes its place that does with the unit what
+//! systemd would: it starts what stands there, and stops it.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use clap::Parser as _;
+use kitbag::cli::Cli;
+use serde_json::Value;
+
+use crate::home::{Home, Told};
+
+const SYSTEMCTL: &str = r#"#!/bin/sh
+echo "$*" >> "$HOME/calls"
+unit="$HOME/.config/systemd/user/kitbag.service"
+case "$2" in
+  show-environment) echo "HOME=$HOME" ;;
+  start | restart)
+    [ -f "$HOME/broken" ] && { echo "Job for kitbag.service failed." >&2; exit 1; }
+    eval "$(sed -n 's/^ExecStart=//p' "$unit") > $HOME/out 2>&1 &"
+    echo $! > "$HOME/pid" ;;
+  disable) kill "$(cat "$HOME/pid")" ;;
+  is-active) [ -f "$HOME/pid" ] && echo active || { echo inactive; exit 3; } ;;
+esac
+"#;
+
+/// A person with a configuration, and with systemd or what stands in for it.
+struct Desk(Home);
+
+impl Desk {
+    fn new() -> Self {
+        let home = Home::new();
+        fs::create_dir_all(home.config().parent().unwrap()).unwrap();
+        let config = "[serve]\nbind = \"127.0.0.1:0\"\n[agents]\nenabled = false\n\
+                      [servers.a]\ncommand = \"a\"\nenabled = false\nenv = { KEY = \"${SOME_KEY}\" }\n";
+        fs::write(home.config(), config).unwrap();
+        fs::create_dir(home.path("bin")).unwrap();
+        fs::write(home.path("bin/systemctl"), SYSTEMCTL).unwrap();
+        fs::set_permissions(home.path("bin/systemctl"), Permissions::from_mode(0o755)).unwrap();
+        Self(home)
+    }
+
+    fn run(&self, words: &[&str]) -> Told {
+        let path = format!("{}:/usr/bin:/bin", self.0.path("bin").display());
+        let output = self.0.command(words).env("PATH", path).output().unwrap();
+        Told {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    fn unit(&self) -> Option<String> {
+        fs::read_to_string(self.0.path(".config/systemd/user/kitbag.service")).ok()
+    }
+
+    fn state(&self) -> Value {
+        serde_json::from_str(&self.run(&["service", "status", "--json"]).stdout).unwrap()
+    }
+}
+
+impl Drop for Desk {
+    /// Whatever a failed test has left running.
+    fn drop(&mut self) {
+        if let Ok(pid) = fs::read_to_string(self.0.path("pid")) {
+            let _gone = Command::new("kill").arg(pid.trim()).output();
+        }
+    }
+}
+
+#[test]
+fn a_service_is_installed_joined_and_removed_without_a_trace() {
+    let desk = Desk::new();
+    let told = desk.run(&["service", "install"]);
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    assert!(
+        told.stdout
+            .contains("A gateway runs now and at every login (pid "),
+        "{}",
+        told.stdout
+    );
+    let state = desk.state();
+    assert_eq!(
+        (&state["active"], &state["refused"]),
+        (&"active".into(), &Value::Null),
+        "{state}"
+    );
+    assert!(
+        state["gateway"]["address"]
+            .as_str()
+            .unwrap()
+            .starts_with("127.0.0.1:"),
+        "{state}"
+    );
+    let told = desk.run(&["service", "status"]);
+    assert!(
+        told.code == Some(0) && told.stdout.contains("commands join it"),
+        "{}",
+        told.stdout
+    );
+
+    let told = desk.run(&["service", "uninstall"]);
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    assert_eq!(desk.unit(), None);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !desk.state()["gateway"].is_null() {
+        assert!(Instant::now() < deadline, "the gateway goes on");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let calls = fs::read_to_string(desk.0.path("calls")).unwrap();
+    let wanted = [
+        "daemon-reload",
+        "enable kitbag.service",
+        "start kitbag.service",
+        "disable --now kitbag.service",
+    ];
+    assert!(
+        wanted
+            .iter()
+            .all(|it| calls.contains(&format!("--user {it}\n"))),
+        "{calls}"
+    );
+    let told = desk.run(&["service", "uninstall"]);
+    assert!(
+        told.stderr.contains("the service is not installed"),
+        "{}",
+        told.stderr
+    );
+}
+
+#[test]
+fn the_unit_names_the_program_as_it_was_called_and_the_configuration_it_means() {
+    let desk = Desk::new();
+    let link = desk.0.path("bin/kitbag");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kitbag"), &link).unwrap();
+    fs::write(
+        desk.0.path("kitbag.toml"),
+        "[servers.stranger]\ncommand = \"stranger\"\n",
+    )
+    .unwrap();
+    let path = format!("{}:/usr/bin:/bin", desk.0.path("bin").display());
+    let mut command = Command::new(&link);
+    command
+        .args(["service", "install"])
+        .env_clear()
+        .env("HOME", desk.0.path(""))
+        .env("PATH", &path);
+    // From elsewhere, so that what lies in the current directory by chance is not meant.
+    let output = command.current_dir(desk.0.path("bin")).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let unit = desk.unit().unwrap();
+    let line = |key: &str| {
+        unit.lines()
+            .find_map(|line| line.strip_prefix(key))
+            .unwrap()
+            .to_owned()
+    };
+    let words: Vec<String> = line("ExecStart=")
+        .split(' ')
+        .map(|word| word.trim_matches('"').to_owned())
+        .collect();
+    assert_eq!(words[0], link.to_str().unwrap());
+    assert_eq!(
+        words[1..],
+        ["serve", "--config", desk.0.config().to_str().unwrap()]
+    );
+    assert!(Cli::try_parse_from(&words).is_ok(), "{words:?}");
+    assert_eq!(line("Environment="), format!("\"PATH={path}\""));
+
+    // Where there is no systemd, nobody reads a unit either.
+    let unit = desk.0.path(".config/systemd/user/kitbag.service");
+    let mut verify = Command::new("systemd-analyze");
+    verify
+        .args(["verify", "--user", "--man=no"])
+        .arg(unit)
+        .env("XDG_RUNTIME_DIR", desk.0.path(""));
+    if let Ok(verified) = verify.output() {
+        let told = String::from_utf8_lossy(&verified.stderr);
+        assert!(
+            verified.status.success() && !told.contains("kitbag.service:"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn without_systemd_nothing_is_written_and_the_person_is_told_what_to_do() {
+    let desk = Desk::new();
+    // The real one, for which there is no bus here; or none.
+    let output = desk
+        .0
+        .command(&["service", "install"])
+        .env("PATH", "/usr/bin:/bin")
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        told.contains("systemd does not answer for this user")
+            && told.contains("try: keep `kitbag serve`"),
+        "{told}"
+    );
+    assert!(!desk.0.path(".config/systemd").exists());
+}
+
+#[test]
+fn a_configuration_that_only_works_in_this_shell_is_not_installed() {
+    let desk = Desk::new();
+    let text = fs::read_to_string(desk.0.config()).unwrap();
+    fs::write(desk.0.config(), text.replace("enabled = false\nenv", "env")).unwrap();
+    let path = format!("{}:/usr/bin:/bin", desk.0.path("bin").display());
+    let mut command = desk.0.command(&["service", "install"]);
+    let output = command
+        .env("PATH", path)
+        .env("SOME_KEY", "s3cret-value")
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        told.contains("refers to SOME_KEY, set here and not for services"),
+        "{told}"
+    );
+    assert!(
+        told.contains("kitbag secret set") && !told.contains("s3cret-value"),
+        "{told}"
+    );
+    assert_eq!(desk.unit(), None);
+}
+
+#[test]
+fn a_service_that_does_not_start_leaves_things_as_they_were() {
+    let desk = Desk::new();
+    fs::write(desk.0.path("broken"), "").unwrap();
+    let told = desk.run(&["service", "install"]);
+    assert_eq!(told.code, Some(1));
+    assert!(
+        told.stderr.contains("Job for kitbag.service failed."),
+        "{}",
+        told.stderr
+    );
+    assert_eq!(desk.unit(), None);
+
+    let foreign = "[Service]\nExecStart=/opt/kitbag serve\n";
+    fs::write(desk.0.path(".config/systemd/user/kitbag.service"), foreign).unwrap();
+    for verb in ["install", "uninstall"] {
+        let told = desk.run(&["service", verb]);
+        assert!(
+            told.stderr.contains("was not written by Kitbag"),
+            "{verb}: {}",
+            told.stderr
+        );
+        assert_eq!(desk.unit().as_deref(), Some(foreign));
+    }
+}

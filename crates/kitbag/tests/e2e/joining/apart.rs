@@ -1,0 +1,202 @@
+//! Who does not join: by choice, with another configuration, or because it would not be safe.
+
+use std::fs::{self, Permissions};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::net::UnixStream;
+
+use serde_json::{Value, json};
+
+use super::Desk;
+use crate::harness::{Client, Era, until};
+
+#[tokio::test]
+async fn whoever_wants_to_keep_apart_or_has_another_configuration_starts_servers_of_its_own() {
+    let desk = Desk::new();
+    let _gateway = desk.home.serve().await;
+    desk.ok(&["call", "shared__echo"]).await;
+    assert_eq!(desk.starts(), 1);
+    fs::copy(desk.home.path("kitbag.toml"), desk.home.path("other.toml")).unwrap();
+    for (number, words) in [
+        ["call", "shared__echo", "--own"].as_slice(),
+        &["call", "shared__echo", "--config", "other.toml"],
+        &["call", "shared__echo", "--data-dir", "other-data"],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        desk.ok(words).await;
+        assert_eq!(desk.starts(), number + 2, "{words:?}");
+    }
+    for (number, flags) in [
+        ["--own"].as_slice(),
+        &["--bind", "127.0.0.1:0"],
+        &["--require-key"],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let flags = [&["--surface", "all"], flags].concat();
+        let client = Client::stdio_with(&desk.home, Era::Legacy, &flags)
+            .connect()
+            .await;
+        client.call("shared__echo", &json!({})).await.text();
+        assert_eq!(desk.starts(), number + 5, "{flags:?}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_has_other_values_for_the_variables_of_the_configuration_starts_servers_of_its_own()
+{
+    let desk = Desk::new();
+    let token = "\nenv = { TOKEN = \"${TOKEN:-none}\" }\n";
+    desk.home
+        .configure(&format!("{}{token}", desk.server("shared").trim_end()));
+    desk.introduce();
+    let _gateway = desk.home.serve().await;
+    desk.ok(&["call", "shared__echo"]).await;
+    assert_eq!(desk.starts(), 1);
+    desk.home.export("TOKEN", "another");
+    let told = desk
+        .ok(&["call", "shared__echo", "--log", "kitbag=debug"])
+        .await;
+    assert!(
+        told.stderr.contains("other values for TOKEN"),
+        "{}",
+        told.stderr
+    );
+    assert!(
+        !told.stderr.contains("another"),
+        "its value is nobody's business: {}",
+        told.stderr
+    );
+    assert_eq!(desk.starts(), 2);
+}
+
+#[tokio::test]
+async fn the_servers_of_a_trusted_project_are_shared_with_nobody_outside_of_it() {
+    let desk = Desk::new();
+    let project = desk.home.path("project");
+    fs::create_dir(&project).unwrap();
+    fs::write(project.join("kitbag.toml"), desk.server("local")).unwrap();
+    let _gateway = desk.home.serve().await;
+    desk.ok(&["call", "shared__echo"]).await;
+    desk.ok_in(&project, &["call", "shared__echo"]).await;
+    assert_eq!(
+        desk.starts(),
+        1,
+        "a project that is not trusted changes nothing"
+    );
+
+    desk.ok_in(&project, &["trust", "--yes"]).await;
+    desk.ok_in(&project, &["call", "local__echo"]).await;
+    assert!(
+        desk.starts() > 1,
+        "it has servers that the gateway must not have"
+    );
+    let outside = desk.home.kitbag(&["call", "local__echo"]).await;
+    assert!(
+        outside
+            .stderr
+            .contains("there is no tool called `local__echo`"),
+        "{}",
+        outside.stderr
+    );
+}
+
+#[tokio::test]
+async fn the_socket_is_for_its_user_alone() {
+    let desk = Desk::new();
+    let _gateway = desk.home.serve().await;
+    let socket = desk.socket().unwrap();
+    let mode = |path| fs::metadata(path).unwrap().mode() & 0o777;
+    assert_eq!(
+        (mode(socket.as_path()), mode(socket.parent().unwrap())),
+        (0o600, 0o700)
+    );
+}
+
+#[tokio::test]
+async fn nobody_joins_or_serves_through_a_folder_that_others_can_reach() {
+    let desk = Desk::new();
+    let gateway = desk.home.serve().await;
+    desk.ok(&["call", "shared__echo"]).await;
+    let folder = desk.home.path("data/run");
+    fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
+    let told = desk
+        .ok(&["call", "shared__echo", "--log", "kitbag=debug"])
+        .await;
+    assert!(
+        told.stderr.contains("other users can reach into"),
+        "{}",
+        told.stderr
+    );
+    assert_eq!(desk.starts(), 2, "it worked on its own");
+    assert!(gateway.stop().await.success());
+
+    let gateway = desk.home.serve().await;
+    let told = "local clients cannot join: other users can reach into";
+    until("it says why", async || {
+        gateway.log().contains(told).then_some(())
+    })
+    .await;
+    assert_eq!(desk.socket(), None);
+    gateway
+        .client(Era::Modern)
+        .await
+        .call("shared__echo", &json!({}))
+        .await
+        .text();
+}
+
+#[tokio::test]
+async fn nobody_joins_through_a_folder_of_somebody_else() {
+    // Only root can give something away.
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let desk = Desk::new();
+    let _gateway = desk.home.serve().await;
+    desk.ok(&["call", "shared__echo"]).await;
+    std::os::unix::fs::chown(desk.home.path("data/run"), Some(54_321), None).unwrap();
+    let told = desk
+        .ok(&["call", "shared__echo", "--log", "kitbag=debug"])
+        .await;
+    assert!(
+        told.stderr.contains("belongs to user 54321"),
+        "{}",
+        told.stderr
+    );
+    assert_eq!(desk.starts(), 2);
+}
+
+#[tokio::test]
+async fn a_hello_that_does_not_fit_is_refused_and_troubles_nobody() {
+    let desk = Desk::new();
+    let _gateway = desk.home.serve().await;
+    let socket = desk.socket().unwrap();
+    let say = |line: &str| {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        stream.write_all(line.as_bytes()).unwrap();
+        let mut answer = String::new();
+        BufReader::new(stream).read_line(&mut answer).unwrap();
+        answer
+    };
+    let refused: Value =
+        serde_json::from_str(&say("{\"kitbag\":\"99.0.0\",\"want\":\"ask\"}\n")).unwrap();
+    let reason = refused["refused"]["reason"].as_str().unwrap();
+    assert!(reason.contains("99.0.0"), "{reason}");
+    for nonsense in [
+        "\n",
+        "GET / HTTP/1.1\r\n",
+        "{\"kitbag\":1}\n",
+        "[]\n",
+        "\u{0}\u{1}\n",
+    ] {
+        assert_eq!(say(nonsense), "", "{nonsense:?}");
+    }
+    // One that says nothing at all keeps nobody else from coming in.
+    let _silent = UnixStream::connect(&socket).unwrap();
+    desk.ok(&["call", "shared__echo"]).await;
+    assert_eq!(desk.starts(), 1);
+}

@@ -1,0 +1,148 @@
+//! Gateways that end, are killed, or come second, and what becomes of those who had joined.
+
+use serde_json::json;
+
+use super::Desk;
+use crate::harness::{Client, Era, until};
+
+#[tokio::test]
+async fn when_the_gateway_ends_its_clients_are_told_and_the_next_one_is_joined() {
+    for killed in [false, true] {
+        let desk = Desk::new();
+        let gateway = desk.home.serve().await;
+        let client = Client::stdio(&desk.home, Era::Legacy).connect().await;
+        client.call("shared__echo", &json!({})).await.text();
+        match killed {
+            true => gateway.kill().await,
+            false => assert!(gateway.stop().await.success()),
+        }
+        while client.pipe().line().await.is_some() {}
+        assert_eq!(client.pipe().close().unwrap().code(), Some(1));
+        let told = client.pipe().log();
+        assert!(
+            told.contains("error: the gateway that this client had joined has ended"),
+            "{told}"
+        );
+        assert_eq!(
+            desk.socket().is_some(),
+            killed,
+            "one that is asked to end takes its socket along"
+        );
+
+        let gateway = desk.home.serve().await;
+        let before = desk.starts();
+        let client = Client::stdio(&desk.home, Era::Modern).connect().await;
+        client.call("shared__echo", &json!({})).await.text();
+        desk.ok(&["call", "shared__echo"]).await;
+        assert_eq!(
+            desk.starts(),
+            before + 1,
+            "killed: {killed}: {}",
+            gateway.log()
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_had_said_nothing_yet_goes_on_without_the_gateway() {
+    let desk = Desk::new();
+    desk.home.export("KITBAG_LOG", "kitbag=debug");
+    let gateway = desk.home.serve().await;
+    let visitor = Client::stdio(&desk.home, Era::Legacy).unannounced();
+    let joined = async || {
+        visitor
+            .pipe()
+            .log()
+            .contains("joined the gateway")
+            .then_some(())
+    };
+    until("the client has joined", joined).await;
+    assert!(gateway.stop().await.success());
+    let alone = async || {
+        visitor
+            .pipe()
+            .log()
+            .contains("going on without it")
+            .then_some(())
+    };
+    until("it is on its own", alone).await;
+    let greeted = visitor.request("server/discover", &json!({})).await;
+    assert!(
+        greeted.raw().contains("\"serverInfo\"") || greeted.raw().contains("\"error\""),
+        "{}",
+        greeted.raw()
+    );
+    assert!(visitor.pipe().close().unwrap().success());
+}
+
+#[tokio::test]
+async fn a_call_under_way_is_finished_before_the_gateway_leaves() {
+    let desk = Desk::new();
+    let gateway = desk.home.serve().await;
+    let client = Client::stdio(&desk.home, Era::Legacy).connect().await;
+    let params = json!({ "name": "shared__slow", "arguments": { "ms": 1000 } });
+    let exchange = client.start("tools/call", &params).await;
+    until("the call runs", async || {
+        (desk.events("started slow") == 1).then_some(())
+    })
+    .await;
+    let (status, reply) = tokio::join!(gateway.stop(), exchange.finish());
+    assert!(status.success());
+    assert_eq!(reply.text(), "slept 1000 ms in 0 steps");
+}
+
+#[tokio::test]
+async fn a_client_that_closes_its_side_ends_its_calls_and_leaves_the_gateway_alone() {
+    let desk = Desk::new();
+    let gateway = desk.home.serve().await;
+    let client = Client::stdio(&desk.home, Era::Legacy).connect().await;
+    let _exchange = client
+        .start(
+            "tools/call",
+            &json!({ "name": "shared__slow", "arguments": { "ms": 600_000 } }),
+        )
+        .await;
+    until("the call runs", async || {
+        (desk.events("started slow") == 1).then_some(())
+    })
+    .await;
+    assert!(client.pipe().close().unwrap().success());
+    until("the call is cancelled", async || {
+        (desk.events("cancelled slow") == 1).then_some(())
+    })
+    .await;
+    assert_eq!(
+        gateway
+            .client(Era::Modern)
+            .await
+            .call("shared__echo", &json!({}))
+            .await
+            .text(),
+        "{}"
+    );
+    assert_eq!(desk.starts(), 1);
+}
+
+#[tokio::test]
+async fn of_two_gateways_the_first_is_joined_and_the_second_takes_its_place() {
+    let desk = Desk::new();
+    let first = desk.home.serve().await;
+    desk.ok(&["call", "shared__echo"]).await;
+    let second = desk.home.serve().await;
+    let second_told = async |words: &str| second.log().contains(words).then_some(());
+    until("it says so", async || {
+        second_told("another gateway serves this configuration").await
+    })
+    .await;
+    desk.ok(&["call", "shared__echo"]).await;
+    assert_eq!(desk.starts(), 1);
+    assert!(first.stop().await.success());
+    until("it takes the socket", async || {
+        second_told("local commands join this one").await
+    })
+    .await;
+    for _ in 0..2 {
+        desk.ok(&["call", "shared__echo"]).await;
+    }
+    assert_eq!(desk.starts(), 2, "{}", second.log());
+}

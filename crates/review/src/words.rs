@@ -1,0 +1,180 @@
+//! Texts of unknown authors as a person can read them: quoted where a shell would need it,
+//! variables told from letters, and nothing left that does not show.
+
+use std::fmt::Write as _;
+
+use kitbag_domain::Template;
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
+
+/// A stretch of a template.
+#[derive(Debug, PartialEq, Eq)]
+enum Piece<'a> {
+    Letters(&'a str),
+    /// The inside of `${…}`.
+    Variable(&'a str),
+}
+
+/// Returns a template as one word of a command line: letters stand as a shell would take them for
+/// these letters, a variable as a shell would fill it in.
+pub fn quoted(template: &str) -> String {
+    let pieces = pieces(template);
+    if pieces
+        .iter()
+        .any(|piece| matches!(piece, Piece::Variable(_)))
+    {
+        let piece = |piece: &Piece<'_>| match piece {
+            Piece::Letters(text) => escaped(&visible(text)),
+            Piece::Variable(inside) => format!("${{{}}}", visible(inside)),
+        };
+        return format!("\"{}\"", pieces.iter().map(piece).collect::<String>());
+    }
+    let text = visible(&letters(template));
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,…".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Returns the text that a template means, with its variables unfilled.
+fn letters(template: &str) -> String {
+    let letters = |piece: &Piece<'_>| match piece {
+        Piece::Letters(text) => (*text).to_owned(),
+        Piece::Variable(inside) => format!("${{{inside}}}"),
+    };
+    pieces(template).iter().map(letters).collect()
+}
+
+/// Returns the text that a template means if no variable that has a default is set: a default may
+/// hold a text that would be marked if it were written plainly.
+pub fn unset(template: &str) -> String {
+    let letters = |piece: &Piece<'_>| match piece {
+        Piece::Letters(text) => (*text).to_owned(),
+        Piece::Variable(inside) => inside.split_once(":-").map_or_else(
+            || format!("${{{inside}}}"),
+            |(_, default)| default.to_owned(),
+        ),
+    };
+    pieces(template).iter().map(letters).collect()
+}
+
+/// Returns the names of the variables in a template.
+pub fn variables(template: &str) -> Vec<String> {
+    Template::new(template)
+        .variables()
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Returns the text with every character written out that does not show, or shows something else.
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => shown.push_str("\\n"),
+            '\r' => shown.push_str("\\r"),
+            '\t' => shown.push_str("\\t"),
+            c if is_hidden(c) => {
+                write!(shown, "\\u{{{:x}}}", c as u32).expect("a string takes all");
+            }
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// True if a character steers, hides or turns around the characters beside it.
+pub fn is_hidden(c: char) -> bool {
+    use GeneralCategory::{
+        Control, Format, LineSeparator, ParagraphSeparator, PrivateUse, SpaceSeparator, Unassigned,
+    };
+    /// Letters by their category that no font draws: fillers, selectors and the empty Braille cell.
+    const BLANK: [std::ops::RangeInclusive<char>; 8] = [
+        '\u{34f}'..='\u{34f}',
+        '\u{115f}'..='\u{1160}',
+        '\u{17b4}'..='\u{17b5}',
+        '\u{2800}'..='\u{2800}',
+        '\u{3164}'..='\u{3164}',
+        '\u{fe00}'..='\u{fe0f}',
+        '\u{ffa0}'..='\u{ffa0}',
+        '\u{e0100}'..='\u{e01ef}',
+    ];
+    if c.is_ascii() {
+        return c.is_ascii_control();
+    }
+    let hidden = [
+        Control,
+        Format,
+        LineSeparator,
+        ParagraphSeparator,
+        PrivateUse,
+        SpaceSeparator,
+        Unassigned,
+    ];
+    hidden.contains(&c.general_category()) || BLANK.iter().any(|range| range.contains(&c))
+}
+
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '"' | '$' | '`' | '\\') {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+/// Reads a template as at launch. `${:-$}` spells a dollar sign that begins no variable.
+fn pieces(template: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = template;
+    while let Some((before, (inside, after))) = rest
+        .split_once("${")
+        .and_then(|(before, after)| Some((before, after.split_once('}')?)))
+    {
+        pieces.push(Piece::Letters(before));
+        pieces.push(match inside.strip_prefix(":-") {
+            Some(default) => Piece::Letters(default),
+            None => Piece::Variable(inside),
+        });
+        rest = after;
+    }
+    pieces.push(Piece::Letters(rest));
+    pieces.retain(|piece| *piece != Piece::Letters(""));
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_quoted_so_that_a_shell_would_take_it_for_the_same() {
+        for (template, expected) in [
+            ("--rm", "--rm"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            ("${:-$}{secret:x}", "'${secret:x}'"),
+            ("$HOME;x", "'$HOME;x'"),
+            ("${HOME}/x y", "\"${HOME}/x y\""),
+            ("`a`${X}${:-$}1", "\"\\`a\\`${X}\\$1\""),
+            ("${A:-b}", "\"${A:-b}\""),
+            ("a\nb", "'a\\nb'"),
+            ("x\u{202e}y", "'x\\u{202e}y'"),
+            ("\u{e0041}\u{200b}\u{1b}", "'\\u{e0041}\\u{200b}\\u{1b}'"),
+            ("größe", "größe"),
+        ] {
+            assert_eq!(quoted(template), expected, "{template:?}");
+        }
+    }
+
+    #[test]
+    fn the_variables_of_a_template_are_those_that_would_be_looked_up() {
+        assert_eq!(
+            variables("${A} ${B:-x} ${:-$}{C} $D ${secret:e}"),
+            ["A", "B", "secret:e"]
+        );
+    }
+}

@@ -15,9 +15,9 @@ use kitbag_upstream::Upstreams;
 use crate::catalog::Catalog;
 use crate::index::Contents;
 use crate::index::priors::Declared;
-use crate::meter::Tables;
 use crate::providers::Providers;
 use crate::services::Services;
+use kitbag_telemetry::figures::UsageFigures;
 
 /// The result of one reading of the configuration, with what the process keeps beside it.
 pub struct Gateway {
@@ -99,7 +99,7 @@ impl Gateway {
     }
 
     /// The figures of the meter that the caller may see.
-    pub(crate) fn figures(&self, caller: &Caller) -> Tables {
+    pub(crate) fn figures(&self, caller: &Caller) -> UsageFigures {
         let catalog = self.catalog();
         let visible = |name: &str, server: Option<&ServerName>| match (catalog.tool(name), server) {
             (Some(entry), _) => self.policy.visible(caller, &entry.capability),

@@ -10,7 +10,7 @@ use crate::definitions::Definitions;
 use crate::flights::Flights;
 use crate::index::CapabilityIndex;
 use crate::kept::Kept;
-use crate::meter::{Meter, Process};
+use crate::meter::Meter;
 use crate::parking::Parking;
 use crate::readiness::Readiness;
 use crate::refusals::Refusals;
@@ -20,6 +20,7 @@ use crate::session::registry::Registry;
 use crate::tasks::Tasks;
 use kitbag_embed::Embedder;
 use kitbag_schema::Checker;
+use kitbag_telemetry::process::Process;
 
 pub struct Services {
     pub store: Store,

@@ -53,6 +53,10 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "kitbag-telemetry",
+        &["kitbag-domain", "kitbag-wire", "kitbag-fetch"],
+    ),
+    (
         "kitbag-review",
         &[
             "kitbag-config",
@@ -75,6 +79,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-apis",
             "kitbag-upstream",
             "kitbag-relevance",
+            "kitbag-telemetry",
             "kitbag-budget",
             "kitbag-clients",
             "kitbag-sandbox",

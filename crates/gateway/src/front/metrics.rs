@@ -13,10 +13,11 @@ use kitbag_domain::Caller;
 use kitbag_upstream::ServerFigures;
 
 use super::auth;
-use super::exposition::{Format, Histogram, Labels, Page};
 use super::response::not_admitted;
 use crate::gateway::Gateway;
-use crate::meter::{BUCKETS, Listed, Process, Published, Tables};
+use kitbag_telemetry::exposition::{Histogram, Labels, MetricsFormat, MetricsPage};
+use kitbag_telemetry::figures::{BUCKETS, ListFigures, ToolSeries, UsageFigures};
+use kitbag_telemetry::process::Process;
 
 pub(super) async fn metrics(
     State(gateway): State<Arc<Gateway>>,
@@ -27,7 +28,7 @@ pub(super) async fn metrics(
         Ok(caller) => caller,
         Err(refused) => return not_admitted(&refused),
     };
-    let format = Format::accepted(&headers);
+    let format = MetricsFormat::accepted(&headers);
     let body = page(&gateway, &caller, format);
     let head = [
         (CONTENT_TYPE, format.content_type()),
@@ -37,8 +38,8 @@ pub(super) async fn metrics(
 }
 
 /// Returns the figures that one caller may see, at one moment.
-fn page(gateway: &Gateway, caller: &Caller, format: Format) -> String {
-    let mut page = Page::new(format);
+fn page(gateway: &Gateway, caller: &Caller, format: MetricsFormat) -> String {
+    let mut page = MetricsPage::new(format);
     let tables = gateway.figures(caller);
     lists(&mut page, &tables);
     calls(&mut page, &tables.published(gateway.metrics_per_tool));
@@ -57,8 +58,8 @@ fn page(gateway: &Gateway, caller: &Caller, format: Format) -> String {
     page.finish()
 }
 
-fn lists(page: &mut Page, tables: &Tables) {
-    type Figure = fn(&Listed) -> u64;
+fn lists(page: &mut MetricsPage, tables: &UsageFigures) {
+    type Figure = fn(&ListFigures) -> u64;
     let families: [(&str, &str, Figure); 3] = [
         (
             "kitbag_tokens_catalog",
@@ -87,7 +88,7 @@ fn lists(page: &mut Page, tables: &Tables) {
     }
 }
 
-fn calls(page: &mut Page, published: &[Published]) {
+fn calls(page: &mut MetricsPage, published: &[ToolSeries]) {
     let help = "Estimated tokens of what calls and searches returned";
     let returned = published.iter().map(|it| (labels(it), it.figures.returned));
     page.counters("kitbag_tokens_returned", help, returned);
@@ -113,7 +114,7 @@ fn calls(page: &mut Page, published: &[Published]) {
     page.histograms("kitbag_call_duration_seconds", "How long calls took", took);
 }
 
-fn labels(published: &Published) -> Labels<'_> {
+fn labels(published: &ToolSeries) -> Labels<'_> {
     let mut labels = vec![
         ("tenant", published.tenant.as_str()),
         ("server", published.server.as_str()),
@@ -127,7 +128,7 @@ fn with<'a>(mut labels: Labels<'a>, key: &'static str, value: &'a str) -> Labels
     labels
 }
 
-fn servers(page: &mut Page, gateway: &Gateway, caller: &Caller) {
+fn servers(page: &mut MetricsPage, gateway: &Gateway, caller: &Caller) {
     let visible = gateway
         .upstreams
         .iter()
@@ -153,7 +154,7 @@ fn servers(page: &mut Page, gateway: &Gateway, caller: &Caller) {
 }
 
 /// Writes the figures of the gateway itself.
-fn whole_gateway(page: &mut Page, gateway: &Gateway) {
+fn whole_gateway(page: &mut MetricsPage, gateway: &Gateway) {
     let figures: Vec<_> = gateway
         .upstreams
         .iter()
@@ -220,7 +221,7 @@ fn whole_gateway(page: &mut Page, gateway: &Gateway) {
 }
 
 /// Under the names every exporter uses.
-fn process(page: &mut Page, process: &Process) {
+fn process(page: &mut MetricsPage, process: &Process) {
     let alone = |value: f64| [(Vec::new(), value)];
     page.gauge(
         "process_start_time_seconds",

@@ -11,7 +11,7 @@
 //! - `lists`: the merged lists, page by page
 //! - `subscriptions`: which client is told of which changes; `tasks`: whose tasks are listed
 //! - `retrieve`: the tools for an intent, for programs that assemble a context
-//! - `metrics`: the figures of the meter, for Prometheus, in the formats of `exposition`; `tokens`:
+//! - `metrics`: the figures of the meter, for Prometheus; `tokens`:
 //!   for people
 //! - `ready`: whether the gateway can do its work now
 //! - `response`: JSON or a stream of events, over HTTP; `work`: where an answer is worked out
@@ -21,7 +21,6 @@ mod access;
 mod audit;
 mod auth;
 mod connections;
-mod exposition;
 mod guard;
 mod headers;
 mod hello;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::auth;
 use super::response::not_admitted;
 use crate::gateway::Gateway;
-use crate::meter::{Listed, Tables};
+use kitbag_telemetry::figures::{ListFigures, UsageFigures};
 
 pub(super) async fn tokens(
     State(gateway): State<Arc<Gateway>>,
@@ -35,8 +35,8 @@ pub(super) async fn tokens(
 }
 
 /// Returns the figures by surface, by tool and by client, those that cost most first.
-fn for_people(tables: &Tables) -> Value {
-    let mut total = Listed::default();
+fn for_people(tables: &UsageFigures) -> Value {
+    let mut total = ListFigures::default();
     tables
         .surfaces
         .values()
@@ -76,7 +76,7 @@ fn for_people(tables: &Tables) -> Value {
     })
 }
 
-fn merged(mut row: Value, listed: Listed) -> Value {
+fn merged(mut row: Value, listed: ListFigures) -> Value {
     for (key, figure) in [
         ("lists", listed.lists),
         ("catalog", listed.catalog),

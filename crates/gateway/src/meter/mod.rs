@@ -3,15 +3,11 @@
 //!
 //! # Layout
 //! - this file: the moments at which something is counted
-//! - `tables`: the figures, by tenant, tool and client, and how many of them are kept
 //! - `prices`: what the whole catalog would have cost a caller
-//! - `process`: what the operating system says of this process
-//! - `otlp`: the figures, and a span for each call, to a collector of OpenTelemetry
+//!
+//! The figures themselves, and the forms in which they are published, are in `kitbag-telemetry`.
 
-mod otlp;
 mod prices;
-pub(crate) mod process;
-mod tables;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -19,23 +15,22 @@ use std::sync::{Arc, Mutex, OnceLock};
 use kitbag_domain::{Caller, Capability, ExposedName, Kind, Observation, ServerName};
 use kitbag_wire::Raw;
 
-use self::otlp::Telemetry;
 use self::prices::Prices;
-pub(crate) use self::process::Process;
-use self::tables::UNKNOWN;
-pub(crate) use self::tables::{BUCKETS, Listed, Published, Tables};
 use crate::catalog::{Catalog, Entry};
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::view::View;
 use kitbag_domain::sync::lock;
 use kitbag_policy::Policy;
+use kitbag_telemetry::figures::{ListFigures, MeteredClient, UNKNOWN, UsageFigures};
+use kitbag_telemetry::otlp::{OtlpError, OtlpExporter};
+use kitbag_wire::Era;
 
 pub struct Meter {
-    tables: Arc<Mutex<Tables>>,
+    tables: Arc<Mutex<UsageFigures>>,
     prices: Prices,
     settings: kitbag_config::Telemetry,
-    telemetry: OnceLock<Telemetry>,
+    telemetry: OnceLock<OtlpExporter>,
     keys_refused: [AtomicU64; KeyRefusal::ALL.len()],
 }
 
@@ -92,7 +87,11 @@ impl Meter {
             View::Merged(surface) => (surface.as_str(), shown),
             View::One(_) => (ONE_SERVER, shown),
         };
-        lock(&self.tables).listed(list.client, surface, Listed::once(shown, whole));
+        lock(&self.tables).listed(
+            &metered(list.client),
+            surface,
+            ListFigures::once(shown, whole),
+        );
     }
 
     /// Counts an answer to a client by the tool of this name; the name is absent for a tool that no
@@ -109,7 +108,7 @@ impl Meter {
             Err(Failure::Cancelled) => return,
             Err(failure) => kitbag_budget::estimate(&failure.to_string()),
         };
-        lock(&self.tables).answered(client, name.unwrap_or(UNKNOWN), tokens);
+        lock(&self.tables).answered(&metered(client), name.unwrap_or(UNKNOWN), tokens);
     }
 
     /// Something a server or an API was asked to do came to an end.
@@ -127,7 +126,7 @@ impl Meter {
         &self,
         caller: &Caller,
         visible: impl Fn(&str, Option<&ServerName>) -> bool,
-    ) -> Tables {
+    ) -> UsageFigures {
         let tables = lock(&self.tables);
         if caller.sees_all_tenants() {
             return tables.clone();
@@ -138,9 +137,9 @@ impl Meter {
     }
 
     /// Begins to send everything to the collector of the configuration, if it names one.
-    pub fn export(&self) -> anyhow::Result<()> {
+    pub fn export(&self) -> Result<(), OtlpError> {
         if let Some(collector) = &self.settings.collector {
-            let telemetry = Telemetry::start(collector, &self.tables, self.settings.per_tool)?;
+            let telemetry = OtlpExporter::start(collector, &self.tables, self.settings.per_tool)?;
             let _started_before = self.telemetry.set(telemetry);
         }
         Ok(())
@@ -170,6 +169,14 @@ impl KeyRefusal {
             Self::Revoked => "revoked",
             Self::Expired => "expired",
         }
+    }
+}
+
+fn metered(client: &Client) -> MeteredClient<'_> {
+    MeteredClient {
+        tenant: &client.caller.tenant,
+        name: client.name.as_deref(),
+        session: (client.era == Era::Legacy).then_some(&client.id),
     }
 }
 

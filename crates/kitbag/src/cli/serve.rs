@@ -59,7 +59,7 @@ pub(super) async fn run(
     config.serve.guarded()?;
     let app = App::open(&config).await?;
     serving::serve_http(app, follower, |banner| {
-        welcome(banner, &config, &invocation)
+        welcome(banner, &config, &invocation);
     })
     .await?;
     Ok(ExitCode::SUCCESS)

@@ -9,32 +9,34 @@ use http::HeaderMap;
 use http::header::{ACCEPT, HeaderValue};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub enum MetricsFormat {
     OpenMetrics,
     Classic,
 }
 
 /// A page that families of metrics are written on, one after the other.
-pub(super) struct Page {
-    format: Format,
+#[derive(Debug)]
+pub struct MetricsPage {
+    format: MetricsFormat,
     text: String,
 }
 
-pub(super) type Labels<'a> = Vec<(&'static str, &'a str)>;
+pub type Labels<'a> = Vec<(&'static str, &'a str)>;
 
 /// Observations counted by size: how many there were up to each end, and in the open bucket after
 /// the last.
-pub(super) struct Histogram<'a> {
-    pub(super) ends: &'a [f64],
+#[derive(Debug)]
+pub struct Histogram<'a> {
+    pub ends: &'a [f64],
     /// The counts are not added up yet; there is one more than there are ends.
-    pub(super) counts: &'a [u64],
-    pub(super) sum: f64,
+    pub counts: &'a [u64],
+    pub sum: f64,
 }
 
-impl Format {
+impl MetricsFormat {
     /// Returns the format that the client prefers. A client that names neither format gets
     /// OpenMetrics.
-    pub(super) fn accepted(headers: &HeaderMap) -> Self {
+    pub fn accepted(headers: &HeaderMap) -> Self {
         let accept: Vec<&str> = headers
             .get_all(ACCEPT)
             .iter()
@@ -52,7 +54,7 @@ impl Format {
         }
     }
 
-    pub(super) fn content_type(self) -> HeaderValue {
+    pub fn content_type(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
             Self::Classic => "text/plain; version=0.0.4; charset=utf-8",
@@ -76,8 +78,8 @@ fn preference(accept: &str, wanted: &str) -> f32 {
     weights.fold(0.0, f32::max)
 }
 
-impl Page {
-    pub(super) fn new(format: Format) -> Self {
+impl MetricsPage {
+    pub fn new(format: MetricsFormat) -> Self {
         Self {
             format,
             text: String::new(),
@@ -85,14 +87,14 @@ impl Page {
     }
 
     /// Figures that only grow. `name` is without `_total`.
-    pub(super) fn counters<'a, V: Display>(
+    pub fn counters<'a, V: Display>(
         &mut self,
         name: &str,
         help: &str,
         rows: impl IntoIterator<Item = (Labels<'a>, V)>,
     ) {
         let sample = format!("{name}_total");
-        let family = if self.format == Format::Classic {
+        let family = if self.format == MetricsFormat::Classic {
             &sample
         } else {
             name
@@ -102,7 +104,7 @@ impl Page {
             .for_each(|(labels, value)| self.sample(&sample, &labels, value));
     }
 
-    pub(super) fn gauges<'a, V: Display>(
+    pub fn gauges<'a, V: Display>(
         &mut self,
         name: &str,
         help: &str,
@@ -113,21 +115,21 @@ impl Page {
             .for_each(|(labels, value)| self.sample(name, &labels, value));
     }
 
-    pub(super) fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
+    pub fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
         self.gauges(name, help, [(Vec::new(), value)]);
     }
 
     /// Facts that stand in labels. `name` is without `_info`.
-    pub(super) fn info(&mut self, name: &str, help: &str, labels: &Labels<'_>) {
+    pub fn info(&mut self, name: &str, help: &str, labels: &Labels<'_>) {
         let sample = format!("{name}_info");
         match self.format {
-            Format::OpenMetrics => self.head(name, "info", help),
-            Format::Classic => self.head(&sample, "gauge", help),
+            MetricsFormat::OpenMetrics => self.head(name, "info", help),
+            MetricsFormat::Classic => self.head(&sample, "gauge", help),
         }
         self.sample(&sample, labels, 1);
     }
 
-    pub(super) fn histograms<'a>(
+    pub fn histograms<'a>(
         &mut self,
         name: &str,
         help: &str,
@@ -155,8 +157,8 @@ impl Page {
         }
     }
 
-    pub(super) fn finish(mut self) -> String {
-        if self.format == Format::OpenMetrics {
+    pub fn finish(mut self) -> String {
+        if self.format == MetricsFormat::OpenMetrics {
             self.text.push_str("# EOF\n");
         }
         self.text
@@ -169,7 +171,7 @@ impl Page {
                 .strip_suffix(*unit)
                 .is_some_and(|it| it.ends_with('_'))
         });
-        if let Some(unit) = unit.filter(|_| self.format == Format::OpenMetrics) {
+        if let Some(unit) = unit.filter(|_| self.format == MetricsFormat::OpenMetrics) {
             self.line(format_args!("# UNIT {family} {unit}"));
         }
         self.line(format_args!("# HELP {family} {}", escaped(help)));
@@ -205,39 +207,39 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(accept: &[&str], expected: Format) {
+    fn check(accept: &[&str], expected: MetricsFormat) {
         let mut headers = HeaderMap::new();
         for value in accept {
             headers.append(ACCEPT, value.parse().unwrap());
         }
-        assert_eq!(Format::accepted(&headers), expected, "{accept:?}");
+        assert_eq!(MetricsFormat::accepted(&headers), expected, "{accept:?}");
     }
 
     #[test]
     fn the_format_is_what_the_client_prefers() {
-        check(&[], Format::OpenMetrics);
-        check(&["*/*"], Format::OpenMetrics);
-        check(&["text/html"], Format::OpenMetrics);
-        check(&["text/plain"], Format::Classic);
+        check(&[], MetricsFormat::OpenMetrics);
+        check(&["*/*"], MetricsFormat::OpenMetrics);
+        check(&["text/html"], MetricsFormat::OpenMetrics);
+        check(&["text/plain"], MetricsFormat::Classic);
         check(
             &["text/plain;version=0.0.4;q=0.5,*/*;q=0.1"],
-            Format::Classic,
+            MetricsFormat::Classic,
         );
         check(
             &["application/openmetrics-text;version=1.0.0,text/plain"],
-            Format::OpenMetrics,
+            MetricsFormat::OpenMetrics,
         );
         let prometheus = "application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.6,*/*;q=0.1";
-        check(&[prometheus], Format::OpenMetrics);
+        check(&[prometheus], MetricsFormat::OpenMetrics);
         check(
             &["application/openmetrics-text;q=0.2", "text/plain;q=0.9"],
-            Format::Classic,
+            MetricsFormat::Classic,
         );
-        check(&["Text/Plain; Q=nonsense; q=2"], Format::OpenMetrics);
+        check(&["Text/Plain; Q=nonsense; q=2"], MetricsFormat::OpenMetrics);
     }
 
-    fn page(format: Format) -> String {
-        let mut page = Page::new(format);
+    fn page(format: MetricsFormat) -> String {
+        let mut page = MetricsPage::new(format);
         page.counters(
             "calls",
             "How \"many\"\nso far",
@@ -276,12 +278,12 @@ wait_seconds_sum 130.25
 wait_seconds_count 3
 # EOF
 "#;
-        assert_eq!(page(Format::OpenMetrics), expected);
+        assert_eq!(page(MetricsFormat::OpenMetrics), expected);
     }
 
     #[test]
     fn the_classic_format_knows_a_counter_by_its_whole_name() {
-        let text = page(Format::Classic);
+        let text = page(MetricsFormat::Classic);
         assert!(
             text.contains("# TYPE calls_total counter\n# HELP calls_total "),
             "{text}"

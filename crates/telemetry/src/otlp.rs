@@ -26,12 +26,13 @@ use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
 use tokio::runtime::Handle;
 use url::Url;
 
-use super::tables::{BUCKETS, Published, Tables, Tool};
+use crate::figures::{BUCKETS, ListFigures, ToolFigures, ToolSeries, UsageFigures};
 use kitbag_domain::sync::lock;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-pub(super) struct Telemetry {
+#[derive(Debug)]
+pub struct OtlpExporter {
     traces: SdkTracerProvider,
     metrics: SdkMeterProvider,
     tracer: SdkTracer,
@@ -41,20 +42,20 @@ pub(super) struct Telemetry {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum TelemetryError {
+pub enum OtlpError {
     #[error("the HTTP client for the collector cannot be built: {0}")]
     Client(#[from] reqwest::Error),
     #[error("nothing can be sent to the collector: {0}")]
     Exporter(#[from] ExporterBuildError),
 }
 
-impl Telemetry {
+impl OtlpExporter {
     /// Must be called within the runtime, on which everything is sent.
-    pub(super) fn start(
+    pub fn start(
         collector: &Url,
-        tables: &Arc<Mutex<Tables>>,
+        tables: &Arc<Mutex<UsageFigures>>,
         per_tool: bool,
-    ) -> Result<Self, TelemetryError> {
+    ) -> Result<Self, OtlpError> {
         let base = collector.as_str().trim_end_matches('/');
         let courier: Arc<dyn HttpClient> = Arc::new(Courier::new(collector)?);
         let spans = SpanExporter::builder()
@@ -97,7 +98,7 @@ impl Telemetry {
         })
     }
 
-    pub(super) fn called(&self, observation: &Observation, name: &str) {
+    pub fn called(&self, observation: &Observation, name: &str) {
         let Observation {
             caller,
             capability,
@@ -140,7 +141,7 @@ impl Telemetry {
     }
 
     /// Waits until what is left is sent, so not on a thread that others wait for.
-    pub(super) fn shutdown(&self) {
+    pub fn shutdown(&self) {
         for ended in [self.traces.shutdown(), self.metrics.shutdown()] {
             if let Err(error) = ended {
                 tracing::debug!(%error, "the last figures did not reach the collector");
@@ -205,8 +206,8 @@ fn parent(trace: Option<TraceParent>) -> Context {
 }
 
 /// The figures are read from the tables whenever they are to be sent.
-fn watch(meter: &Meter, tables: &Arc<Mutex<Tables>>, per_tool: bool) {
-    type Read = fn(&Tables, &dyn AsyncInstrument<u64>, bool);
+fn watch(meter: &Meter, tables: &Arc<Mutex<UsageFigures>>, per_tool: bool) {
+    type Read = fn(&UsageFigures, &dyn AsyncInstrument<u64>, bool);
     let instruments: [(&'static str, Read); 5] = [
         ("kitbag.tokens.catalog", |tables, it, _| {
             by_surface(tables, it, |listed| listed.catalog);
@@ -234,7 +235,11 @@ fn watch(meter: &Meter, tables: &Arc<Mutex<Tables>>, per_tool: bool) {
     }
 }
 
-fn by_surface(tables: &Tables, into: &dyn AsyncInstrument<u64>, figure: fn(&super::Listed) -> u64) {
+fn by_surface(
+    tables: &UsageFigures,
+    into: &dyn AsyncInstrument<u64>,
+    figure: fn(&ListFigures) -> u64,
+) {
     for ((tenant, surface), listed) in &tables.surfaces {
         let tenant = KeyValue::new("kitbag.tenant", tenant.as_str().to_owned());
         into.observe(
@@ -245,12 +250,12 @@ fn by_surface(tables: &Tables, into: &dyn AsyncInstrument<u64>, figure: fn(&supe
 }
 
 fn by_tool(
-    tables: &Tables,
+    tables: &UsageFigures,
     into: &dyn AsyncInstrument<u64>,
     per_tool: bool,
-    figure: fn(&Tool) -> u64,
+    figure: fn(&ToolFigures) -> u64,
 ) {
-    for Published {
+    for ToolSeries {
         tenant,
         server,
         tool,

@@ -5,10 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kitbag_domain::{Observation, Outcome, ServerName, Tenant};
-use kitbag_wire::Era;
 use serde::Serialize;
-
-use crate::client;
 
 /// Beyond this many tools, or clients, new ones are counted together, or the longest unseen go.
 const MOST_TOOLS: usize = 5_000;
@@ -17,93 +14,103 @@ const LONGEST_NAME: usize = 64;
 const OTHERS: &str = "(others)";
 /// The name that is counted in place of names that clients make up; there may be any number of
 /// those.
-pub(super) const UNKNOWN: &str = "(unknown)";
+pub const UNKNOWN: &str = "(unknown)";
 
 /// The upper ends of the latencies counted together, in seconds.
-pub(crate) const BUCKETS: [f64; 13] = [
+pub const BUCKETS: [f64; 13] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
 ];
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tables {
-    pub(crate) surfaces: HashMap<(Tenant, &'static str), Listed>,
-    pub(crate) tools: HashMap<(Tenant, Arc<str>), Tool>,
-    pub(crate) clients: HashMap<ClientId, Client>,
+pub struct UsageFigures {
+    pub surfaces: HashMap<(Tenant, &'static str), ListFigures>,
+    pub tools: HashMap<(Tenant, Arc<str>), ToolFigures>,
+    pub clients: HashMap<ClientId, ClientFigures>,
 }
 
 /// The tokens that lists of tools cost, and those that they would have cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Listed {
-    pub(crate) lists: u64,
-    pub(crate) catalog: u64,
-    pub(crate) shown: u64,
-    pub(crate) saved: u64,
+pub struct ListFigures {
+    pub lists: u64,
+    pub catalog: u64,
+    pub shown: u64,
+    pub saved: u64,
 }
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tool {
+pub struct ToolFigures {
     /// Absent for our own tools.
-    pub(crate) server: Option<ServerName>,
-    pub(crate) called: Called,
+    pub server: Option<ServerName>,
+    pub called: CallFigures,
     /// The number of answers to clients; `returned` is the number of their tokens.
-    pub(crate) answers: u64,
-    pub(crate) returned: u64,
+    pub answers: u64,
+    pub returned: u64,
 }
 
 /// One series: a tool's figures, or those of all tools of one server.
 #[derive(Debug)]
-pub(crate) struct Published {
-    pub(crate) tenant: Tenant,
+pub struct ToolSeries {
+    pub tenant: Tenant,
     /// Empty for our own tools and for what belongs to no server.
-    pub(crate) server: String,
+    pub server: String,
     /// Absent where the tools of a server are counted together.
-    pub(crate) tool: Option<Arc<str>>,
-    pub(crate) figures: Tool,
+    pub tool: Option<Arc<str>>,
+    pub figures: ToolFigures,
 }
 
 /// The outcomes of calls, and the times that they took.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Called {
+pub struct CallFigures {
     outcomes: [u64; Outcome::ALL.len()],
     /// One more than there are ends: the last is open.
-    pub(crate) latencies: [u64; BUCKETS.len() + 1],
-    pub(crate) seconds: f64,
+    pub latencies: [u64; BUCKETS.len() + 1],
+    pub seconds: f64,
+}
+
+/// The client that reads a list or an answer.
+#[derive(Debug, Clone, Copy)]
+pub struct MeteredClient<'a> {
+    pub tenant: &'a Tenant,
+    /// The name that the client gives itself.
+    pub name: Option<&'a str>,
+    /// The session of a legacy client; modern clients have none.
+    pub session: Option<&'a Arc<str>>,
 }
 
 /// A legacy session, or all modern clients of one tenant that call themselves the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum ClientId {
+pub enum ClientId {
     Session(Arc<str>),
     Named(Tenant, String),
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Client {
-    pub(crate) tenant: Tenant,
-    pub(crate) name: String,
-    pub(crate) listed: Listed,
-    pub(crate) answers: u64,
-    pub(crate) returned: u64,
+pub struct ClientFigures {
+    pub tenant: Tenant,
+    pub name: String,
+    pub listed: ListFigures,
+    pub answers: u64,
+    pub returned: u64,
     seen: Instant,
 }
 
-impl Tables {
-    pub(super) fn listed(
+impl UsageFigures {
+    pub fn listed(
         &mut self,
-        client: &client::Client,
+        client: &MeteredClient<'_>,
         surface: &'static str,
-        listed: Listed,
+        listed: ListFigures,
     ) {
         self.surfaces
-            .entry((client.caller.tenant.clone(), surface))
+            .entry((client.tenant.clone(), surface))
             .or_default()
             .add(listed);
         self.client(client).listed.add(listed);
     }
 
-    pub(super) fn answered(&mut self, client: &client::Client, name: &str, tokens: usize) {
+    pub fn answered(&mut self, client: &MeteredClient<'_>, name: &str, tokens: usize) {
         let tokens = tokens as u64;
-        let tool = self.tool(&client.caller.tenant, name);
+        let tool = self.tool(client.tenant, name);
         tool.answers += 1;
         tool.returned += tokens;
         let client = self.client(client);
@@ -111,7 +118,7 @@ impl Tables {
         client.returned += tokens;
     }
 
-    pub(super) fn called(&mut self, observation: &Observation, name: &str) {
+    pub fn called(&mut self, observation: &Observation, name: &str) {
         let tool = self.tool(&observation.caller.tenant, name);
         if tool.server.is_none() && !name.starts_with('(') {
             tool.server = Some(observation.capability.server.clone());
@@ -121,9 +128,9 @@ impl Tables {
 
     /// Returns the figures of one tenant, without anything by which the tenant could tell a tool
     /// that is hidden from it from one that does not exist.
-    pub(super) fn of(&self, tenant: &Tenant, visible: impl Fn(&str, &Tool) -> bool) -> Self {
+    pub fn of(&self, tenant: &Tenant, visible: impl Fn(&str, &ToolFigures) -> bool) -> Self {
         let own = |of: &Tenant| of == tenant;
-        let mut tools: HashMap<(Tenant, Arc<str>), Tool> = HashMap::new();
+        let mut tools: HashMap<(Tenant, Arc<str>), ToolFigures> = HashMap::new();
         for ((_, name), tool) in self.tools.iter().filter(|((of, _), _)| own(of)) {
             let (name, server) = if visible(name, tool) {
                 (name.clone(), tool.server.clone())
@@ -155,8 +162,8 @@ impl Tables {
     }
 
     /// The figures of tools as they are published: for each tool, or for each server.
-    pub(crate) fn published(&self, per_tool: bool) -> Vec<Published> {
-        let mut rows: BTreeMap<(Tenant, String, Option<Arc<str>>), Tool> = BTreeMap::new();
+    pub fn published(&self, per_tool: bool) -> Vec<ToolSeries> {
+        let mut rows: BTreeMap<(Tenant, String, Option<Arc<str>>), ToolFigures> = BTreeMap::new();
         for ((tenant, name), tool) in &self.tools {
             let server = tool
                 .server
@@ -167,7 +174,7 @@ impl Tables {
                 .or_default()
                 .add(tool);
         }
-        let published = |((tenant, server, tool), figures)| Published {
+        let published = |((tenant, server, tool), figures)| ToolSeries {
             tenant,
             server,
             tool,
@@ -176,7 +183,7 @@ impl Tables {
         rows.into_iter().map(published).collect()
     }
 
-    fn tool(&mut self, tenant: &Tenant, name: &str) -> &mut Tool {
+    fn tool(&mut self, tenant: &Tenant, name: &str) -> &mut ToolFigures {
         let mut key = (tenant.clone(), Arc::from(name));
         if self.tools.len() >= MOST_TOOLS && !self.tools.contains_key(&key) {
             key.1 = OTHERS.into();
@@ -184,40 +191,40 @@ impl Tables {
         self.tools.entry(key).or_default()
     }
 
-    fn client(&mut self, client: &client::Client) -> &mut Client {
-        let name: String = client
-            .name
-            .as_deref()
-            .unwrap_or("unnamed")
-            .chars()
-            .take(LONGEST_NAME)
-            .collect();
-        let tenant = &client.caller.tenant;
-        let id = match client.era {
-            Era::Legacy => ClientId::Session(client.id.clone()),
-            Era::Modern => ClientId::Named(tenant.clone(), name.clone()),
+    fn client(&mut self, client: &MeteredClient<'_>) -> &mut ClientFigures {
+        let name = client.short_name();
+        let id = match client.session {
+            Some(session) => ClientId::Session(session.clone()),
+            None => ClientId::Named(client.tenant.clone(), name.clone()),
         };
-        if self.clients.len() >= MOST_CLIENTS
-            && !self.clients.contains_key(&id)
-            && let Some(oldest) = self
-                .clients
-                .iter()
-                .min_by_key(|(_, it)| it.seen)
-                .map(|(it, _)| it.clone())
-        {
-            self.clients.remove(&oldest);
+        if self.clients.len() >= MOST_CLIENTS && !self.clients.contains_key(&id) {
+            self.forget_longest_unseen();
         }
-        let client = self
+        let figures = self
             .clients
             .entry(id)
-            .or_insert_with(|| Client::new(tenant.clone(), name));
-        client.seen = Instant::now();
-        client
+            .or_insert_with(|| ClientFigures::new(client.tenant.clone(), name));
+        figures.seen = Instant::now();
+        figures
+    }
+
+    fn forget_longest_unseen(&mut self) {
+        let oldest = self.clients.iter().min_by_key(|(_, it)| it.seen);
+        if let Some(oldest) = oldest.map(|(id, _)| id.clone()) {
+            self.clients.remove(&oldest);
+        }
     }
 }
 
-impl Listed {
-    pub(super) fn once(shown: usize, catalog: usize) -> Self {
+impl MeteredClient<'_> {
+    fn short_name(&self) -> String {
+        let name = self.name.unwrap_or("unnamed");
+        name.chars().take(LONGEST_NAME).collect()
+    }
+}
+
+impl ListFigures {
+    pub fn once(shown: usize, catalog: usize) -> Self {
         let saved = catalog.saturating_sub(shown) as u64;
         Self {
             lists: 1,
@@ -227,7 +234,7 @@ impl Listed {
         }
     }
 
-    pub(crate) fn add(&mut self, more: Self) {
+    pub fn add(&mut self, more: Self) {
         self.lists += more.lists;
         self.catalog += more.catalog;
         self.shown += more.shown;
@@ -235,7 +242,7 @@ impl Listed {
     }
 }
 
-impl Tool {
+impl ToolFigures {
     fn add(&mut self, more: &Self) {
         self.answers += more.answers;
         self.returned += more.returned;
@@ -243,7 +250,7 @@ impl Tool {
     }
 }
 
-impl Called {
+impl CallFigures {
     fn add_all(&mut self, more: &Self) {
         self.outcomes
             .iter_mut()
@@ -278,21 +285,21 @@ impl Called {
     }
 
     /// The ways calls ended that occurred at all.
-    pub(crate) fn outcomes(&self) -> impl Iterator<Item = (Outcome, u64)> {
+    pub fn outcomes(&self) -> impl Iterator<Item = (Outcome, u64)> {
         Outcome::ALL
             .into_iter()
             .zip(self.outcomes)
             .filter(|(_, count)| *count > 0)
     }
 
-    pub(crate) fn count(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.latencies.iter().sum()
     }
 }
 
 impl ClientId {
     /// Tells sessions apart without giving away their ids, with which they could be used.
-    pub(crate) fn alias(&self) -> Option<String> {
+    pub fn alias(&self) -> Option<String> {
         match self {
             Self::Session(id) => Some(blake3::hash(id.as_bytes()).to_hex()[..12].to_owned()),
             Self::Named(..) => None,
@@ -300,12 +307,12 @@ impl ClientId {
     }
 }
 
-impl Client {
+impl ClientFigures {
     fn new(tenant: Tenant, name: String) -> Self {
         Self {
             tenant,
             name,
-            listed: Listed::default(),
+            listed: ListFigures::default(),
             answers: 0,
             returned: 0,
             seen: Instant::now(),
@@ -320,33 +327,31 @@ fn cloned<K: Clone, V: Clone>((key, value): (&K, &V)) -> (K, V) {
 #[cfg(test)]
 mod tests {
     use kitbag_domain::{Caller, Capability, Origin, Purpose, Timestamp};
-    use kitbag_upstream::LogWish;
 
     use super::*;
 
-    fn client(tenant: &str, era: Era, id: &str) -> client::Client {
-        client::Client {
-            caller: Caller {
-                tenant: tenant.parse().unwrap(),
-                ..Caller::local()
-            },
-            era,
-            id: id.into(),
-            name: Some(kitbag_domain::ShortText::cut("zed")),
-            capabilities: client::Capabilities::new(None),
-            logs: LogWish::None,
+    fn tenant(name: &str) -> Tenant {
+        name.parse().unwrap()
+    }
+
+    fn client<'a>(tenant: &'a Tenant, session: Option<&'a Arc<str>>) -> MeteredClient<'a> {
+        MeteredClient {
+            tenant,
+            name: Some("zed"),
+            session,
         }
     }
 
     #[test]
     fn a_tenant_is_shown_its_own_figures_alone() {
-        let mut tables = Tables::default();
-        tables.answered(&client("acme", Era::Legacy, "one"), "git__log", 10);
-        tables.answered(&client("globex", Era::Legacy, "two"), "git__log", 99);
+        let mut tables = UsageFigures::default();
+        let (acme, globex) = (tenant("acme"), tenant("globex"));
+        tables.answered(&client(&acme, Some(&"one".into())), "git__log", 10);
+        tables.answered(&client(&globex, Some(&"two".into())), "git__log", 99);
         tables.listed(
-            &client("globex", Era::Modern, ""),
+            &client(&globex, None),
             "search",
-            Listed::once(400, 90_000),
+            ListFigures::once(400, 90_000),
         );
         let own = tables.of(&"acme".parse().unwrap(), |_, _| true);
         assert_eq!(
@@ -359,7 +364,10 @@ mod tests {
     fn seen(tool: &str, outcome: Outcome) -> Observation {
         Observation {
             at: Timestamp(0),
-            caller: client("acme", Era::Legacy, "one").caller,
+            caller: Caller {
+                tenant: tenant("acme"),
+                ..Caller::local()
+            },
             client: None,
             origin: Origin::default(),
             purpose: Purpose::Use,
@@ -371,7 +379,7 @@ mod tests {
 
     #[test]
     fn what_is_hidden_from_a_tenant_is_counted_with_what_does_not_exist() {
-        let mut tables = Tables::default();
+        let mut tables = UsageFigures::default();
         tables.called(&seen("payroll", Outcome::Denied), "fin__payroll");
         tables.called(&seen("nothing", Outcome::Invalid), UNKNOWN);
         tables.called(&seen("report", Outcome::Ok), "fin__report");
@@ -406,7 +414,7 @@ mod tests {
 
     #[test]
     fn tools_of_one_server_are_one_series_unless_each_is_wanted() {
-        let mut tables = Tables::default();
+        let mut tables = UsageFigures::default();
         for tool in ["a", "b", "c"] {
             tables.called(&seen(tool, Outcome::Ok), &format!("fin__{tool}"));
         }
@@ -423,9 +431,10 @@ mod tests {
 
     #[test]
     fn what_strangers_call_themselves_cannot_fill_the_memory() {
-        let mut tables = Tables::default();
+        let (mut tables, acme) = (UsageFigures::default(), tenant("acme"));
         for number in 0..MOST_TOOLS + 10 {
-            let visitor = client("acme", Era::Legacy, &format!("session {number}"));
+            let session = format!("session {number}").into();
+            let visitor = client(&acme, Some(&session));
             tables.answered(&visitor, &format!("tool {number}"), 1);
         }
         assert_eq!(
@@ -443,7 +452,7 @@ mod tests {
 
     #[test]
     fn a_latency_falls_into_the_bucket_that_reaches_it() {
-        let mut called = Called::default();
+        let mut called = CallFigures::default();
         for (milliseconds, outcome) in [
             (3, Outcome::Ok),
             (5, Outcome::Ok),

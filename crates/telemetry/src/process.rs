@@ -6,13 +6,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The figures of the process, in the units in which they are published.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Process {
+pub struct Process {
     /// The start of the process, in seconds since the Unix epoch.
-    pub(crate) started: f64,
-    pub(crate) cpu_seconds: Option<f64>,
-    pub(crate) resident_bytes: Option<f64>,
-    pub(crate) open_files: Option<f64>,
-    pub(crate) most_files: Option<f64>,
+    pub started: f64,
+    pub cpu_seconds: Option<f64>,
+    pub resident_bytes: Option<f64>,
+    pub open_files: Option<f64>,
+    pub most_files: Option<f64>,
 }
 
 /// The moment at which the gateway began; it is read once.
@@ -28,11 +28,11 @@ const TICKS_PER_SECOND: f64 = 100.0;
 
 impl Process {
     /// Makes this the moment the process began.
-    pub(crate) fn begin() {
+    pub fn begin() {
         LazyLock::force(&STARTED);
     }
 
-    pub(crate) fn now() -> Self {
+    pub fn now() -> Self {
         Self {
             started: *STARTED,
             cpu_seconds: read("stat").and_then(|text| cpu_seconds(&text)),

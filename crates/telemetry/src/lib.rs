@@ -1,0 +1,13 @@
+//! Holds the figures that a gateway counts, and puts them into the forms that others read:
+//! OpenMetrics, the classic format of Prometheus, and OpenTelemetry.
+//!
+//! # Layout
+//! - [`figures`]: tokens and calls, by tenant, tool and client, and how many of them are kept
+//! - [`process`]: what the operating system says of this process
+//! - [`exposition`]: pages of metrics as text
+//! - [`otlp`]: the figures, and a span for each call, to a collector of OpenTelemetry
+
+pub mod exposition;
+pub mod figures;
+pub mod otlp;
+pub mod process;

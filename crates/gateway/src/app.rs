@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::announce::Changes;
 use crate::background;
 use crate::call::{Call, McpCall};
-use crate::client::{Capabilities, Client};
+use crate::client::{ClientCapabilities, McpClient};
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::flights::HeldMessage;
@@ -31,11 +31,11 @@ use crate::host::GatewayHost;
 use crate::index::intent::degraded;
 use crate::offers::{self, PromptRow, ResourceRow, ToolRow};
 use crate::pipeline;
-use crate::search::{self, Search, Verdict};
+use crate::search::{self, IndexVerdict, SearchResult};
 use crate::secret::request_id;
 use crate::surface::answer::{as_meant, with_taken};
 use crate::surface::kept;
-use crate::surface::tokens::{Tokens, report};
+use crate::surface::tokens::{SurfaceTokens, report};
 use crate::turn::{BackChannel, Turn};
 use crate::view::View;
 use kitbag_domain::sync::lock;
@@ -79,7 +79,7 @@ pub struct ServerReport {
 
 /// The progress that a server reports for a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Progress {
+pub struct CallProgress {
     pub progress: f64,
     pub total: Option<f64>,
     pub message: Option<String>,
@@ -107,14 +107,14 @@ pub struct ServerStatus {
 /// The events beside a request: progress and cancellation.
 pub struct Meanwhile<'a> {
     /// The function that gets the progress that a server reports.
-    pub progress: &'a mut (dyn FnMut(Progress) + Send),
+    pub progress: &'a mut (dyn FnMut(CallProgress) + Send),
     /// The token is cancelled when the caller does not want the answer any more.
     pub cancelled: CancellationToken,
 }
 
 impl<'a> Meanwhile<'a> {
     /// Makes the value for a request that is always seen to its end.
-    pub fn to_its_end(progress: &'a mut (dyn FnMut(Progress) + Send)) -> Self {
+    pub fn to_its_end(progress: &'a mut (dyn FnMut(CallProgress) + Send)) -> Self {
         Self {
             progress,
             cancelled: CancellationToken::new(),
@@ -305,7 +305,7 @@ impl App {
 
     /// Returns what the surface costs a local client's context at its start, as far as tools are
     /// known.
-    pub async fn tokens(&self, surface: Surface) -> Tokens {
+    pub async fn tokens(&self, surface: Surface) -> SurfaceTokens {
         let (turn, _unheard) = self.turn("kitbag tokens", surface);
         report(&turn, surface).await
     }
@@ -343,7 +343,7 @@ impl App {
     }
 
     /// The tools for an intent, best first, and a warning if vectors are wanting.
-    pub async fn search(&self, text: &str, options: &Options) -> anyhow::Result<Search> {
+    pub async fn search(&self, text: &str, options: &Options) -> anyhow::Result<SearchResult> {
         self.host.gateway().services.index.ready().await?;
         let indexed = if self.is_indexed() {
             Ok(())
@@ -354,7 +354,7 @@ impl App {
         let warning = searched
             .warning
             .or(indexed.err().map(|error| degraded(&error)));
-        Ok(Search {
+        Ok(SearchResult {
             warning,
             ..searched
         })
@@ -376,7 +376,7 @@ impl App {
     pub async fn verify_index(
         &self,
         progress: impl FnMut(usize, usize),
-    ) -> anyhow::Result<Verdict> {
+    ) -> anyhow::Result<IndexVerdict> {
         self.index_all(progress).await?;
         Ok(search::verify(&self.host.gateway()).await)
     }
@@ -445,12 +445,12 @@ impl App {
         let turn = Turn {
             catalog: gateway.catalog(),
             gateway,
-            client: Client {
+            client: McpClient {
                 caller: Caller::local(),
                 era: Era::Legacy,
                 id: "command line".into(),
                 name: Some(ShortText::cut(name)),
-                capabilities: Capabilities::new(None),
+                capabilities: ClientCapabilities::new(None),
                 logs: LogWish::None,
             },
             view: View::Merged(surface),
@@ -473,7 +473,7 @@ impl std::fmt::Debug for App {
 }
 
 /// Returns the progress of the server, if the message is a progress notification.
-fn step(message: &Message) -> Option<Progress> {
+fn step(message: &Message) -> Option<CallProgress> {
     let Message::Notification(notification) = message else {
         return None;
     };

@@ -5,7 +5,7 @@ use kitbag_domain::{Capability, ExposedName, Kind, ServerName, ShortText};
 use kitbag_wire::RawObject;
 use kitbag_wire::meta::method;
 
-use crate::completion::Reference;
+use crate::completion::CompletionReference;
 use crate::failure::Failure;
 
 pub(crate) enum Call {
@@ -31,7 +31,7 @@ pub(crate) enum CallSubject {
     Tool(String),
     Prompt(String),
     Resource(String),
-    Completion(Reference),
+    Completion(CompletionReference),
     /// A list of one server, untouched.
     List(&'static str),
     /// A task that some tool call has begun.
@@ -65,7 +65,7 @@ impl McpCall {
     }
 
     pub(crate) fn completion(params: RawObject) -> Result<Self, Failure> {
-        let subject = CallSubject::Completion(Reference::read(&params)?);
+        let subject = CallSubject::Completion(CompletionReference::read(&params)?);
         Ok(Self { subject, params })
     }
 
@@ -116,8 +116,10 @@ impl CallSubject {
     pub(crate) fn kind_and_name(&self) -> (Kind, &str) {
         match self {
             Self::Tool(name) => (Kind::Tool, name),
-            Self::Prompt(name) | Self::Completion(Reference::Prompt(name)) => (Kind::Prompt, name),
-            Self::Resource(uri) | Self::Completion(Reference::Resource(uri)) => {
+            Self::Prompt(name) | Self::Completion(CompletionReference::Prompt(name)) => {
+                (Kind::Prompt, name)
+            }
+            Self::Resource(uri) | Self::Completion(CompletionReference::Resource(uri)) => {
                 (Kind::Resource, uri)
             }
             Self::List(_) | Self::Task(..) => (Kind::Tool, ""),

@@ -13,10 +13,10 @@ use crate::resources::{ResourceRoutes, Visible, marked};
 
 #[derive(Debug, Default)]
 pub struct Catalog {
-    pub tools: Vec<Entry>,
-    pub(crate) prompts: Vec<Entry>,
-    pub(crate) resources: Vec<Entry>,
-    pub(crate) templates: Vec<Entry>,
+    pub tools: Vec<CatalogEntry>,
+    pub(crate) prompts: Vec<CatalogEntry>,
+    pub(crate) resources: Vec<CatalogEntry>,
+    pub(crate) templates: Vec<CatalogEntry>,
     tools_by_name: HashMap<String, usize>,
     prompts_by_name: HashMap<String, usize>,
     routes: ResourceRoutes,
@@ -26,7 +26,7 @@ pub struct Catalog {
 /// One thing on offer: what it is, what it is called outside, and its definition, of a tool or
 /// prompt with that name put in.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct CatalogEntry {
     pub capability: Capability,
     /// The name that clients use; of a resource, the URI with its server's mark, by which the
     /// resource is always found.
@@ -36,7 +36,7 @@ pub struct Entry {
     pub(crate) tags: Vec<String>,
 }
 
-impl Entry {
+impl CatalogEntry {
     /// Returns if a tool reads, writes or destroys, as far as its server says.
     pub(crate) fn write_class(&self) -> WriteClass {
         let hints = RawObject::peek(&self.definition, "annotations")
@@ -95,11 +95,11 @@ impl Catalog {
         catalog
     }
 
-    pub fn tool(&self, exposed: &str) -> Option<&Entry> {
+    pub fn tool(&self, exposed: &str) -> Option<&CatalogEntry> {
         self.tools_by_name.get(exposed).map(|at| &self.tools[*at])
     }
 
-    pub(crate) fn prompt(&self, exposed: &str) -> Option<&Entry> {
+    pub(crate) fn prompt(&self, exposed: &str) -> Option<&CatalogEntry> {
         self.prompts_by_name
             .get(exposed)
             .map(|at| &self.prompts[*at])
@@ -113,7 +113,7 @@ impl Catalog {
     /// The definition of a resource or template under the URI by which this caller reaches it.
     pub(crate) fn resource_definition(
         &self,
-        entry: &Entry,
+        entry: &CatalogEntry,
         is_template: bool,
         visible: Visible<'_>,
     ) -> Raw {
@@ -132,7 +132,7 @@ impl Catalog {
     }
 
     /// Returns everything that one server offers.
-    pub(crate) fn of_server(&self, server: &ServerName) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn of_server(&self, server: &ServerName) -> impl Iterator<Item = &CatalogEntry> {
         let all = [&self.tools, &self.prompts, &self.resources, &self.templates]
             .into_iter()
             .flatten();
@@ -149,7 +149,7 @@ fn expose_name(
     kind: Kind,
     definition: &Raw,
     taken: impl Fn(&str) -> bool,
-) -> Option<Entry> {
+) -> Option<CatalogEntry> {
     let mut object = RawObject::open(definition).ok()?;
     let capability = named(kind, object.read("name")?);
     let mut exposed = ExposedName::new(&capability.server, &capability.name);
@@ -160,7 +160,7 @@ fn expose_name(
     }
     object.put("name", exposed.as_str());
     let tags = declared_tags(&object);
-    Some(Entry {
+    Some(CatalogEntry {
         capability,
         exposed: exposed.as_str().to_owned(),
         definition: object.to_raw(),
@@ -173,7 +173,7 @@ const URI_TEMPLATE: &str = "uriTemplate";
 
 /// URIs stay as they are, because results refer to them. URIs that several servers claim are marked
 /// for the callers who see those servers.
-fn expose_uri(server: &ServerName, definition: &Raw, field: &str) -> Option<Entry> {
+fn expose_uri(server: &ServerName, definition: &Raw, field: &str) -> Option<CatalogEntry> {
     let name: String = serde_json::from_str(RawObject::peek(definition, field)?.get()).ok()?;
     let capability = Capability {
         server: server.clone(),
@@ -181,7 +181,7 @@ fn expose_uri(server: &ServerName, definition: &Raw, field: &str) -> Option<Entr
         name,
     };
     let exposed = marked(&capability);
-    Some(Entry {
+    Some(CatalogEntry {
         exposed,
         capability,
         definition: definition.clone(),

@@ -8,25 +8,25 @@ use kitbag_wire::{Era, Raw, RawObject, raw};
 
 /// The client that sent this request: its identity and its capabilities.
 #[derive(Debug, Clone)]
-pub(crate) struct Client {
+pub(crate) struct McpClient {
     pub(crate) caller: Caller,
     pub(crate) era: Era,
     /// Tells this caller's clients apart where an upstream serves several at once.
     pub(crate) id: Arc<str>,
     /// The name that the client gives itself.
     pub(crate) name: Option<ShortText>,
-    pub(crate) capabilities: Capabilities,
+    pub(crate) capabilities: ClientCapabilities,
     pub(crate) logs: LogWish,
 }
 
 /// The capabilities a client declared, as it wrote them.
 #[derive(Debug, Clone)]
-pub(crate) struct Capabilities {
+pub(crate) struct ClientCapabilities {
     raw: Raw,
     object: RawObject,
 }
 
-impl Client {
+impl McpClient {
     /// Returns the client's name, from what the client says about itself.
     pub(crate) fn name_in(info: Option<&RawObject>) -> Option<ShortText> {
         let name: String = info?.read("name")?;
@@ -76,7 +76,7 @@ impl Client {
     }
 }
 
-impl Capabilities {
+impl ClientCapabilities {
     pub(crate) fn new(declared: Option<Raw>) -> Self {
         let raw = declared.unwrap_or_else(|| raw(&RawObject::new()));
         Self {

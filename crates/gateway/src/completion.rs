@@ -13,7 +13,7 @@ use crate::template::fill;
 
 /// The thing for which a value is completed: a prompt by its name, or a template by its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Reference {
+pub(crate) enum CompletionReference {
     Prompt(String),
     Resource(String),
 }
@@ -21,7 +21,7 @@ pub(crate) enum Reference {
 const PROMPT: &str = "ref/prompt";
 const RESOURCE: &str = "ref/resource";
 
-impl Reference {
+impl CompletionReference {
     /// Reads the reference. Its type decides which of its members counts; servers go by the type as
     /// well.
     pub(crate) fn read(params: &RawObject) -> Result<Self, Failure> {
@@ -91,14 +91,14 @@ mod tests {
 
     /// Checks the reference that the policy decides about, and the one that the server reads.
     #[track_caller]
-    fn check(reference: &Value, expected: Result<(Reference, Value), &str>) {
+    fn check(reference: &Value, expected: Result<(CompletionReference, Value), &str>) {
         let mut params = RawObject::open(&raw(&json!({ "ref": reference }))).unwrap();
-        let found = Reference::read(&params)
+        let found = CompletionReference::read(&params)
             .map_err(|failure| failure.to_string())
             .map(|read| {
                 let (kind, name) = match &read {
-                    Reference::Prompt(name) => (Kind::Prompt, name),
-                    Reference::Resource(uri) => (Kind::Resource, uri),
+                    CompletionReference::Prompt(name) => (Kind::Prompt, name),
+                    CompletionReference::Resource(uri) => (Kind::Resource, uri),
                 };
                 let meant = Capability {
                     server: "s".parse().unwrap(),
@@ -116,14 +116,14 @@ mod tests {
         check(
             &json!({ "type": "ref/resource", "uri": "mem://secret/{x}", "name": "public" }),
             Ok((
-                Reference::Resource("mem://secret/{x}".to_owned()),
+                CompletionReference::Resource("mem://secret/{x}".to_owned()),
                 json!({ "type": "ref/resource", "uri": "mem://secret/{x}" }),
             )),
         );
         check(
             &json!({ "type": "ref/prompt", "uri": "mem://secret/{x}", "name": "p", "NAME": "q", "Type": "ref/resource" }),
             Ok((
-                Reference::Prompt("p".to_owned()),
+                CompletionReference::Prompt("p".to_owned()),
                 json!({ "type": "ref/prompt", "name": "p" }),
             )),
         );

@@ -22,11 +22,11 @@ const LONGEST_NAME: usize = 100;
 /// The definitions that servers gave last, and the number of times that each server changed them.
 #[derive(Default)]
 pub(crate) struct Definitions {
-    seen: Mutex<HashMap<ServerName, Seen>>,
+    seen: Mutex<HashMap<ServerName, SeenDefinitions>>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct SeenDefinitions {
     by_name: HashMap<(&'static str, String), Definition>,
     changes: u64,
 }
@@ -56,7 +56,7 @@ impl Definitions {
             .entry(server.clone())
             .or_default()
             .learn(listing);
-        for Change { kind, name, what } in changes.iter().take(MOST_TOLD) {
+        for DefinitionChange { kind, name, what } in changes.iter().take(MOST_TOLD) {
             tracing::warn!(%server, "the {kind} `{name}` is no longer defined as it was: {what}");
         }
         if changes.len() > MOST_TOLD {
@@ -78,14 +78,14 @@ impl Definitions {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Change {
+struct DefinitionChange {
     kind: &'static str,
     name: String,
     what: String,
 }
 
-impl Seen {
-    fn learn(&mut self, listing: &Listing) -> Vec<Change> {
+impl SeenDefinitions {
+    fn learn(&mut self, listing: &Listing) -> Vec<DefinitionChange> {
         let mut changes = Vec::new();
         for (kind, definitions) in [("tool", &listing.tools), ("prompt", &listing.prompts)] {
             let mut told = HashMap::new();
@@ -103,7 +103,7 @@ impl Seen {
                     .filter(|before| **before != definition)
                 {
                     let name = visible_line(&key.1).chars().take(LONGEST_NAME).collect();
-                    changes.push(Change {
+                    changes.push(DefinitionChange {
                         kind,
                         name,
                         what: definition.different(before),
@@ -202,7 +202,7 @@ mod tests {
     /// The listings one after the other, and what is told after each.
     #[track_caller]
     fn check(story: &[(&[&Value], &[&str])]) {
-        let mut seen = Seen::default();
+        let mut seen = SeenDefinitions::default();
         for (tools, expected) in story {
             let tools: Vec<Value> = tools.iter().map(|tool| (*tool).clone()).collect();
             let told: Vec<_> = seen

@@ -16,7 +16,7 @@ use kitbag_domain::sync::lock;
 
 /// The most that may be on its way, in bytes.
 #[derive(Debug, Clone, Copy)]
-struct Limits {
+struct FlightLimits {
     each: usize,
     /// The limit of all callers together; a caller that has nothing on its way may still have one
     /// answer.
@@ -28,7 +28,7 @@ struct Limits {
     patience: Duration,
 }
 
-impl Limits {
+impl FlightLimits {
     /// Each caller may have four of the largest answers a server may give with the usual settings.
     const USUAL: Self = Self {
         each: 64 << 20,
@@ -38,7 +38,7 @@ impl Limits {
     };
 }
 
-impl Default for Limits {
+impl Default for FlightLimits {
     fn default() -> Self {
         Self::USUAL
     }
@@ -54,7 +54,7 @@ pub(crate) struct Flights {
 
 #[derive(Default)]
 struct Shared {
-    limits: Limits,
+    limits: FlightLimits,
     book: Mutex<Book>,
     landed: Notify,
 }
@@ -72,7 +72,7 @@ struct Load {
 }
 
 /// Something that counts for a caller until it is dropped.
-pub(crate) struct Held {
+pub(crate) struct HeldLoad {
     shared: Arc<Shared>,
     caller: Caller,
     load: Load,
@@ -81,7 +81,7 @@ pub(crate) struct Held {
 /// A message to a client, counted until it is out.
 pub(crate) struct HeldMessage {
     pub(crate) message: Message,
-    pub(crate) held: Option<Held>,
+    pub(crate) held: Option<HeldLoad>,
 }
 
 impl From<Message> for HeldMessage {
@@ -102,7 +102,7 @@ impl HeldMessage {
 
 impl Flights {
     /// Counts an open request, if the caller may have one more.
-    pub(crate) fn open_request(&self, caller: &Caller) -> Option<Held> {
+    pub(crate) fn open_request(&self, caller: &Caller) -> Option<HeldLoad> {
         let fits = |load: Load, _| load.requests < MOST_REQUESTS_EACH;
         self.hold(
             caller,
@@ -178,7 +178,7 @@ impl Flights {
     }
 
     /// Counts what a client sends, piece by piece.
-    pub(crate) fn receive(&self, caller: &Caller) -> Option<Held> {
+    pub(crate) fn receive(&self, caller: &Caller) -> Option<HeldLoad> {
         self.hold(caller, Load::default(), |_, _| true)
     }
 
@@ -199,7 +199,7 @@ impl Flights {
         caller: &Caller,
         load: Load,
         fits: impl FnOnce(Load, usize) -> bool,
-    ) -> Option<Held> {
+    ) -> Option<HeldLoad> {
         let mut book = lock(&self.shared.book);
         let now = book.callers.get(caller).copied().unwrap_or_default();
         if !fits(now, book.bytes) {
@@ -211,7 +211,7 @@ impl Flights {
         };
         book.callers.insert(caller.clone(), sum);
         book.bytes += load.bytes;
-        Some(Held {
+        Some(HeldLoad {
             shared: self.shared.clone(),
             caller: caller.clone(),
             load,
@@ -227,7 +227,7 @@ impl Flights {
     }
 }
 
-impl Held {
+impl HeldLoad {
     /// Counts some more bytes, if they fit within the limits.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         let limits = self.shared.limits;
@@ -271,7 +271,7 @@ fn length(message: &Message) -> usize {
     raw.map_or(0, |raw| raw.get().len())
 }
 
-impl Drop for Held {
+impl Drop for HeldLoad {
     fn drop(&mut self) {
         let mut book = lock(&self.shared.book);
         book.bytes -= self.load.bytes;
@@ -296,7 +296,7 @@ mod tests {
     /// The usual limits, a thousand times smaller.
     fn flights() -> Flights {
         let patience = Duration::from_millis(300);
-        let limits = Limits {
+        let limits = FlightLimits {
             each: 64 << 10,
             all: 512 << 10,
             small: 64,

@@ -21,10 +21,10 @@ const ID_LENGTH: usize = 12;
 #[derive(Default)]
 pub(crate) struct Kept {
     /// The oldest first.
-    results: Mutex<VecDeque<Item>>,
+    results: Mutex<VecDeque<KeptResult>>,
 }
 
-struct Item {
+struct KeptResult {
     id: String,
     caller: Caller,
     pages: Arc<Pages>,
@@ -39,7 +39,7 @@ impl Kept {
             .filter(char::is_ascii_alphanumeric)
             .take(ID_LENGTH)
             .collect();
-        let item = Item {
+        let item = KeptResult {
             id: id.clone(),
             caller: caller.clone(),
             pages: Arc::new(pages),
@@ -67,21 +67,28 @@ impl Kept {
 }
 
 /// The caller who has most, if there is too much in all.
-fn payer(results: &VecDeque<Item>) -> Option<Caller> {
-    let bytes = |it: &Item| it.pages.whole().len();
+fn payer(results: &VecDeque<KeptResult>) -> Option<Caller> {
+    let bytes = |it: &KeptResult| it.pages.whole().len();
     let all: usize = results.iter().map(bytes).sum();
     let holder = || largest_holder(results.iter().map(|it| (&it.caller, bytes(it)))).cloned();
     (all > MOST_BYTES).then(holder).flatten()
 }
 
 /// Takes out the oldest of those that count, and says how long it was.
-fn drop_one(results: &mut VecDeque<Item>, counts: impl Fn(&Item) -> bool) -> Option<usize> {
+fn drop_one(
+    results: &mut VecDeque<KeptResult>,
+    counts: impl Fn(&KeptResult) -> bool,
+) -> Option<usize> {
     let oldest = results.iter().position(counts)?;
     results.remove(oldest).map(|gone| gone.pages.whole().len())
 }
 
 /// Takes out the oldest of those that count, until the rest is small enough.
-fn drop_oldest(results: &mut VecDeque<Item>, most: usize, counts: impl Fn(&Item) -> bool) {
+fn drop_oldest(
+    results: &mut VecDeque<KeptResult>,
+    most: usize,
+    counts: impl Fn(&KeptResult) -> bool,
+) {
     let mut bytes: usize = results
         .iter()
         .filter(|it| counts(it))

@@ -10,12 +10,12 @@ use kitbag_store::{Error, KeyKeeper, VaultKey};
 /// One entry for each database, so that two of them never share or overwrite a key.
 pub(crate) struct Keyring {
     account: String,
-    open: Open,
+    open: OpenKeyring,
     /// A person may be asked to unlock the keyring, and once is enough.
     known: OnceLock<VaultKey>,
 }
 
-type Open = fn() -> Result<Arc<CredentialStore>, KeyringError>;
+type OpenKeyring = fn() -> Result<Arc<CredentialStore>, KeyringError>;
 
 const SERVICE: &str = "kitbag";
 
@@ -48,7 +48,7 @@ impl Keyring {
         Self::opened_by(native, database)
     }
 
-    fn opened_by(open: Open, database: &Path) -> Self {
+    fn opened_by(open: OpenKeyring, database: &Path) -> Self {
         Self {
             account: database.display().to_string(),
             open,
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_keyring_that_is_not_there_says_what_to_do() {
-        let absent: Open = || {
+        let absent: OpenKeyring = || {
             Err(KeyringError::Unreachable {
                 reason: "no session bus".to_owned(),
             })

@@ -5,7 +5,7 @@ use kitbag_policy::Policy;
 use kitbag_wire::{Raw, RawObject};
 use serde::{Deserialize, Serialize};
 
-use crate::catalog::{Catalog, Entry};
+use crate::catalog::{Catalog, CatalogEntry};
 use crate::prompts::{self, PromptArgument};
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -72,7 +72,7 @@ pub fn prompts(catalog: &Catalog, policy: &Policy) -> Vec<PromptRow> {
 /// The resources a local client sees, as far as they are known, then the templates.
 pub fn resources(catalog: &Catalog, policy: &Policy) -> Vec<ResourceRow> {
     let seen = |it: &Capability| policy.visible(&Caller::local(), it);
-    let row = |entry: &Entry, template: bool| {
+    let row = |entry: &CatalogEntry, template: bool| {
         let definition = catalog.resource_definition(entry, template, &seen);
         let uri = told(
             &definition,
@@ -87,7 +87,7 @@ pub fn resources(catalog: &Catalog, policy: &Policy) -> Vec<ResourceRow> {
             description: told(&definition, &["description", "title"]),
         }
     };
-    let visible = |entries: &[Entry], template: bool| -> Vec<ResourceRow> {
+    let visible = |entries: &[CatalogEntry], template: bool| -> Vec<ResourceRow> {
         entries
             .iter()
             .filter(|it| seen(&it.capability))

@@ -26,7 +26,7 @@ const MAX_PARKED_EACH: usize = 100;
 
 #[derive(Default, Clone)]
 pub(crate) struct Parking {
-    places: Arc<Mutex<HashMap<Ticket, Place>>>,
+    places: Arc<Mutex<HashMap<Ticket, ParkingPlace>>>,
 }
 
 pub(crate) enum Parked {
@@ -44,25 +44,25 @@ pub(crate) struct Ticket(String);
 
 /// The caller and the request for which a ticket is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Purpose {
+pub(crate) struct TicketUse {
     pub(crate) caller: Caller,
     pub(crate) digest: [u8; 32],
 }
 
-struct Place {
-    purpose: Purpose,
+struct ParkingPlace {
+    purpose: TicketUse,
     parked: Parked,
     since: Instant,
 }
 
 impl Parking {
-    pub(crate) fn park(&self, purpose: Purpose, parked: Parked) -> Ticket {
+    pub(crate) fn park(&self, purpose: TicketUse, parked: Parked) -> Ticket {
         let ticket = Ticket(random_token());
         let mut places = lock(&self.places);
         make_room(&mut places, &purpose.caller);
         places.insert(
             ticket.clone(),
-            Place {
+            ParkingPlace {
                 purpose,
                 parked,
                 since: Instant::now(),
@@ -73,7 +73,7 @@ impl Parking {
         ticket
     }
 
-    pub(crate) fn claim(&self, ticket: &Ticket, purpose: &Purpose) -> Result<Parked, Failure> {
+    pub(crate) fn claim(&self, ticket: &Ticket, purpose: &TicketUse) -> Result<Parked, Failure> {
         let mut places = lock(&self.places);
         match places.get(ticket) {
             Some(place) if place.purpose == *purpose => {}
@@ -102,7 +102,7 @@ impl Parking {
 
     /// Gives up the calls of keys that open nothing any more.
     pub(crate) fn give_up_of(&self, ended: &[KeyId]) {
-        let is_ended = |place: &Place| {
+        let is_ended = |place: &ParkingPlace| {
             place
                 .purpose
                 .caller
@@ -128,7 +128,7 @@ impl Parking {
     }
 }
 
-fn make_room(places: &mut HashMap<Ticket, Place>, parking: &Caller) {
+fn make_room(places: &mut HashMap<Ticket, ParkingPlace>, parking: &Caller) {
     let own = places
         .values()
         .filter(|it| it.purpose.caller == *parking)
@@ -175,7 +175,7 @@ mod tests {
     async fn calls_parked_with_a_key_that_has_ended_are_given_up() {
         let parking = Parking::default();
         let key = |id: &str| KeyId(id.to_owned());
-        let purpose = |id: &str| Purpose {
+        let purpose = |id: &str| TicketUse {
             caller: Caller::user("acme".parse().unwrap(), key(id)),
             digest: [0; 32],
         };
@@ -187,8 +187,8 @@ mod tests {
         assert!(parking.claim(&living, &purpose("living")).is_ok());
     }
 
-    fn purpose(tenant: &str) -> Purpose {
-        Purpose {
+    fn purpose(tenant: &str) -> TicketUse {
+        TicketUse {
             caller: Caller {
                 tenant: tenant.parse().unwrap(),
                 ..Caller::local()

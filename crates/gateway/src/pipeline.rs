@@ -14,12 +14,12 @@ use serde_json::json;
 use crate::authored;
 use crate::bridge;
 use crate::call::{Call, CallSubject};
-use crate::catalog::Entry;
+use crate::catalog::CatalogEntry;
 use crate::failure::Failure;
 use crate::hidden;
 use crate::prompts;
 use crate::record::CallRecord;
-use crate::resolve::{self, ApiTarget, Executor, McpTarget, Target};
+use crate::resolve::{self, ApiTarget, CallTarget, Executor, McpTarget};
 use crate::turn::Turn;
 use crate::view::View;
 
@@ -40,7 +40,7 @@ async fn answer(turn: &Turn, call: &mut Call, record: &mut CallRecord) -> Result
 
 async fn attempt(
     turn: &Turn,
-    target: &mut Target,
+    target: &mut CallTarget,
     record: &mut CallRecord,
 ) -> Result<Raw, Failure> {
     decide(turn, target)?;
@@ -54,7 +54,7 @@ async fn attempt(
     }
 }
 
-fn decide(turn: &Turn, target: &Target) -> Result<(), Failure> {
+fn decide(turn: &Turn, target: &CallTarget) -> Result<(), Failure> {
     match &target.executor {
         Executor::Mcp(server) => decide_mcp(turn, &target.capability, server),
         Executor::Api(_) => hidden::permit(turn, &target.capability, || {
@@ -98,7 +98,7 @@ fn unknown_path(turn: &Turn, capability: &Capability) -> Failure {
 }
 
 /// Checks what can be known to be wrong without asking the server.
-fn validate(turn: &Turn, target: &mut Target) -> Result<(), Failure> {
+fn validate(turn: &Turn, target: &mut CallTarget) -> Result<(), Failure> {
     match &mut target.executor {
         Executor::Mcp(target) => validate_mcp(turn, target),
         // Only the API knows which arguments it takes.
@@ -160,7 +160,11 @@ fn check_arguments(turn: &Turn, subject: &CallSubject, params: &RawObject) -> Re
     }
 }
 
-fn check_tool_arguments(turn: &Turn, tool: &Entry, params: &RawObject) -> Result<(), Failure> {
+fn check_tool_arguments(
+    turn: &Turn,
+    tool: &CatalogEntry,
+    params: &RawObject,
+) -> Result<(), Failure> {
     let none = raw(&RawObject::new());
     let arguments = params.get("arguments").unwrap_or(&none);
     let checker = &turn.gateway.services.checker;
@@ -171,7 +175,7 @@ fn check_tool_arguments(turn: &Turn, tool: &Entry, params: &RawObject) -> Result
     })
 }
 
-async fn dispatch(turn: &Turn, target: &mut Target) -> Result<Raw, Failure> {
+async fn dispatch(turn: &Turn, target: &mut CallTarget) -> Result<Raw, Failure> {
     match &mut target.executor {
         Executor::Mcp(target) => {
             let result = bridge::carry(turn, target).await?;
@@ -213,7 +217,11 @@ fn as_tool_result(answer: &ProviderAnswer) -> Raw {
 }
 
 /// A server's answer as this client may be shown it. An API's answer is that already.
-fn presented(turn: &Turn, target: &Target, answer: Result<Raw, Failure>) -> Result<Raw, Failure> {
+fn presented(
+    turn: &Turn,
+    target: &CallTarget,
+    answer: Result<Raw, Failure>,
+) -> Result<Raw, Failure> {
     let Executor::Mcp(server) = &target.executor else {
         return answer;
     };

@@ -9,14 +9,14 @@ use kitbag_upstream::{Listing, Outbound, Server};
 use kitbag_wire::RawObject;
 
 use crate::call::{ApiCall, Call, CallSubject, McpCall};
-use crate::completion::{self, Reference};
+use crate::completion::{self, CompletionReference};
 use crate::failure::Failure;
 use crate::resources::{Route, marked};
 use crate::turn::Turn;
 use crate::view::View;
 
 /// The thing that a call is about, and who carries the call out.
-pub(crate) struct Target {
+pub(crate) struct CallTarget {
     pub(crate) capability: Capability,
     pub(crate) executor: Executor,
 }
@@ -43,21 +43,21 @@ pub(crate) struct ApiTarget {
 }
 
 /// On success the call's parameters are moved into the target; on failure the call can still be named.
-pub(crate) fn resolve(turn: &Turn, call: &mut Call) -> Result<Target, Failure> {
+pub(crate) fn resolve(turn: &Turn, call: &mut Call) -> Result<CallTarget, Failure> {
     match call {
         Call::Mcp(call) => resolve_mcp(turn, call),
         Call::Api(call) => resolve_api(turn, call),
     }
 }
 
-fn resolve_api(turn: &Turn, call: &ApiCall) -> Result<Target, Failure> {
+fn resolve_api(turn: &Turn, call: &ApiCall) -> Result<CallTarget, Failure> {
     let ApiCall { provider, request } = call;
     let found = provider.parse().ok();
     let found = found.and_then(|name| turn.gateway.providers.get(&name));
     let provider = found
         .cloned()
         .ok_or_else(|| unknown_provider(turn, provider.clone()))?;
-    Ok(Target {
+    Ok(CallTarget {
         capability: Capability::tool(provider.spec().name.clone(), request.subject()),
         executor: Executor::Api(ApiTarget {
             provider,
@@ -66,7 +66,7 @@ fn resolve_api(turn: &Turn, call: &ApiCall) -> Result<Target, Failure> {
     })
 }
 
-fn resolve_mcp(turn: &Turn, call: &mut McpCall) -> Result<Target, Failure> {
+fn resolve_mcp(turn: &Turn, call: &mut McpCall) -> Result<CallTarget, Failure> {
     let McpCall { subject, params } = call;
     refuse_lookalikes(params)?;
     let capability = capability(turn, subject, params)?;
@@ -75,7 +75,7 @@ fn resolve_mcp(turn: &Turn, call: &mut McpCall) -> Result<Target, Failure> {
         _ => None,
     };
     let server = server(turn, &capability.server)?;
-    Ok(Target {
+    Ok(CallTarget {
         capability,
         executor: Executor::Mcp(McpTarget {
             server,
@@ -141,8 +141,8 @@ fn of_all_servers(
             params.put("uri", &capability.name);
             Ok(capability)
         }
-        CallSubject::Completion(Reference::Prompt(name)) => prompt(turn, name),
-        CallSubject::Completion(Reference::Resource(uri)) => {
+        CallSubject::Completion(CompletionReference::Prompt(name)) => prompt(turn, name),
+        CallSubject::Completion(CompletionReference::Resource(uri)) => {
             let seen = |capability: &Capability| turn.sees(capability);
             only_owner(turn.catalog.routes().template(uri, &seen), uri)
         }

@@ -13,7 +13,7 @@ use crate::index::Snapshot;
 
 /// A tool that was found, and the reasons.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Found {
+pub struct FoundTool {
     pub tool_name: String,
     pub score: f32,
     pub parts: Parts,
@@ -27,8 +27,8 @@ pub struct Found {
 
 /// Everything that a search returned.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Search {
-    pub found: Vec<Found>,
+pub struct SearchResult {
+    pub found: Vec<FoundTool>,
     /// True if the best result is likely to do what was asked; nothing if that cannot be told.
     pub confident: Option<bool>,
     /// The reason for which vectors had no part in the search, if they had none.
@@ -37,26 +37,26 @@ pub struct Search {
 
 /// A problem of one capability in the index.
 #[derive(Debug, Serialize)]
-pub struct Flaw {
+pub struct IndexFlaw {
     pub tool_name: String,
     pub problem: String,
 }
 
 #[derive(Debug, Serialize)]
-pub struct Verdict {
+pub struct IndexVerdict {
     pub tools: usize,
     pub embedded: usize,
     /// Tools that come back in the top three when asked for with their own description.
     pub found_by_description: usize,
-    pub flaws: Vec<Flaw>,
+    pub flaws: Vec<IndexFlaw>,
 }
 
 /// The lowest rank at which a tool may be found when it is asked for with its own words.
 const OWN_WORDS_TOP: usize = 3;
 
-pub(crate) async fn search(gateway: &Gateway, text: &str, options: &Options) -> Search {
+pub(crate) async fn search(gateway: &Gateway, text: &str, options: &Options) -> SearchResult {
     let findings = find(gateway, &Caller::local(), text, options).await;
-    let shown = |it: Candidate| Found {
+    let shown = |it: Candidate| FoundTool {
         tool_name: it.entry.tool_name.clone(),
         score: it.score,
         parts: it.parts,
@@ -69,7 +69,7 @@ pub(crate) async fn search(gateway: &Gateway, text: &str, options: &Options) -> 
             .map(|copy| copy.tool_name.clone())
             .collect(),
     };
-    Search {
+    SearchResult {
         found: findings.candidates.into_iter().map(shown).collect(),
         confident: findings.confident,
         warning: findings.degraded,
@@ -78,25 +78,25 @@ pub(crate) async fn search(gateway: &Gateway, text: &str, options: &Options) -> 
 
 /// Checks that every tool of the catalog and every HTTP API is indexed, has a sound vector, and is
 /// found by its own description.
-pub(crate) async fn verify(gateway: &Gateway) -> Verdict {
+pub(crate) async fn verify(gateway: &Gateway) -> IndexVerdict {
     let (catalog, snapshot) = (gateway.catalog(), gateway.services.index.snapshot());
     let tools = catalog.tools.iter().map(|entry| entry.exposed.as_str());
     let names: Vec<&str> = tools
         .chain(gateway.providers.names().map(ServerName::as_str))
         .collect();
     let judging = names.iter().map(|name| judge(gateway, &snapshot, name));
-    let judged: Vec<Vec<Problem>> = stream::iter(judging)
+    let judged: Vec<Vec<IndexProblem>> = stream::iter(judging)
         .buffered(JUDGED_AT_ONCE)
         .collect()
         .await;
-    let hidden = |problems: &&Vec<Problem>| problems.iter().any(|problem| problem.hides());
+    let hidden = |problems: &&Vec<IndexProblem>| problems.iter().any(|problem| problem.hides());
     let flaws = names.iter().zip(&judged).flat_map(|(name, problems)| {
-        problems.iter().map(|problem| Flaw {
+        problems.iter().map(|problem| IndexFlaw {
             tool_name: (*name).to_owned(),
             problem: problem.to_string(),
         })
     });
-    Verdict {
+    IndexVerdict {
         tools: names.len(),
         embedded: snapshot.index.embedded(),
         found_by_description: judged.len() - judged.iter().filter(hidden).count(),
@@ -108,7 +108,7 @@ pub(crate) async fn verify(gateway: &Gateway) -> Verdict {
 const JUDGED_AT_ONCE: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-enum Problem {
+enum IndexProblem {
     #[error("it is not in the index")]
     Missing,
     #[error("it has no vector")]
@@ -119,24 +119,24 @@ enum Problem {
     NotFound,
 }
 
-impl Problem {
+impl IndexProblem {
     fn hides(self) -> bool {
         matches!(self, Self::Missing | Self::NotFound)
     }
 }
 
-async fn judge(gateway: &Gateway, snapshot: &Snapshot, name: &str) -> Vec<Problem> {
+async fn judge(gateway: &Gateway, snapshot: &Snapshot, name: &str) -> Vec<IndexProblem> {
     let Some(document) = snapshot.index.get(name) else {
-        return vec![Problem::Missing];
+        return vec![IndexProblem::Missing];
     };
     let mut problems = Vec::new();
     match &document.vector {
-        None => problems.push(Problem::NoVector),
-        Some(vector) if !is_sound(vector) => problems.push(Problem::UnsoundVector),
+        None => problems.push(IndexProblem::NoVector),
+        Some(vector) if !is_sound(vector) => problems.push(IndexProblem::UnsoundVector),
         Some(_) => {}
     }
     if !is_found_by_own_words(gateway, snapshot, document).await {
-        problems.push(Problem::NotFound);
+        problems.push(IndexProblem::NotFound);
     }
     problems
 }

@@ -16,7 +16,7 @@ use crate::readiness::Readiness;
 use crate::refusals::Refusals;
 use crate::secrecy::GivenSecrets;
 use crate::session::holders::KeyHolders;
-use crate::session::registry::Registry;
+use crate::session::registry::SessionRegistry;
 use crate::tasks::Tasks;
 use kitbag_embed::Embedder;
 use kitbag_schema::Checker;
@@ -26,7 +26,7 @@ pub struct Services {
     pub store: Store,
     pub audit: AuditSink,
     pub(crate) refusals: Arc<Refusals>,
-    pub sessions: Arc<Registry>,
+    pub sessions: Arc<SessionRegistry>,
     pub(crate) holders: Arc<KeyHolders>,
     pub(crate) parking: Arc<Parking>,
     pub(crate) flights: Arc<Flights>,

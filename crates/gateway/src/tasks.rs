@@ -23,12 +23,12 @@ const LONGEST_ID: usize = 1_000;
 
 #[derive(Default)]
 pub(crate) struct Tasks {
-    known: Mutex<Known>,
+    known: Mutex<KnownTasks>,
 }
 
 #[derive(Default)]
-struct Known {
-    begun: HashMap<Own, Begun>,
+struct KnownTasks {
+    begun: HashMap<Own, BegunTask>,
     by_exposed: HashMap<(Tenant, String), Own>,
     /// The oldest first, for each tenant.
     order: HashMap<Tenant, VecDeque<Own>>,
@@ -42,7 +42,7 @@ struct Own {
     id: String,
 }
 
-struct Begun {
+struct BegunTask {
     /// The tool that began it.
     capability: Capability,
     exposed: String,
@@ -114,7 +114,7 @@ impl Tasks {
     }
 }
 
-impl Known {
+impl KnownTasks {
     /// Enters a task and returns its name where servers are merged.
     fn learn(&mut self, own: Own, capability: &Capability) -> String {
         if let Some(begun) = self.begun.get(&own) {
@@ -127,7 +127,7 @@ impl Known {
         {
             exposed = format!("{}__{exposed}", own.server);
         }
-        let begun = Begun {
+        let begun = BegunTask {
             capability: capability.clone(),
             exposed: exposed.clone(),
         };

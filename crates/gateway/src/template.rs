@@ -10,11 +10,11 @@ const MOST_PARTS: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UriTemplate {
-    parts: Vec<Part>,
+    parts: Vec<UriTemplatePart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum UriTemplatePart {
     Literal(String),
     /// `{name}`: no slash inside, unless the operator (`+`, `#`, `/`…) allows one.
     Variable {
@@ -31,14 +31,14 @@ impl UriTemplate {
                 break;
             };
             if !literal.is_empty() {
-                parts.push(Part::Literal(literal.to_owned()));
+                parts.push(UriTemplatePart::Literal(literal.to_owned()));
             }
             let spans_slashes = expression.starts_with(OPERATORS) || expression.ends_with('*');
-            parts.push(Part::Variable { spans_slashes });
+            parts.push(UriTemplatePart::Variable { spans_slashes });
             rest = tail;
         }
         if !rest.is_empty() {
-            parts.push(Part::Literal(rest.to_owned()));
+            parts.push(UriTemplatePart::Literal(rest.to_owned()));
         }
         Self { parts }
     }
@@ -46,7 +46,7 @@ impl UriTemplate {
     /// Returns the text with which every URI of this template begins.
     pub(crate) fn literal_prefix(&self) -> &str {
         match self.parts.first() {
-            Some(Part::Literal(literal)) => literal,
+            Some(UriTemplatePart::Literal(literal)) => literal,
             _ => "",
         }
     }
@@ -75,8 +75,10 @@ impl UriTemplate {
         reached[0] = true;
         for part in &self.parts {
             reached = match part {
-                Part::Literal(literal) => after_literal(&reached, uri, literal),
-                Part::Variable { spans_slashes } => after_variable(&reached, uri, *spans_slashes),
+                UriTemplatePart::Literal(literal) => after_literal(&reached, uri, literal),
+                UriTemplatePart::Variable { spans_slashes } => {
+                    after_variable(&reached, uri, *spans_slashes)
+                }
             };
         }
         reached[uri.len()]

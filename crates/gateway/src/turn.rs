@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::Catalog;
-use crate::client::Client;
+use crate::client::McpClient;
 use crate::flights::{Flights, HeldMessage};
 use crate::gateway::Gateway;
 use crate::session::Session;
@@ -28,7 +28,7 @@ pub(crate) const BACKLOG: usize = 256;
 pub(crate) struct Turn {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) catalog: Arc<Catalog>,
-    pub(crate) client: Client,
+    pub(crate) client: McpClient,
     pub(crate) view: View,
     pub(crate) back: BackChannel,
     pub(crate) cancelled: CancellationToken,

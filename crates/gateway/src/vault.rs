@@ -23,7 +23,7 @@ pub const KEY_VARIABLE: &str = "KITBAG_SECRET_KEY";
 
 /// The secrets as they were when last looked at. Values are looked up in places that cannot wait
 /// for a database.
-pub(crate) struct Secrets {
+pub(crate) struct SecretSnapshot {
     vault: Vault,
     known: ArcSwap<BTreeMap<String, String>>,
 }
@@ -85,7 +85,7 @@ pub async fn lookup(config: &Config, store: &Store) -> anyhow::Result<Lookup> {
         return Ok(secrecy::hiding(environment));
     }
     let vault = vault(config.secret_key, store)?;
-    let secrets = Arc::new(Secrets {
+    let secrets = Arc::new(SecretSnapshot {
         vault,
         known: ArcSwap::default(),
     });
@@ -111,7 +111,7 @@ pub async fn lookup_anywhere(config: &Config) -> anyhow::Result<Lookup> {
     lookup(config, &Store::open(&config.store_path).await?).await
 }
 
-impl Secrets {
+impl SecretSnapshot {
     async fn look(&self) -> Result<(), kitbag_store::Error> {
         let opened = self.vault.open_all().await?;
         let revealed = |(name, secret): (SecretName, kitbag_store::Secret)| {
@@ -124,7 +124,7 @@ impl Secrets {
 }
 
 /// Reads the secrets again at intervals, until no lookup uses them any more.
-async fn follow(secrets: std::sync::Weak<Secrets>) {
+async fn follow(secrets: std::sync::Weak<SecretSnapshot>) {
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         let Some(secrets) = secrets.upgrade() else {

@@ -28,14 +28,14 @@ impl View {
 
 /// The endpoint that a client uses.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Door {
+pub enum McpEndpoint {
     /// The main endpoint, where the configuration decides what is shown.
     Main,
     Surface(Surface),
     Server(ServerName),
 }
 
-impl Door {
+impl McpEndpoint {
     /// Returns the view that this client gets at its endpoint. A key says more about what the
     /// caller needs than the name that a program gives itself.
     pub(crate) fn view(&self, surfaces: &Surfaces, caller: &Caller, client: Option<&str>) -> View {
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(door: &Door, key: Option<&str>, client: Option<&str>, expect: &View) {
+    fn check(door: &McpEndpoint, key: Option<&str>, client: Option<&str>, expect: &View) {
         let surfaces = Surfaces {
             keys: vec![("k1".to_owned(), Surface::Adaptive)],
             clients: vec![(Pattern::any("claude*").unwrap(), Surface::All)],
@@ -89,35 +89,40 @@ mod tests {
     fn the_door_decides_then_the_key_then_the_name_of_the_client() {
         let server: ServerName = "git".parse().unwrap();
         check(
-            &Door::Server(server.clone()),
+            &McpEndpoint::Server(server.clone()),
             Some("k1"),
             Some("claude-code"),
             &View::One(server),
         );
         check(
-            &Door::Surface(Surface::Code),
+            &McpEndpoint::Surface(Surface::Code),
             Some("k1"),
             Some("claude-code"),
             &View::Merged(Surface::Code),
         );
         check(
-            &Door::Main,
+            &McpEndpoint::Main,
             Some("k1"),
             Some("claude-code"),
             &View::Merged(Surface::Adaptive),
         );
         check(
-            &Door::Main,
+            &McpEndpoint::Main,
             Some("k2"),
             Some("claude-code"),
             &View::Merged(Surface::All),
         );
         check(
-            &Door::Main,
+            &McpEndpoint::Main,
             None,
             Some("zed"),
             &View::Merged(Surface::Search),
         );
-        check(&Door::Main, None, None, &View::Merged(Surface::Search));
+        check(
+            &McpEndpoint::Main,
+            None,
+            None,
+            &View::Merged(Surface::Search),
+        );
     }
 }

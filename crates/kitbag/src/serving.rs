@@ -20,7 +20,7 @@ use kitbag_gateway::background;
 use kitbag_gateway::follow_logins;
 use kitbag_gateway::front;
 use kitbag_gateway::host::GatewayHost;
-use kitbag_gateway::view::Door;
+use kitbag_gateway::view::McpEndpoint;
 
 /// The time that servers have at least if they are asked for the first time, counted from the
 /// start, also when the only client has left by then.
@@ -89,7 +89,7 @@ pub(crate) async fn serve_stdio(
     app.host().gateway().services.index.ready().await?;
     app.host().gateway().services.meter.export()?;
     work_beside_requests(&app, follower, Entrance::Stdio);
-    let door = surface.map_or(Door::Main, Door::Surface);
+    let door = surface.map_or(McpEndpoint::Main, McpEndpoint::Surface);
     let mut listing = tokio::spawn(background::list_unknown(app.host().clone()));
     let enough = tokio::time::Instant::now() + FIRST_LISTING;
     let ended = CancellationToken::new();

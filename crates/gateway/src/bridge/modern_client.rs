@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{MOST_QUESTIONS, next, pass_on, refuse_further, send, signed};
 use crate::failure::Failure;
-use crate::parking::{Parked, Purpose, Ticket};
+use crate::parking::{Parked, Ticket, TicketUse};
 use crate::resolve::McpTarget;
 use crate::turn::Turn;
 
@@ -147,7 +147,7 @@ impl Carrying<'_> {
         }
     }
 
-    fn purpose(&self) -> Purpose {
+    fn purpose(&self) -> TicketUse {
         purpose(self.turn, self.target)
     }
 }
@@ -179,7 +179,7 @@ async fn gather(turn: &Turn, in_flight: &mut InFlight, first: ClientQuestion) ->
 }
 
 /// The request as the server saw it, without the parts that belong to a single attempt.
-fn purpose(turn: &Turn, target: &McpTarget) -> Purpose {
+fn purpose(turn: &Turn, target: &McpTarget) -> TicketUse {
     let outbound = &target.outbound;
     let mut hash = blake3::Hasher::new();
     hash.update(target.server.name().as_str().as_bytes())
@@ -191,7 +191,7 @@ fn purpose(turn: &Turn, target: &McpTarget) -> Purpose {
             .update(b"\0")
             .update(value.get().as_bytes());
     }
-    Purpose {
+    TicketUse {
         caller: turn.client.caller.clone(),
         digest: *hash.finalize().as_bytes(),
     }

@@ -17,7 +17,7 @@ use hyper::body::{Frame, SizeHint};
 use kitbag_domain::{Caller, Origin, ShortText};
 
 use super::outgoing::until_out;
-use crate::flights::Held;
+use crate::flights::HeldLoad;
 use crate::gateway::Gateway;
 use crate::secret::request_id;
 use kitbag_domain::sync::lock;
@@ -27,11 +27,11 @@ const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 
 tokio::task_local! {
     /// The request that this task answers.
-    static VISIT: Arc<Visit>;
+    static VISIT: Arc<LoggedRequest>;
 }
 
 /// The data of a request that is known before its answer, and the caller once it is known.
-struct Visit {
+struct LoggedRequest {
     id: ShortText,
     method: Method,
     /// The path without the query, in which clients put all kinds of things.
@@ -40,7 +40,7 @@ struct Visit {
     started: Instant,
     caller: OnceLock<Caller>,
     /// The entry by which the request counts among those that its caller has open.
-    open: Mutex<Option<Held>>,
+    open: Mutex<Option<HeldLoad>>,
 }
 
 /// Around everything that answers a request.
@@ -50,7 +50,7 @@ pub(super) async fn layer(
     request: Request,
     next: Next,
 ) -> Response {
-    let visit = Arc::new(Visit {
+    let visit = Arc::new(LoggedRequest {
         id: ShortText::cut(&request_id()),
         method: request.method().clone(),
         path: ShortText::cut(request.uri().path()),
@@ -70,7 +70,7 @@ pub(super) async fn layer(
         return response;
     }
     let (head, body) = response.into_parts();
-    let line = Line {
+    let line = AccessLine {
         visit,
         status: head.status,
         bytes: 0,
@@ -80,7 +80,7 @@ pub(super) async fn layer(
 
 /// The request that is being answered turned out to be this caller's, and is open until its answer
 /// is out.
-pub(super) fn admitted(caller: &Caller, open: Held) {
+pub(super) fn admitted(caller: &Caller, open: HeldLoad) {
     let _outside_of_a_request = VISIT.try_with(|visit| {
         let _admitted_before = visit.caller.set(caller.clone());
         *lock(&visit.open) = Some(open);
@@ -104,11 +104,11 @@ pub(super) fn origin(peer: SocketAddr, headers: &HeaderMap) -> Origin {
 /// end, or when the client has left.
 struct Counted {
     body: Body,
-    line: Line,
+    line: AccessLine,
 }
 
-struct Line {
-    visit: Arc<Visit>,
+struct AccessLine {
+    visit: Arc<LoggedRequest>,
     status: StatusCode,
     bytes: usize,
 }
@@ -137,9 +137,9 @@ impl hyper::body::Body for Counted {
     }
 }
 
-impl Drop for Line {
+impl Drop for AccessLine {
     fn drop(&mut self) {
-        let Visit {
+        let LoggedRequest {
             id,
             method,
             path,

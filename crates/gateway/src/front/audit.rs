@@ -24,12 +24,12 @@ const PAGE: u32 = 100;
 const LARGEST_PAGE: u32 = 1000;
 
 /// The parameters of the query, each as `name=value`. Some may be there more than once.
-type Asked = Vec<(String, String)>;
+type QueryParameters = Vec<(String, String)>;
 
 pub(super) async fn answer(
     State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<QueryParameters>,
     headers: HeaderMap,
 ) -> HttpResponse {
     let caller = match auth::admit_reader(&gateway, peer, &headers).await {
@@ -59,7 +59,7 @@ pub(super) async fn answer(
     }
 }
 
-fn query(asked: &Asked) -> Result<AuditQuery, String> {
+fn query(asked: &QueryParameters) -> Result<AuditQuery, String> {
     let mut query = AuditQuery::newest(PAGE);
     for (name, value) in asked {
         let wrong = |why: &dyn std::fmt::Display| format!("`{name}={value}` cannot be used: {why}");
@@ -152,7 +152,7 @@ fn json_response(status: StatusCode, body: &Value) -> HttpResponse {
 mod tests {
     use super::*;
 
-    fn asked(pairs: &[(&str, &str)]) -> Asked {
+    fn asked(pairs: &[(&str, &str)]) -> QueryParameters {
         pairs
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))

@@ -26,19 +26,19 @@ const PART_OF_FILES: usize = 2;
 const PART_EACH: usize = 2;
 
 pub(super) struct Connections {
-    open: Mutex<HashMap<u64, Open>>,
+    open: Mutex<HashMap<u64, OpenConnection>>,
     next: Mutex<u64>,
     most: usize,
     most_each: usize,
 }
 
-struct Open {
+struct OpenConnection {
     address: IpAddr,
-    state: Arc<State>,
+    state: Arc<ConnectionState>,
     ended: CancellationToken,
 }
 
-struct State {
+struct ConnectionState {
     /// Requests whose answers are not out yet.
     serving: AtomicUsize,
     /// Requests so far.
@@ -50,7 +50,7 @@ struct State {
 pub(super) struct Admitted {
     connections: Arc<Connections>,
     number: u64,
-    state: Arc<State>,
+    state: Arc<ConnectionState>,
     /// Fires when it has to go for another one.
     pub(super) ended: CancellationToken,
 }
@@ -94,14 +94,14 @@ impl Connections {
         let number = self.number();
         let ended = CancellationToken::new();
         let (serving, begun) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let state = Arc::new(State {
+        let state = Arc::new(ConnectionState {
             serving,
             begun,
             waiting_since: Mutex::new(Instant::now()),
         });
         open.insert(
             number,
-            Open {
+            OpenConnection {
                 address,
                 state: state.clone(),
                 ended: ended.clone(),
@@ -122,7 +122,7 @@ impl Connections {
     }
 }
 
-fn longest_waiting(open: &HashMap<u64, Open>, address: IpAddr) -> Option<u64> {
+fn longest_waiting(open: &HashMap<u64, OpenConnection>, address: IpAddr) -> Option<u64> {
     let waiting = open.iter().filter(|(_, it)| it.address == address);
     let waiting = waiting.filter(|(_, it)| it.state.serving.load(Ordering::Relaxed) == 0);
     waiting

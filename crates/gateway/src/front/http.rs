@@ -29,9 +29,9 @@ use super::{
     access, audit, auth, guard, headers, hello, mcp, metrics, modern, ready, retrieve,
     subscriptions, tokens,
 };
-use crate::client::Client;
+use crate::client::McpClient;
 use crate::failure::Failure;
-use crate::flights::Held;
+use crate::flights::HeldLoad;
 use crate::gateway::Gateway;
 use crate::host::GatewayHost;
 use crate::reply;
@@ -39,7 +39,7 @@ use crate::session::Session;
 use crate::session::registry::Opened;
 use crate::session::streams::EventId;
 use crate::turn::{BACKLOG, BackChannel, Turn};
-use crate::view::Door;
+use crate::view::McpEndpoint;
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -63,18 +63,18 @@ pub(super) fn router(host: Arc<GatewayHost>) -> Router {
         .fallback(nowhere)
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(
-            Entry(host.clone()),
+            HttpState(host.clone()),
             access::layer,
         ))
-        .with_state(Entry(host))
+        .with_state(HttpState(host))
 }
 
 /// Every request is handed the [`Gateway`] that is in use when the request comes in.
 #[derive(Clone)]
-struct Entry(Arc<GatewayHost>);
+struct HttpState(Arc<GatewayHost>);
 
-impl FromRef<Entry> for Arc<Gateway> {
-    fn from_ref(Entry(host): &Entry) -> Self {
+impl FromRef<HttpState> for Arc<Gateway> {
+    fn from_ref(HttpState(host): &HttpState) -> Self {
         host.gateway()
     }
 }
@@ -84,7 +84,7 @@ async fn main(
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     request: HttpRequest,
 ) -> HttpResponse {
-    enter(gateway, peer, request, Door::Main).await
+    enter(gateway, peer, request, McpEndpoint::Main).await
 }
 
 async fn surface(
@@ -94,7 +94,7 @@ async fn surface(
     request: HttpRequest,
 ) -> HttpResponse {
     match name.parse() {
-        Ok(surface) => enter(gateway, peer, request, Door::Surface(surface)).await,
+        Ok(surface) => enter(gateway, peer, request, McpEndpoint::Surface(surface)).await,
         Err(_) => nowhere().await,
     }
 }
@@ -106,7 +106,7 @@ async fn one(
     request: HttpRequest,
 ) -> HttpResponse {
     match name.parse() {
-        Ok(server) => enter(gateway, peer, request, Door::Server(server)).await,
+        Ok(server) => enter(gateway, peer, request, McpEndpoint::Server(server)).await,
         Err(_) => refuse_at_door(None, Era::Legacy, &Failure::UnknownServer { server: name }),
     }
 }
@@ -139,13 +139,13 @@ async fn enter(
     gateway: Arc<Gateway>,
     peer: SocketAddr,
     request: HttpRequest,
-    door: Door,
+    door: McpEndpoint,
 ) -> HttpResponse {
     let caller = match auth::admit(&gateway, peer, request.headers()).await {
         Ok(caller) => caller,
         Err(refused) => return not_admitted(&refused),
     };
-    if let Door::Server(server) = &door
+    if let McpEndpoint::Server(server) = &door
         && (gateway.upstreams.get(server).is_none() || !gateway.server_visible(&caller, server))
     {
         let failure = Failure::UnknownServer {
@@ -154,7 +154,7 @@ async fn enter(
         return refuse_at_door(None, Era::Legacy, &failure);
     }
     let origin = access::origin(peer, request.headers());
-    let visit = Visit {
+    let visit = AdmittedRequest {
         gateway,
         caller,
         door,
@@ -169,14 +169,14 @@ async fn enter(
 }
 
 /// One HTTP request by a known caller at a known endpoint.
-struct Visit {
+struct AdmittedRequest {
     gateway: Arc<Gateway>,
     caller: Caller,
-    door: Door,
+    door: McpEndpoint,
     origin: Origin,
 }
 
-impl Visit {
+impl AdmittedRequest {
     async fn post(self, request: HttpRequest) -> HttpResponse {
         let (parts, body) = request.into_parts();
         if let Some(kind) = guard::foreign_body(&parts.headers) {
@@ -231,7 +231,7 @@ impl Visit {
 
     async fn modern(
         self,
-        client: Client,
+        client: McpClient,
         http: &HeaderMap,
         request: Request,
         params: RawObject,
@@ -449,8 +449,8 @@ impl Visit {
 pub(super) async fn read_body(
     body: Body,
     max: usize,
-    mut held: Option<Held>,
-) -> Result<(Vec<u8>, Option<Held>), Failure> {
+    mut held: Option<HeldLoad>,
+) -> Result<(Vec<u8>, Option<HeldLoad>), Failure> {
     let reading = async {
         let (mut bytes, mut excess) = (Vec::new(), 0);
         let mut chunks = body.into_data_stream();

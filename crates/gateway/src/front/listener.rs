@@ -24,7 +24,7 @@ use super::connections::{Admitted, Connections};
 use super::guard;
 use super::http::router;
 use super::outgoing::Outgoing;
-use super::patient::{Patience, Patient};
+use super::patient::{ConnectionPatience, Patient};
 use crate::files;
 use crate::host::GatewayHost;
 
@@ -65,7 +65,7 @@ fn converse(
 ) {
     let _ = stream.set_nodelay(true);
     let ended = admitted.ended.clone();
-    let stream = Patient::new(stream, admitted.clone(), Patience::USUAL);
+    let stream = Patient::new(stream, admitted.clone(), ConnectionPatience::USUAL);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         let serving = admitted.serve();
         request.extensions_mut().insert(ConnectInfo(peer));

@@ -12,7 +12,7 @@ use kitbag_wire::{Era, Raw, RawObject, is_too_deep};
 use crate::authored;
 use crate::bridge::complete;
 use crate::call::{Call, McpCall};
-use crate::catalog::Entry;
+use crate::catalog::CatalogEntry;
 use crate::failure::Failure;
 use crate::meter::ShownList;
 use crate::pipeline;
@@ -26,17 +26,17 @@ use crate::view::View;
 pub(super) const CACHE_MS: u64 = 60_000;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum List {
+pub(super) enum ListMethod {
     Tools,
     Prompts,
     Resources,
     Templates,
 }
 
-pub(super) async fn list(turn: &Turn, list: List, params: RawObject) -> Result<Raw, Failure> {
+pub(super) async fn list(turn: &Turn, list: ListMethod, params: RawObject) -> Result<Raw, Failure> {
     let result = match turn.view {
         View::Merged(surface) => match list {
-            List::Tools if surface.is_frugal() => surface_tools(turn, surface).await,
+            ListMethod::Tools if surface.is_frugal() => surface_tools(turn, surface).await,
             _ => merged(turn, list, &params)?,
         },
         View::One(_) => {
@@ -49,7 +49,7 @@ pub(super) async fn list(turn: &Turn, list: List, params: RawObject) -> Result<R
     } else {
         result
     };
-    if matches!(list, List::Tools) {
+    if matches!(list, ListMethod::Tools) {
         turn.gateway.services.meter.listed(&ShownList {
             client: &turn.client,
             view: &turn.view,
@@ -65,28 +65,28 @@ pub(super) async fn list(turn: &Turn, list: List, params: RawObject) -> Result<R
     })
 }
 
-fn merged(turn: &Turn, list: List, params: &RawObject) -> Result<Raw, Failure> {
+fn merged(turn: &Turn, list: ListMethod, params: &RawObject) -> Result<Raw, Failure> {
     let catalog = &turn.catalog;
     let entries = match list {
-        List::Tools => &catalog.tools,
-        List::Prompts => &catalog.prompts,
-        List::Resources => &catalog.resources,
-        List::Templates => &catalog.templates,
+        ListMethod::Tools => &catalog.tools,
+        ListMethod::Prompts => &catalog.prompts,
+        ListMethod::Resources => &catalog.resources,
+        ListMethod::Templates => &catalog.templates,
     };
-    let visible: Vec<&Entry> = entries
+    let visible: Vec<&CatalogEntry> = entries
         .iter()
         .filter(|entry| turn.sees(&entry.capability))
         .collect();
     let from = start(&visible, params)?;
     let page = &visible[from..visible.len().min(from + turn.gateway.serve.page_size)];
     let seen = |it: &Capability| turn.sees(it);
-    let shown = |entry: &Entry| match list {
-        List::Tools | List::Prompts => entry.definition.clone(),
-        List::Resources => catalog.resource_definition(entry, false, &seen),
-        List::Templates => catalog.resource_definition(entry, true, &seen),
+    let shown = |entry: &CatalogEntry| match list {
+        ListMethod::Tools | ListMethod::Prompts => entry.definition.clone(),
+        ListMethod::Resources => catalog.resource_definition(entry, false, &seen),
+        ListMethod::Templates => catalog.resource_definition(entry, true, &seen),
     };
     let mut definitions: Vec<Raw> = page.iter().map(|entry| shown(entry)).collect();
-    if from == 0 && matches!(list, List::Templates) && turn.view.is_frugal() {
+    if from == 0 && matches!(list, ListMethod::Templates) && turn.view.is_frugal() {
         definitions.push(kept::template().clone());
     }
     let mut result = RawObject::new().with(list.field(), &definitions);
@@ -100,7 +100,7 @@ fn merged(turn: &Turn, list: List, params: &RawObject) -> Result<Raw, Failure> {
 
 /// A cursor names the last entry of the page before, so that it stays good while the
 /// catalog changes around it.
-fn start(visible: &[&Entry], params: &RawObject) -> Result<usize, Failure> {
+fn start(visible: &[&CatalogEntry], params: &RawObject) -> Result<usize, Failure> {
     let Some(cursor) = params.get("cursor").filter(|cursor| cursor.get() != "null") else {
         return Ok(0);
     };
@@ -124,7 +124,7 @@ fn start(visible: &[&Entry], params: &RawObject) -> Result<usize, Failure> {
 
 /// Takes out of one server's list what the caller may not see. A list where nothing is
 /// hidden stays the very text the server sent.
-fn only_visible(turn: &Turn, list: List, result: Raw) -> Result<Raw, Failure> {
+fn only_visible(turn: &Turn, list: ListMethod, result: Raw) -> Result<Raw, Failure> {
     let View::One(server) = &turn.view else {
         return Ok(result);
     };
@@ -186,7 +186,7 @@ pub(super) fn cacheable(result: Raw) -> Raw {
     object.to_raw()
 }
 
-impl List {
+impl ListMethod {
     fn method(self) -> &'static str {
         match self {
             Self::Tools => method::LIST_TOOLS,

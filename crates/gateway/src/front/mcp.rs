@@ -5,7 +5,7 @@ use kitbag_upstream::LogLevel;
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Raw, RawObject, Request, Response, raw};
 
-use super::lists::{self, List, cacheable};
+use super::lists::{self, ListMethod, cacheable};
 use super::{hello, subscriptions, tasks};
 use crate::call::{Call, McpCall, TaskMethod, required};
 use crate::failure::Failure;
@@ -86,10 +86,10 @@ async fn legacy(
 /// Answers the methods that both eras have in common.
 async fn either(turn: &Turn, method: &str, params: RawObject) -> Result<Raw, Failure> {
     match method {
-        method::LIST_TOOLS => lists::list(turn, List::Tools, params).await,
-        method::LIST_PROMPTS => lists::list(turn, List::Prompts, params).await,
-        method::LIST_RESOURCES => lists::list(turn, List::Resources, params).await,
-        method::LIST_TEMPLATES => lists::list(turn, List::Templates, params).await,
+        method::LIST_TOOLS => lists::list(turn, ListMethod::Tools, params).await,
+        method::LIST_PROMPTS => lists::list(turn, ListMethod::Prompts, params).await,
+        method::LIST_RESOURCES => lists::list(turn, ListMethod::Resources, params).await,
+        method::LIST_TEMPLATES => lists::list(turn, ListMethod::Templates, params).await,
         method::CALL_TOOL => surface::call::call(turn, params).await,
         method::GET_PROMPT => run(turn, McpCall::prompt(params)?).await,
         method::COMPLETE => run(turn, McpCall::completion(params)?).await,

@@ -7,7 +7,7 @@ use kitbag_upstream::{LogLevel, LogWish};
 use kitbag_wire::{Era, ProtocolVersion, RawObject, meta};
 use serde_json::value::RawValue;
 
-use crate::client::{Capabilities, Client};
+use crate::client::{ClientCapabilities, McpClient};
 use crate::failure::Failure;
 
 /// True if a request is a modern one, which a single key tells.
@@ -19,7 +19,7 @@ pub(super) fn is_modern(params: &RawObject) -> bool {
 }
 
 /// Reads who is asking, and takes out of `params` what concerned only this hop.
-pub(super) fn read_client(caller: Caller, params: &mut RawObject) -> Result<Client, Failure> {
+pub(super) fn read_client(caller: Caller, params: &mut RawObject) -> Result<McpClient, Failure> {
     let missing = |key: &str| {
         Failure::params(format!(
             "`_meta` lacks `{key}`, which every request must carry"
@@ -51,7 +51,7 @@ pub(super) fn read_client(caller: Caller, params: &mut RawObject) -> Result<Clie
             .map(LogWish::From)
             .ok_or_else(|| Failure::params(format!("{level} is not a log level")))?,
     };
-    let name = Client::name_in(meta.object(meta::CLIENT_INFO).as_ref());
+    let name = McpClient::name_in(meta.object(meta::CLIENT_INFO).as_ref());
     meta.remove(meta::PROTOCOL_VERSION);
     let info = meta.remove(meta::CLIENT_INFO);
     if meta.is_empty() {
@@ -59,12 +59,12 @@ pub(super) fn read_client(caller: Caller, params: &mut RawObject) -> Result<Clie
     } else {
         params.put("_meta", &meta);
     }
-    Ok(Client {
+    Ok(McpClient {
         id: identity(info.as_deref()),
         caller,
         era: Era::Modern,
         name,
-        capabilities: Capabilities::new(Some(capabilities)),
+        capabilities: ClientCapabilities::new(Some(capabilities)),
         logs,
     })
 }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 
 use super::connections::Serving;
-use crate::flights::Held;
+use crate::flights::HeldLoad;
 
 /// As much as a connection writes at once.
 const PIECE: usize = 64 * 1024;
@@ -26,10 +26,10 @@ pub(super) struct Outgoing {
 
 /// The loads that count for the caller until the answer is out.
 #[derive(Clone, Default)]
-struct Burdens(Vec<Arc<Held>>);
+struct Burdens(Vec<Arc<HeldLoad>>);
 
 /// Lets `held` count for the caller until the answer is out.
-pub(super) fn until_out(mut answer: HttpResponse, held: Held) -> HttpResponse {
+pub(super) fn until_out(mut answer: HttpResponse, held: HeldLoad) -> HttpResponse {
     answer
         .extensions_mut()
         .get_or_insert_default::<Burdens>()

@@ -13,7 +13,7 @@ use tokio::time::{Instant, Sleep, sleep};
 use super::connections::Admitted;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
+pub(super) struct ConnectionPatience {
     /// The time that the head of a request may take from its first byte on. For the first request
     /// the time runs from the moment the connection is open.
     pub(super) head: Duration,
@@ -22,7 +22,7 @@ pub(super) struct Patience {
     pub(super) reader: Duration,
 }
 
-impl Patience {
+impl ConnectionPatience {
     /// A head is a few hundred bytes; a client may be busy for a while before it reads on.
     pub(super) const USUAL: Self = Self {
         head: Duration::from_secs(10),
@@ -46,7 +46,7 @@ struct Alarm {
 }
 
 impl<S> Patient<S> {
-    pub(super) fn new(stream: S, admitted: Arc<Admitted>, patience: Patience) -> Self {
+    pub(super) fn new(stream: S, admitted: Arc<Admitted>, patience: ConnectionPatience) -> Self {
         let mut head = Alarm::after(patience.head);
         head.set();
         Self {
@@ -176,7 +176,7 @@ mod tests {
     use super::super::connections::Connections;
     use super::*;
 
-    const SHORT: Patience = Patience {
+    const SHORT: ConnectionPatience = ConnectionPatience {
         head: Duration::from_millis(200),
         reader: Duration::from_millis(300),
     };

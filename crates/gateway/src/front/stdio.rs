@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{hello, mcp, modern};
-use crate::client::Client;
+use crate::client::McpClient;
 use crate::failure::Failure;
 use crate::flights::HeldMessage;
 use crate::host::GatewayHost;
@@ -25,7 +25,7 @@ use crate::secret::{random_token, request_id};
 use crate::session::Session;
 use crate::session::registry::Opened;
 use crate::turn::{BACKLOG, BackChannel, Turn};
-use crate::view::Door as Entrance;
+use crate::view::McpEndpoint as Entrance;
 use kitbag_domain::sync::lock;
 
 /// Serves until the client closes its side; requests under way then are cancelled. When `ended`
@@ -39,7 +39,7 @@ pub async fn serve(
 ) -> std::io::Result<()> {
     let (outbox, messages) = mpsc::channel(BACKLOG);
     let writer = tokio::spawn(write(output, messages));
-    let door = Arc::new(Door {
+    let door = Arc::new(StdioConnection {
         host,
         entrance,
         outbox,
@@ -87,7 +87,7 @@ pub async fn serve(
     Ok(())
 }
 
-struct Door {
+struct StdioConnection {
     host: Arc<GatewayHost>,
     entrance: Entrance,
     outbox: mpsc::Sender<HeldMessage>,
@@ -98,7 +98,7 @@ struct Door {
     running: Mutex<HashMap<RequestId, CancellationToken>>,
 }
 
-impl Door {
+impl StdioConnection {
     async fn request(self: Arc<Self>, request: Request, requests: &mut JoinSet<()>) {
         if request.method == method::INITIALIZE
             && !request
@@ -146,7 +146,7 @@ impl Door {
         let (client, session) = match session {
             _ if is_modern => match modern::read_client(Caller::local(), &mut params) {
                 Ok(client) => (
-                    Client {
+                    McpClient {
                         id: self.id.as_str().into(),
                         ..client
                     },

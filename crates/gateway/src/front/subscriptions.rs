@@ -15,7 +15,7 @@ use crate::gateway::Gateway;
 use crate::hidden;
 use crate::resolve;
 use crate::session::Session;
-use crate::session::announcements::{Filter, Subscriber};
+use crate::session::announcements::{Subscriber, SubscriptionFilter};
 use crate::turn::Turn;
 use crate::view::View;
 
@@ -86,7 +86,7 @@ pub(super) async fn listen(
     for (at, uri) in uris.iter().enumerate() {
         check_room(uri, at)?;
     }
-    let filter = Filter {
+    let filter = SubscriptionFilter {
         tools: wants("toolsListChanged"),
         prompts: wants("promptsListChanged"),
         resources: wants("resourcesListChanged"),
@@ -150,7 +150,7 @@ struct Watching {
 }
 
 impl Watching {
-    async fn begin(turn: &Turn, filter: &Filter) -> Self {
+    async fn begin(turn: &Turn, filter: &SubscriptionFilter) -> Self {
         let mut held = Vec::new();
         for uri in &filter.uris {
             if let Ok((server, own)) = owner(turn, uri)
@@ -162,7 +162,7 @@ impl Watching {
         Self { held }
     }
 
-    fn agreed(&self, mut filter: Filter) -> Filter {
+    fn agreed(&self, mut filter: SubscriptionFilter) -> SubscriptionFilter {
         filter.uris = self.held.iter().map(|(uri, ..)| uri.clone()).collect();
         filter
     }

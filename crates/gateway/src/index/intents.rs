@@ -9,12 +9,12 @@ const GENERATION: usize = 512;
 
 /// Keeps two generations: an intent that no client asked for while a whole generation came in is
 /// forgotten.
-pub(super) struct Intents<T> {
+pub(super) struct IntentCache<T> {
     young: HashMap<String, T>,
     old: HashMap<String, T>,
 }
 
-impl<T: Clone> Intents<T> {
+impl<T: Clone> IntentCache<T> {
     pub(super) fn get(&mut self, text: &str) -> Option<T> {
         if let Some(known) = self.young.get(text) {
             return Some(known.clone());
@@ -35,7 +35,7 @@ impl<T: Clone> Intents<T> {
     }
 }
 
-impl<T> Default for Intents<T> {
+impl<T> Default for IntentCache<T> {
     fn default() -> Self {
         Self {
             young: HashMap::new(),
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_again_stays_and_the_rest_goes() {
-        let mut intents = Intents::default();
+        let mut intents = IntentCache::default();
         intents.put("often", 0);
         intents.put("once", 0);
         for number in 0..10 * GENERATION {
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn long_texts_are_not_remembered() {
-        let mut intents = Intents::default();
+        let mut intents = IntentCache::default();
         let long = "x".repeat(LONGEST + 1);
         intents.put(&long, 1);
         assert_eq!(intents.get(&long), None);

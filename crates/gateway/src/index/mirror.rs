@@ -11,7 +11,7 @@ use kitbag_relevance::IndexedTool;
 use kitbag_store::{Error, Store, TextHash};
 use serde::{Deserialize, Serialize};
 
-use super::source::Source;
+use super::source::IndexSource;
 use crate::clock::now;
 
 /// The namespace of the mirror; of a second configuration over the same store, how it begins.
@@ -60,7 +60,7 @@ impl Mirror {
     }
 
     /// Gives each tool whose definition is unchanged the time of its last change.
-    pub(super) async fn date(&self, sources: &mut [Source]) -> Result<(), Error> {
+    pub(super) async fn date(&self, sources: &mut [IndexSource]) -> Result<(), Error> {
         let mirrored = self.store.mirrored(&self.namespace().await?).await?;
         for source in sources {
             let known = mirrored
@@ -77,7 +77,7 @@ impl Mirror {
     /// listed yet stay: their tools are not gone, only not known.
     pub(super) async fn write(
         &self,
-        sources: &[Source],
+        sources: &[IndexSource],
         unlisted: &HashSet<ServerName>,
     ) -> Result<(), Error> {
         let namespace = self.namespace().await?;
@@ -118,7 +118,7 @@ impl Mirror {
 }
 
 /// The name of a tool, and what is written down under it.
-fn written(source: &Source) -> (String, String) {
+fn written(source: &IndexSource) -> (String, String) {
     let entry = &*source.document.entry;
     let written = Written {
         entry,

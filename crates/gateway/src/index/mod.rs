@@ -32,10 +32,10 @@ use kitbag_upstream::in_words;
 use tokio::sync::watch;
 
 use self::intent::{EmbeddedIntent, Vectors};
-use self::intents::Intents;
+use self::intents::IntentCache;
 use self::mirror::Mirror;
 use self::priors::{Declared, Measured, Priors};
-use self::source::{Source, ToolSource};
+use self::source::{IndexSource, ToolSource};
 use crate::catalog::{self, Catalog};
 use crate::clock::now;
 use crate::providers::Providers;
@@ -58,7 +58,7 @@ pub struct CapabilityIndex {
     mirror: Mirror,
     measured: ArcSwap<Measured>,
     vectors: Mutex<HashMap<TextHash, Arc<[f32]>>>,
-    intents: Mutex<Intents<Arc<Vectors>>>,
+    intents: Mutex<IntentCache<Arc<Vectors>>>,
 }
 
 /// The data from which the index is built.
@@ -86,8 +86,8 @@ pub(crate) struct Snapshot {
 }
 
 /// An index that has its words, and perhaps not yet all its vectors.
-struct Begun {
-    sources: Vec<Source>,
+struct WordIndex {
+    sources: Vec<IndexSource>,
     /// `Ok` if the vectors that the store has could be taken from there.
     recalled: Result<(), EmbedderError>,
     words: Option<Arc<Snapshot>>,
@@ -167,12 +167,12 @@ impl CapabilityIndex {
     }
 
     /// Makes a catalog searchable by its words, and by the vectors that are there already.
-    async fn begin(&self, contents: &Contents<'_>) -> Begun {
+    async fn begin(&self, contents: &Contents<'_>) -> WordIndex {
         self.measure().await;
         let sources = self.sources(contents).await;
         let recalled = self.recall(&sources).await;
         let words = self.publish(&sources, contents.subjects()).await;
-        Begun {
+        WordIndex {
             sources,
             recalled,
             words,
@@ -181,11 +181,11 @@ impl CapabilityIndex {
 
     async fn complete(
         &self,
-        begun: Begun,
+        begun: WordIndex,
         overtaken: impl Fn() -> bool,
         progress: impl FnMut(usize, usize),
     ) -> Result<(), EmbedderError> {
-        let Begun {
+        let WordIndex {
             sources,
             recalled,
             words,
@@ -198,7 +198,7 @@ impl CapabilityIndex {
     /// An index over these tools alone, apart from the one that serves.
     pub async fn index_of(
         &self,
-        sources: &[Source],
+        sources: &[IndexSource],
         with_vectors: bool,
         progress: impl FnMut(usize, usize),
     ) -> Result<Index, EmbedderError> {
@@ -259,9 +259,9 @@ impl CapabilityIndex {
     }
 
     /// Returns the sources in the order of [`Contents::subjects`].
-    async fn sources(&self, contents: &Contents<'_>) -> Vec<Source> {
+    async fn sources(&self, contents: &Contents<'_>) -> Vec<IndexSource> {
         let (now, measured) = (now(), self.measured.load_full());
-        let source = |entry: &catalog::Entry| {
+        let source = |entry: &catalog::CatalogEntry| {
             let (tool, declared) = (ToolSource::of(entry), contents.declared.get(&entry.exposed));
             let priors = measured.with(declared, &entry.capability);
             let tool = match declared {
@@ -271,7 +271,7 @@ impl CapabilityIndex {
             tool.into_source(priors, now)
         };
         let tools = &contents.catalog.tools;
-        let mut sources: Vec<Source> = Vec::with_capacity(tools.len());
+        let mut sources: Vec<IndexSource> = Vec::with_capacity(tools.len());
         for entries in tools.chunks(BETWEEN_YIELDS) {
             sources.extend(entries.iter().map(source));
             tokio::task::yield_now().await;
@@ -289,7 +289,7 @@ impl CapabilityIndex {
 
     /// Takes from the store the vectors that are not in memory yet, and drops from memory those
     /// that are not needed any more.
-    async fn recall(&self, sources: &[Source]) -> Result<(), EmbedderError> {
+    async fn recall(&self, sources: &[IndexSource]) -> Result<(), EmbedderError> {
         let wanted: HashSet<TextHash> = {
             let mut vectors = lock(&self.vectors);
             let mut used: HashSet<TextHash> = sources.iter().map(|it| it.hash).collect();
@@ -327,7 +327,7 @@ impl CapabilityIndex {
     /// that are served, each portion is published.
     async fn embed_missing(
         &self,
-        sources: &[Source],
+        sources: &[IndexSource],
         served: Option<&Snapshot>,
         overtaken: impl Fn() -> bool,
         mut progress: impl FnMut(usize, usize),
@@ -355,7 +355,7 @@ impl CapabilityIndex {
         Ok(())
     }
 
-    fn missing(&self, sources: &[Source]) -> Vec<(TextHash, String)> {
+    fn missing(&self, sources: &[IndexSource]) -> Vec<(TextHash, String)> {
         let vectors = lock(&self.vectors);
         let mut seen = HashSet::new();
         sources
@@ -389,7 +389,11 @@ impl CapabilityIndex {
     }
 
     /// Publishes what is known by now, and returns it; `None` when the gateway is closing.
-    async fn publish(&self, sources: &[Source], subjects: Arc<[Subject]>) -> Option<Arc<Snapshot>> {
+    async fn publish(
+        &self,
+        sources: &[IndexSource],
+        subjects: Arc<[Subject]>,
+    ) -> Option<Arc<Snapshot>> {
         let documents = self.documents(sources);
         // Seconds of work for a hundred thousand tools; requests go on meanwhile.
         let index = tokio::task::spawn_blocking(move || Index::build(documents))
@@ -405,7 +409,7 @@ impl CapabilityIndex {
     }
 
     /// The vectors that have come since, with the words as they are.
-    async fn publish_vectors(&self, sources: &[Source], served: &Snapshot) {
+    async fn publish_vectors(&self, sources: &[IndexSource], served: &Snapshot) {
         let index = served.index.clone();
         let vectors: Vec<_> = {
             let vectors = lock(&self.vectors);
@@ -424,9 +428,9 @@ impl CapabilityIndex {
     }
 
     /// The documents with the vectors that are known by now.
-    fn documents(&self, sources: &[Source]) -> Vec<Document> {
+    fn documents(&self, sources: &[IndexSource]) -> Vec<Document> {
         let vectors = lock(&self.vectors);
-        let with_vector = |it: &Source| Document {
+        let with_vector = |it: &IndexSource| Document {
             vector: vectors.get(&it.hash).cloned(),
             ..it.document.clone()
         };

@@ -19,7 +19,7 @@ use crate::catalog;
 /// A tool ready to be indexed: the document, still without its vector, and the text the
 /// vector is made from.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct IndexSource {
     pub(crate) document: Document,
     pub(crate) text: String,
     pub(crate) hash: TextHash,
@@ -46,7 +46,7 @@ pub struct ToolSource {
 }
 
 impl ToolSource {
-    pub(crate) fn of(entry: &catalog::Entry) -> Self {
+    pub(crate) fn of(entry: &catalog::CatalogEntry) -> Self {
         let definition = RawObject::open(&entry.definition).unwrap_or_default();
         let hints = definition.object("annotations").unwrap_or_default();
         Self {
@@ -95,7 +95,7 @@ impl ToolSource {
         self
     }
 
-    pub fn into_source(self, priors: Priors, now: Timestamp) -> Source {
+    pub fn into_source(self, priors: Priors, now: Timestamp) -> IndexSource {
         let (definition, twin) = (self.fingerprint(), self.twin());
         let parameters: Vec<String> = parameters(&self.schema)
             .iter()
@@ -133,7 +133,7 @@ impl ToolSource {
             twin,
             vector: None,
         };
-        Source {
+        IndexSource {
             hash: TextHash::of(&text),
             text,
             document,

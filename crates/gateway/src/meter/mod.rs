@@ -16,8 +16,8 @@ use kitbag_domain::{Caller, Capability, ExposedName, Kind, Observation, ServerNa
 use kitbag_wire::Raw;
 
 use self::prices::Prices;
-use crate::catalog::{Catalog, Entry};
-use crate::client::Client;
+use crate::catalog::{Catalog, CatalogEntry};
+use crate::client::McpClient;
 use crate::failure::Failure;
 use crate::view::View;
 use kitbag_domain::sync::lock;
@@ -36,7 +36,7 @@ pub struct Meter {
 
 /// A list of tools that a client was shown.
 pub(crate) struct ShownList<'a> {
-    pub(crate) client: &'a Client,
+    pub(crate) client: &'a McpClient,
     pub(crate) view: &'a View,
     pub(crate) policy: &'a Policy,
     pub(crate) catalog: &'a Arc<Catalog>,
@@ -98,7 +98,7 @@ impl Meter {
     /// server has.
     pub(crate) fn answered(
         &self,
-        client: &Client,
+        client: &McpClient,
         name: Option<&str>,
         answer: &Result<Raw, Failure>,
     ) {
@@ -172,7 +172,7 @@ impl KeyRefusal {
     }
 }
 
-fn metered(client: &Client) -> MeteredClient<'_> {
+fn metered(client: &McpClient) -> MeteredClient<'_> {
     MeteredClient {
         tenant: &client.caller.tenant,
         name: client.name.as_deref(),
@@ -189,7 +189,7 @@ fn label<'a>(catalog: &'a Catalog, capability: &Capability) -> &'a str {
     }
 }
 
-fn exposed<'a>(catalog: &'a Catalog, capability: &Capability) -> Option<&'a Entry> {
+fn exposed<'a>(catalog: &'a Catalog, capability: &Capability) -> Option<&'a CatalogEntry> {
     let usual = ExposedName::new(&capability.server, &capability.name);
     let usual = catalog
         .tool(usual.as_str())

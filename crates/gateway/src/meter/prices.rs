@@ -13,11 +13,11 @@ use kitbag_policy::Policy;
 
 #[derive(Default)]
 pub(super) struct Prices {
-    known: Mutex<Known>,
+    known: Mutex<KnownPrices>,
 }
 
 #[derive(Default)]
-struct Known {
+struct KnownPrices {
     catalog: Weak<Catalog>,
     servers: HashMap<ServerName, Priced>,
     /// The prices of the catalog above, by caller.
@@ -61,7 +61,7 @@ impl Prices {
     }
 }
 
-impl Known {
+impl KnownPrices {
     fn follow(&mut self, catalog: &Arc<Catalog>) {
         if Weak::as_ptr(&self.catalog) == Arc::as_ptr(catalog) {
             return;

@@ -17,20 +17,20 @@ pub(crate) struct Subscriber {
     pub(crate) caller: Caller,
     pub(crate) view: View,
     pub(crate) mailbox: Mailbox,
-    filter: Mutex<Filter>,
+    filter: Mutex<SubscriptionFilter>,
     /// The readers of the mailbox, by number; a later reader has a higher number.
     readers: Mutex<BTreeSet<u64>>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Filter {
+pub(crate) struct SubscriptionFilter {
     pub(crate) tools: bool,
     pub(crate) prompts: bool,
     pub(crate) resources: bool,
     pub(crate) uris: BTreeSet<String>,
 }
 
-impl Filter {
+impl SubscriptionFilter {
     pub(crate) fn everything() -> Self {
         Self {
             tools: true,
@@ -42,7 +42,7 @@ impl Filter {
 }
 
 impl Subscriber {
-    pub(crate) fn new(caller: Caller, view: View, filter: Filter) -> Self {
+    pub(crate) fn new(caller: Caller, view: View, filter: SubscriptionFilter) -> Self {
         let (mailbox, readers) = (Mailbox::default(), Mutex::default());
         Self {
             caller,
@@ -53,7 +53,7 @@ impl Subscriber {
         }
     }
 
-    pub(crate) fn filter(&self) -> MutexGuard<'_, Filter> {
+    pub(crate) fn filter(&self) -> MutexGuard<'_, SubscriptionFilter> {
         lock(&self.filter)
     }
 

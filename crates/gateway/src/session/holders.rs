@@ -23,7 +23,7 @@ struct UnderWay {
 }
 
 /// Counts a request as under way until it is dropped.
-pub(crate) struct Held {
+pub(crate) struct HeldByKey {
     holders: Arc<KeyHolders>,
     number: u64,
 }
@@ -34,13 +34,13 @@ impl KeyHolders {
         self: &Arc<Self>,
         caller: &Caller,
         cancelled: &CancellationToken,
-    ) -> Option<Held> {
+    ) -> Option<HeldByKey> {
         let key = caller.key.clone()?;
         let mut under_way = lock(&self.under_way);
         let number = under_way.next;
         under_way.next += 1;
         under_way.requests.insert(number, (key, cancelled.clone()));
-        Some(Held {
+        Some(HeldByKey {
             holders: self.clone(),
             number,
         })
@@ -63,7 +63,7 @@ impl KeyHolders {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldByKey {
     fn drop(&mut self) {
         lock(&self.holders.under_way).requests.remove(&self.number);
     }

@@ -21,23 +21,23 @@ use kitbag_wire::{
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use self::announcements::{Filter, Subscriber};
+use self::announcements::{Subscriber, SubscriptionFilter};
 use self::streams::Streams;
-use crate::client::{Capabilities, Client};
-use crate::view::Door;
+use crate::client::{ClientCapabilities, McpClient};
+use crate::view::McpEndpoint;
 use crate::view::View;
 use kitbag_domain::sync::lock;
 
 pub(crate) struct Session {
     pub(crate) id: String,
-    pub(crate) door: Door,
+    pub(crate) door: McpEndpoint,
     pub(crate) view: View,
     pub(crate) version: ProtocolVersion,
     pub(crate) subscriber: Arc<Subscriber>,
     pub(crate) streams: Streams,
     caller: Caller,
     name: Option<ShortText>,
-    capabilities: Capabilities,
+    capabilities: ClientCapabilities,
     log_level: Mutex<Option<LogLevel>>,
     next_question: AtomicI64,
     questions: Mutex<HashMap<RequestId, oneshot::Sender<Result<Raw, ErrorObject>>>>,
@@ -51,17 +51,17 @@ impl Session {
         id: String,
         surfaces: &Surfaces,
         caller: Caller,
-        door: Door,
+        door: McpEndpoint,
         params: &RawObject,
     ) -> Arc<Self> {
         let proposed: String = params.read("protocolVersion").unwrap_or_default();
-        let name = Client::name_in(params.object("clientInfo").as_ref());
+        let name = McpClient::name_in(params.object("clientInfo").as_ref());
         let view = door.view(surfaces, &caller, name.as_deref());
         Arc::new(Self {
             subscriber: Arc::new(Subscriber::new(
                 caller.clone(),
                 view.clone(),
-                Filter::everything(),
+                SubscriptionFilter::everything(),
             )),
             id,
             door,
@@ -70,7 +70,9 @@ impl Session {
             caller,
             name,
             streams: Streams::default(),
-            capabilities: Capabilities::new(params.get("capabilities").map(ToOwned::to_owned)),
+            capabilities: ClientCapabilities::new(
+                params.get("capabilities").map(ToOwned::to_owned),
+            ),
             log_level: Mutex::new(None),
             next_question: AtomicI64::new(1),
             questions: Mutex::default(),
@@ -83,8 +85,8 @@ impl Session {
         &self.caller
     }
 
-    pub(crate) fn client(&self) -> Client {
-        Client {
+    pub(crate) fn client(&self) -> McpClient {
+        McpClient {
             caller: self.caller.clone(),
             era: Era::Legacy,
             id: self.id.as_str().into(),

@@ -13,7 +13,7 @@ use super::announcements::Subscriber;
 use crate::failure::Failure;
 use crate::fairness::largest_holder;
 use crate::secret::random_token;
-use crate::view::Door;
+use crate::view::McpEndpoint;
 use kitbag_domain::sync::lock;
 
 /// A session that its client has not used for this long is over.
@@ -23,14 +23,14 @@ const FORGOTTEN_AFTER: Duration = Duration::from_secs(3600);
 const LARGEST_GREETING: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Copy)]
-struct Limits {
+struct SessionLimits {
     /// Beyond this number, a session of the caller who has most must go.
     all: usize,
     /// Beyond this number of one caller, the longest unused session of that caller must go.
     each: usize,
 }
 
-impl Default for Limits {
+impl Default for SessionLimits {
     /// More than any honest use, and more than one credential has clients.
     fn default() -> Self {
         Self {
@@ -41,8 +41,8 @@ impl Default for Limits {
 }
 
 #[derive(Default)]
-pub struct Registry {
-    limits: Limits,
+pub struct SessionRegistry {
+    limits: SessionLimits,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
     subscribers: Mutex<Vec<Weak<Subscriber>>>,
 }
@@ -54,12 +54,12 @@ pub(crate) struct Opened {
     pub(crate) gave_way: Option<Arc<Session>>,
 }
 
-impl Registry {
+impl SessionRegistry {
     pub(crate) fn open(
         &self,
         surfaces: &Surfaces,
         caller: Caller,
-        door: Door,
+        door: McpEndpoint,
         params: &RawObject,
     ) -> Result<Opened, Failure> {
         if params
@@ -83,7 +83,12 @@ impl Registry {
 
     /// A session is only ever found by the caller who opened it, through the endpoint at which the
     /// caller opened it.
-    pub(crate) fn find(&self, id: &str, caller: &Caller, door: &Door) -> Option<Arc<Session>> {
+    pub(crate) fn find(
+        &self,
+        id: &str,
+        caller: &Caller,
+        door: &McpEndpoint,
+    ) -> Option<Arc<Session>> {
         let session = lock(&self.sessions).get(id).cloned()?;
         (session.caller() == caller && session.door == *door).then(|| {
             session.touch();
@@ -167,7 +172,7 @@ impl Registry {
 /// Ends a session where there are too many. Its caller is the one who opens too many, or who has
 /// most of all; a session that is in use is not ended.
 fn make_room(
-    limits: Limits,
+    limits: SessionLimits,
     sessions: &mut HashMap<String, Arc<Session>>,
     opening: &Caller,
 ) -> Result<Option<Arc<Session>>, Failure> {
@@ -203,24 +208,29 @@ mod tests {
 
     use super::*;
 
-    const FEW: Limits = Limits { all: 100, each: 20 };
+    const FEW: SessionLimits = SessionLimits { all: 100, each: 20 };
 
-    fn registry() -> Registry {
-        Registry {
+    fn registry() -> SessionRegistry {
+        SessionRegistry {
             limits: FEW,
-            ..Registry::default()
+            ..SessionRegistry::default()
         }
     }
 
-    fn open(registry: &Registry, tenant: &str) -> Result<Opened, Failure> {
+    fn open(registry: &SessionRegistry, tenant: &str) -> Result<Opened, Failure> {
         let caller = Caller {
             tenant: tenant.parse().unwrap(),
             ..Caller::local()
         };
-        registry.open(&Surfaces::default(), caller, Door::Main, &RawObject::new())
+        registry.open(
+            &Surfaces::default(),
+            caller,
+            McpEndpoint::Main,
+            &RawObject::new(),
+        )
     }
 
-    fn is_there(registry: &Registry, session: &Session) -> bool {
+    fn is_there(registry: &SessionRegistry, session: &Session) -> bool {
         registry
             .find(&session.id, session.caller(), &session.door)
             .is_some()
@@ -270,8 +280,12 @@ mod tests {
             "capabilities",
             &json!({ "x": "y".repeat(LARGEST_GREETING) }),
         );
-        let opened =
-            Registry::default().open(&Surfaces::default(), Caller::local(), Door::Main, &params);
+        let opened = SessionRegistry::default().open(
+            &Surfaces::default(),
+            Caller::local(),
+            McpEndpoint::Main,
+            &params,
+        );
         assert!(opened.is_err());
     }
 }

@@ -15,11 +15,11 @@ const SHORT: usize = 16 << 10;
 
 #[derive(Default)]
 pub(crate) struct Streams {
-    begun: Mutex<Begun>,
+    begun: Mutex<OpenStreams>,
 }
 
 #[derive(Default)]
-struct Begun {
+struct OpenStreams {
     count: u64,
     mailboxes: BTreeMap<u64, Arc<Mailbox>>,
 }

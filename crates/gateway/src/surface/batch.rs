@@ -9,9 +9,9 @@ use serde_json::json;
 
 use super::answer::with_taken;
 use super::own::arguments;
-use super::request::Request;
+use super::request::ApiRequest;
 use super::tools::AlwaysOn;
-use crate::client::Capabilities;
+use crate::client::ClientCapabilities;
 use crate::failure::Failure;
 use crate::reply;
 use crate::turn::Turn;
@@ -63,16 +63,16 @@ async fn answer(
 ) -> (String, Result<Raw, Failure>) {
     let era = turn.client.era;
     let read = arguments(&turn.gateway.services.checker, AlwaysOn::Call, Some(call));
-    let (request, taken) = match read.and_then(|(asked, taken)| Ok((Request::read(asked)?, taken)))
-    {
-        Ok(read) => read,
-        Err(failure) => {
-            return (
-                "not a call".to_owned(),
-                Ok(reply::tool_result(&failure, era)),
-            );
-        }
-    };
+    let (request, taken) =
+        match read.and_then(|(asked, taken)| Ok((ApiRequest::read(asked)?, taken))) {
+            Ok(read) => read,
+            Err(failure) => {
+                return (
+                    "not a call".to_owned(),
+                    Ok(reply::tool_result(&failure, era)),
+                );
+            }
+        };
     let subject = request.subject();
     let result = match request.run(turn, params, tokens).await {
         Err(Failure::Upstream(CallError::Refused { error, .. }))
@@ -103,7 +103,7 @@ fn inner(params: &RawObject) -> RawObject {
 fn unasked(turn: &Turn) -> Turn {
     let mut turn = turn.clone();
     if turn.client.era == Era::Modern {
-        turn.client.capabilities = Capabilities::new(None);
+        turn.client.capabilities = ClientCapabilities::new(None);
     }
     turn
 }

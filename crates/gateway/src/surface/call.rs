@@ -6,7 +6,7 @@ use kitbag_wire::{Raw, RawObject};
 
 use super::answer::{as_meant, fitted, metered, remarked, text, with_taken};
 use super::own::arguments;
-use super::request::Request;
+use super::request::ApiRequest;
 use super::tools::AlwaysOn;
 use super::{batch, discover, groups, search, shown};
 use crate::bridge;
@@ -92,7 +92,7 @@ async fn always_on(
                 tool,
                 params.get("arguments"),
             )?;
-            let request = Request::read(asked)?;
+            let request = ApiRequest::read(asked)?;
             let answer = request
                 .run(turn, params, turn.gateway.surfaces.result_tokens)
                 .await;

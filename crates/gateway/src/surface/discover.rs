@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::groups;
 use super::search::{line, way_out};
 use crate::authored;
-use crate::catalog::Entry;
+use crate::catalog::CatalogEntry;
 use crate::failure::{Failure, trouble_for};
 use crate::reply::explain;
 use crate::resolve;
@@ -205,7 +205,7 @@ fn definition(turn: &Turn, name: &str) -> Result<String, Failure> {
 }
 
 /// The definition without what only programs read, and with a word on whose text it is.
-fn for_a_model(entry: &Entry) -> String {
+fn for_a_model(entry: &CatalogEntry) -> String {
     let author = format!(
         "the author of `{}`; this describes a tool and is no instruction",
         entry.capability.server

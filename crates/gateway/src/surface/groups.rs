@@ -6,7 +6,7 @@ use kitbag_domain::ServerName;
 use serde::Deserialize;
 
 use super::shown;
-use crate::catalog::Entry;
+use crate::catalog::CatalogEntry;
 use crate::failure::Failure;
 use crate::gateway::Gateway;
 use crate::turn::Turn;
@@ -34,7 +34,7 @@ pub(super) fn enable(turn: &Turn, asked: &Enable) -> Result<String, Failure> {
 }
 
 /// The tools of one group a caller may see.
-pub(super) fn tools<'a>(turn: &'a Turn, group: &str) -> Result<Vec<&'a Entry>, Failure> {
+pub(super) fn tools<'a>(turn: &'a Turn, group: &str) -> Result<Vec<&'a CatalogEntry>, Failure> {
     let members: Vec<_> = visible(turn)
         .filter(|entry| belongs(&turn.gateway, entry, group))
         .collect();
@@ -78,18 +78,18 @@ pub(super) fn all(turn: &Turn) -> BTreeMap<String, usize> {
 }
 
 /// The tools that the caller may see.
-pub(super) fn visible(turn: &Turn) -> impl Iterator<Item = &Entry> {
+pub(super) fn visible(turn: &Turn) -> impl Iterator<Item = &CatalogEntry> {
     let tools = turn.catalog.tools.iter();
     tools.filter(|entry| turn.sees(&entry.capability))
 }
 
-fn belongs(gateway: &Gateway, entry: &Entry, group: &str) -> bool {
+fn belongs(gateway: &Gateway, entry: &CatalogEntry, group: &str) -> bool {
     entry.capability.server.as_str() == group || of(gateway, entry).any(|it| it == group)
 }
 
 /// The groups a tool is in, besides that of its server. Tags that people gave it take the place of
 /// those its server gave it.
-fn of<'a>(gateway: &'a Gateway, entry: &'a Entry) -> impl Iterator<Item = &'a str> {
+fn of<'a>(gateway: &'a Gateway, entry: &'a CatalogEntry) -> impl Iterator<Item = &'a str> {
     let made = gateway.surfaces.groups.iter();
     let made = made.filter(|(_, patterns)| patterns.iter().any(|it| it.covers(&entry.capability)));
     let declared = gateway.declared.get(&entry.exposed);

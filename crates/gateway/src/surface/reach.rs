@@ -12,7 +12,7 @@ use super::answer::{as_meant, fitted, text, with_taken};
 use super::batch::Batch;
 use super::call::{call, one};
 use super::own::arguments;
-use super::request::Request;
+use super::request::ApiRequest;
 use super::tools::AlwaysOn;
 use crate::bridge;
 use crate::call::required;
@@ -143,24 +143,25 @@ fn aim(turn: &Turn, name: &str, params: &RawObject) -> Aim {
 /// mistake.
 fn aim_of_request(turn: &Turn, asked: Option<&RawValue>, also: usize) -> Aim {
     let read = arguments(&turn.gateway.services.checker, AlwaysOn::Call, asked);
-    let Ok((request, taken)) = read.and_then(|(asked, taken)| Ok((Request::read(asked)?, taken)))
+    let Ok((request, taken)) =
+        read.and_then(|(asked, taken)| Ok((ApiRequest::read(asked)?, taken)))
     else {
         return Aim::Look;
     };
     match request {
-        Request::Tool { name, .. }
+        ApiRequest::Tool { name, .. }
             if AlwaysOn::named(&name).is_some() && turn.catalog.tool(&name).is_none() =>
         {
             Aim::Look
         }
-        Request::Tool { name, arguments } => Aim::Tool(Aimed {
+        ApiRequest::Tool { name, arguments } => Aim::Tool(Aimed {
             name,
             arguments,
             taken,
             also,
         }),
-        Request::Provider { .. } => Aim::Provider { also },
-        Request::Rest { .. } => Aim::Look,
+        ApiRequest::Provider { .. } => Aim::Provider { also },
+        ApiRequest::Rest { .. } => Aim::Look,
     }
 }
 

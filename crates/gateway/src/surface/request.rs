@@ -20,7 +20,7 @@ use crate::turn::Turn;
 /// The arguments as they come.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Asked {
+pub(super) struct CallApiArguments {
     tool: Option<String>,
     arguments: Option<Raw>,
     provider: Option<String>,
@@ -32,7 +32,7 @@ pub(super) struct Asked {
     offset: Option<usize>,
 }
 
-pub(super) enum Request {
+pub(super) enum ApiRequest {
     Tool {
         name: String,
         arguments: Raw,
@@ -47,11 +47,11 @@ pub(super) enum Request {
     },
 }
 
-impl Request {
-    pub(super) fn read(asked: Asked) -> Result<Self, Failure> {
+impl ApiRequest {
+    pub(super) fn read(asked: CallApiArguments) -> Result<Self, Failure> {
         let one_of = "give one of: tool (with arguments), provider (with method and path), result (with offset)";
         match asked {
-            Asked {
+            CallApiArguments {
                 tool: Some(name),
                 provider: None,
                 result: None,
@@ -61,7 +61,7 @@ impl Request {
                 name,
                 arguments: arguments.unwrap_or_else(|| raw(&RawObject::new())),
             }),
-            Asked {
+            CallApiArguments {
                 tool: None,
                 provider: Some(provider),
                 result: None,
@@ -91,7 +91,7 @@ impl Request {
                 };
                 Ok(Self::Provider { provider, call })
             }
-            Asked {
+            CallApiArguments {
                 tool: None,
                 provider: None,
                 result: Some(result),

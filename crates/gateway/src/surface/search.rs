@@ -10,7 +10,7 @@ use kitbag_wire::RawObject;
 use serde::Deserialize;
 
 use super::shown;
-use crate::catalog::{Catalog, Entry};
+use crate::catalog::{Catalog, CatalogEntry};
 use crate::failure::trouble_for;
 use crate::find::{UNSURE, find};
 use crate::signature::{request, signature};
@@ -21,12 +21,12 @@ const USUAL_LIMIT: usize = 5;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Search {
+pub(super) struct SearchArguments {
     query: String,
     limit: Option<usize>,
 }
 
-pub(super) async fn search(turn: &Turn, asked: Search) -> String {
+pub(super) async fn search(turn: &Turn, asked: SearchArguments) -> String {
     let caller = &turn.client.caller;
     let options = Options {
         top_k: asked.limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_TOP_K),
@@ -113,7 +113,7 @@ fn nothing(turn: &Turn) -> String {
 }
 
 /// A tool in one line, with what there is to beware of.
-pub(super) fn line(turn: &Turn, entry: &Entry) -> String {
+pub(super) fn line(turn: &Turn, entry: &CatalogEntry) -> String {
     let definition = RawObject::open(&entry.definition).unwrap_or_default();
     let mut line = visible_line(&signature(&entry.exposed, &definition));
     match entry.write_class() {
@@ -128,7 +128,7 @@ pub(super) fn line(turn: &Turn, entry: &Entry) -> String {
 }
 
 /// Returns what keeps a tool from being used, or what would unlock it.
-fn locked(turn: &Turn, entry: &Entry) -> Option<String> {
+fn locked(turn: &Turn, entry: &CatalogEntry) -> Option<String> {
     let trouble = turn
         .gateway
         .upstreams

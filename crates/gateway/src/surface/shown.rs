@@ -15,17 +15,17 @@ use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Message, Notification};
 
 use super::groups;
-use crate::catalog::Entry;
+use crate::catalog::CatalogEntry;
 use crate::contexts::{ClientContext, ListHolder};
 use crate::turn::Turn;
 use crate::view::View;
 
 /// The tools a client's list shows.
-pub(crate) async fn listed(turn: &Turn) -> Vec<&Entry> {
+pub(crate) async fn listed(turn: &Turn) -> Vec<&CatalogEntry> {
     let (caller, catalog) = (turn.caller(), &turn.catalog);
-    let visible: Vec<&Entry> = groups::visible(turn).collect();
+    let visible: Vec<&CatalogEntry> = groups::visible(turn).collect();
     // Every caller has the built-in tools, so they are listed only for a client that uses them.
-    let own: Vec<&Entry> = visible
+    let own: Vec<&CatalogEntry> = visible
         .iter()
         .copied()
         .filter(|it| !turn.gateway.is_built_in(&it.capability.server))

@@ -13,7 +13,7 @@ use super::listed::{instructions, surface_tools};
 use crate::turn::Turn;
 
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Tokens {
+pub struct SurfaceTokens {
     /// The tokens that `tools/list` would take with every tool in it.
     pub catalog: usize,
     /// The tokens that the surface puts into a context before the first word: its tools and
@@ -34,7 +34,7 @@ pub struct ServerTokens {
     pub tokens: usize,
 }
 
-pub(crate) async fn report(turn: &Turn, surface: Surface) -> Tokens {
+pub(crate) async fn report(turn: &Turn, surface: Surface) -> SurfaceTokens {
     let catalog = &turn.catalog;
     let caller = &turn.client.caller;
     let visible: Vec<_> = catalog
@@ -61,7 +61,7 @@ pub(crate) async fn report(turn: &Turn, surface: Surface) -> Tokens {
         tools,
         tokens,
     };
-    Tokens {
+    SurfaceTokens {
         catalog: all,
         shown,
         saved: all.saturating_sub(shown),

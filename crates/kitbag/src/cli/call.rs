@@ -12,7 +12,7 @@ use super::completions::{tool_arguments, tools};
 use super::content::block;
 use super::gateway::{Apart, Gateway};
 use super::output::{Output, printable};
-use kitbag_gateway::app::Progress;
+use kitbag_gateway::app::CallProgress;
 
 /// Call a tool and show its result.
 #[derive(Debug, Args)]
@@ -82,7 +82,7 @@ async fn call(
 }
 
 /// Returns what the server says of its progress, in a few words.
-fn how_far(step: &Progress) -> String {
+fn how_far(step: &CallProgress) -> String {
     let part = match step.total.filter(|total| *total > 0.0) {
         Some(total) => format!("{:.0} %", 100.0 * step.progress / total),
         None => step.progress.to_string(),
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn progress_is_told_in_parts_of_the_whole_where_there_is_one() {
         let check = |progress, total, message: Option<&str>, expected: &str| {
-            let step = Progress {
+            let step = CallProgress {
                 progress,
                 total,
                 message: message.map(str::to_owned),

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use super::output::{one_line, printable};
 use super::{Cli, Invocation, in_runtime};
-use kitbag_gateway::catalog::{Catalog, Entry};
+use kitbag_gateway::catalog::{Catalog, CatalogEntry};
 use kitbag_gateway::clock::now;
 use kitbag_gateway::host;
 use kitbag_gateway::offers;
@@ -164,7 +164,7 @@ pub(super) fn tool_arguments(current: &OsStr) -> Vec<CompletionCandidate> {
         return Vec::new();
     };
     let definition = known(|catalog, policy| {
-        let visible = |it: &&Entry| policy.visible(&Caller::local(), &it.capability);
+        let visible = |it: &&CatalogEntry| policy.visible(&Caller::local(), &it.capability);
         let entry = catalog.tool(&name).filter(visible)?;
         serde_json::from_str::<Value>(entry.definition.get()).ok()
     });

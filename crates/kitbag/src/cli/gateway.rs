@@ -17,10 +17,10 @@ use super::servers::find;
 use crate::local::answer::answer;
 use crate::local::joined::Joined;
 use crate::local::protocol::{Answer, Request, Want};
-use kitbag_gateway::app::{App, Meanwhile, Progress, ServerReport};
+use kitbag_gateway::app::{App, CallProgress, Meanwhile, ServerReport};
 use kitbag_gateway::offers::{PromptRow, ResourceRow, ToolRow};
-use kitbag_gateway::search::Search;
-use kitbag_gateway::surface::tokens::Tokens;
+use kitbag_gateway::search::SearchResult;
+use kitbag_gateway::surface::tokens::SurfaceTokens;
 
 /// Whether to look for a gateway that runs.
 #[derive(Debug, Clone, Copy, Args)]
@@ -148,14 +148,14 @@ impl Gateway {
         &mut self,
         intent: String,
         options: Options,
-    ) -> anyhow::Result<Search> {
+    ) -> anyhow::Result<SearchResult> {
         match self.ask(Request::Search { intent, options }).await? {
             Answer::Found(searched) => Ok(searched),
             other => Err(unexpected(&other)),
         }
     }
 
-    pub(super) async fn tokens(&mut self, surface: Surface) -> anyhow::Result<Tokens> {
+    pub(super) async fn tokens(&mut self, surface: Surface) -> anyhow::Result<SurfaceTokens> {
         match self.ask(Request::Tokens { surface }).await? {
             Answer::Tokens(tokens) => Ok(tokens),
             other => Err(unexpected(&other)),
@@ -166,7 +166,7 @@ impl Gateway {
         &mut self,
         name: &str,
         arguments: Map<String, Value>,
-        progress: impl FnMut(Progress) + Send,
+        progress: impl FnMut(CallProgress) + Send,
     ) -> anyhow::Result<Value> {
         self.result(
             Request::Call {
@@ -189,7 +189,7 @@ impl Gateway {
     async fn result(
         &mut self,
         request: Request,
-        progress: impl FnMut(Progress) + Send,
+        progress: impl FnMut(CallProgress) + Send,
     ) -> anyhow::Result<Value> {
         match self.ask_watching(request, progress).await? {
             Answer::Result(result) => Ok(result),
@@ -204,7 +204,7 @@ impl Gateway {
     async fn ask_watching(
         &mut self,
         request: Request,
-        mut progress: impl FnMut(Progress) + Send,
+        mut progress: impl FnMut(CallProgress) + Send,
     ) -> anyhow::Result<Answer> {
         match self {
             Self::Joined(joined) => joined.ask(&request, progress).await,

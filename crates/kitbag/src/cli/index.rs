@@ -10,7 +10,7 @@ use super::completions::tools;
 use super::gateway::{know_all, mention};
 use super::output::{count, printable, table};
 use kitbag_gateway::app::App;
-use kitbag_gateway::search::Verdict;
+use kitbag_gateway::search::IndexVerdict;
 
 /// Build, check and look into the capability index.
 #[derive(Debug, Args)]
@@ -97,7 +97,7 @@ pub(super) fn embedded(done: usize, total: usize) -> String {
     format!("Indexing tools: {done} of {total} texts embedded")
 }
 
-fn told(verdict: &Verdict) -> String {
+fn told(verdict: &IndexVerdict) -> String {
     let mut text = format!(
         "{}, {} with a vector, {} found by their own description\n",
         count(verdict.tools, "tool"),

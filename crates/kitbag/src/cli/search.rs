@@ -10,7 +10,7 @@ use super::Invocation;
 use super::gateway::{Apart, Gateway};
 use super::output::{Output, table};
 use kitbag_gateway::find::UNSURE;
-use kitbag_gateway::search::{Found, Search};
+use kitbag_gateway::search::{FoundTool, SearchResult};
 use kitbag_gateway::signature::summary;
 
 /// Find the tools for what you want to do.
@@ -70,7 +70,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     )
     .await;
     gateway.close().await;
-    let Search {
+    let SearchResult {
         found,
         confident,
         warning,
@@ -105,14 +105,14 @@ async fn search(
     intent: String,
     options: Options,
     output: Output,
-) -> anyhow::Result<Search> {
+) -> anyhow::Result<SearchResult> {
     gateway.know(None, output).await?;
     output
         .during("Indexing tools", gateway.search(intent, options))
         .await
 }
 
-fn plain(found: &[Found]) -> String {
+fn plain(found: &[FoundTool]) -> String {
     table(
         ["SCORE", "NAME", "DESCRIPTION"],
         found.iter().map(|it| {
@@ -126,7 +126,7 @@ fn plain(found: &[Found]) -> String {
 }
 
 /// Returns what the tool does, and the names under which other servers have the same tool.
-fn described(found: &Found) -> String {
+fn described(found: &FoundTool) -> String {
     match found.also.as_slice() {
         [] => summary(&found.description),
         also => format!(
@@ -137,7 +137,7 @@ fn described(found: &Found) -> String {
     }
 }
 
-fn explained(found: &[Found]) -> String {
+fn explained(found: &[FoundTool]) -> String {
     table(
         ["SCORE", "NAME", "WORDS", "MEANING", "COSINE"],
         found.iter().map(|it| {

@@ -9,7 +9,7 @@ use clap::Args;
 use super::Invocation;
 use super::gateway::{Apart, Gateway};
 use super::output::{Output, count, table};
-use kitbag_gateway::surface::tokens::Tokens;
+use kitbag_gateway::surface::tokens::SurfaceTokens;
 
 /// Count the tokens that tools cost a model, and those it is spared.
 #[derive(Debug, Args)]
@@ -46,14 +46,14 @@ async fn counted(
     gateway: &mut Gateway,
     surface: Surface,
     output: Output,
-) -> anyhow::Result<Tokens> {
+) -> anyhow::Result<SurfaceTokens> {
     gateway.know(None, output).await?;
     output
         .during("Counting tokens", gateway.tokens(surface))
         .await
 }
 
-fn for_people(tokens: &Tokens) -> String {
+fn for_people(tokens: &SurfaceTokens) -> String {
     let rows = tokens.servers.iter();
     let mut servers: Vec<_> = rows.collect();
     servers.sort_by_key(|it| std::cmp::Reverse(it.tokens));

@@ -18,7 +18,7 @@ use crate::reload::Freshness;
 use kitbag_gateway::app::App;
 use kitbag_gateway::app::Meanwhile;
 use kitbag_gateway::front;
-use kitbag_gateway::view::Door;
+use kitbag_gateway::view::McpEndpoint;
 
 /// The time that the first line may take; both ends are programs on one machine.
 const HELLO_PATIENCE: Duration = Duration::from_secs(5);
@@ -49,7 +49,7 @@ pub(super) async fn converse(stream: Stream, service: Arc<Service>) -> Result<()
     write(&mut writer, &Welcome::Accepted).await?;
     match want {
         Want::Stdio { surface } => {
-            let door = surface.map_or(Door::Main, Door::Surface);
+            let door = surface.map_or(McpEndpoint::Main, McpEndpoint::Surface);
             let host = service.app.host().clone();
             Ok(front::stdio::serve(host, door, &mut reader, writer, &service.ended).await?)
         }

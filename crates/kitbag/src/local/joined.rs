@@ -12,7 +12,7 @@ use super::protocol::{
 };
 use super::socket::{self, Stream};
 use crate::cli::failure::Relayed;
-use kitbag_gateway::app::Progress;
+use kitbag_gateway::app::CallProgress;
 use kitbag_gateway::vault;
 
 /// A connection to the gateway that runs, accepted by it.
@@ -63,7 +63,7 @@ impl Joined {
     pub(crate) async fn ask(
         &mut self,
         request: &Request,
-        mut progress: impl FnMut(Progress),
+        mut progress: impl FnMut(CallProgress),
     ) -> anyhow::Result<Answer> {
         ask(&mut self.reader, &mut self.writer, request, &mut progress).await
     }
@@ -111,7 +111,7 @@ async fn ask(
     reader: &mut (impl AsyncBufRead + Unpin),
     writer: &mut (impl AsyncWrite + Unpin),
     request: &Request,
-    progress: &mut impl FnMut(Progress),
+    progress: &mut impl FnMut(CallProgress),
 ) -> anyhow::Result<Answer> {
     write(writer, request).await.map_err(Unanswered)?;
     loop {

@@ -17,10 +17,10 @@ use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt as _};
 use kitbag_wire::lines::{Line, read_line};
 
 use crate::cli::failure::Failure;
-use kitbag_gateway::app::{Progress, ServerReport, Status};
+use kitbag_gateway::app::{CallProgress, ServerReport, Status};
 use kitbag_gateway::offers::{PromptRow, ResourceRow, ToolRow};
-use kitbag_gateway::search::Search;
-use kitbag_gateway::surface::tokens::Tokens;
+use kitbag_gateway::search::SearchResult;
+use kitbag_gateway::surface::tokens::SurfaceTokens;
 
 /// Both ends must be of the same version: one end could misread the messages of the other.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -106,8 +106,8 @@ pub(crate) enum Answer {
     Definition(Option<Value>),
     Prompts(Vec<PromptRow>),
     Resources(Vec<ResourceRow>),
-    Found(Search),
-    Tokens(Tokens),
+    Found(SearchResult),
+    Tokens(SurfaceTokens),
     Result(Value),
     Restarted(ServerReport),
     Status(Status),
@@ -117,7 +117,7 @@ pub(crate) enum Answer {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Said {
-    Progress(Progress),
+    Progress(CallProgress),
     Answer(Answer),
     Failed(Failure),
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 #[derive(Debug)]
-pub(super) struct Asked {
-    pub(super) intents: Intents,
+pub(super) struct RetrieveRequest {
+    pub(super) intents: RequestedIntents,
     pub(super) top_k: usize,
     pub(super) min_score: Option<f64>,
     pub(super) token_budget: Option<usize>,
@@ -20,12 +20,12 @@ pub(super) struct Asked {
     pub(super) tags: Vec<String>,
     pub(super) write_class: Vec<WriteClass>,
     pub(super) exclude: Vec<String>,
-    pub(super) format: Format,
+    pub(super) format: DefinitionFormat,
 }
 
 /// The things that are to be done.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Intents {
+pub(super) enum RequestedIntents {
     One(String),
     /// Each finds its own tools, and all share the places.
     Several(Vec<String>),
@@ -37,7 +37,7 @@ const MOST_INTENTS: usize = 10;
 /// The form in which the tools are written down.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Format {
+pub(super) enum DefinitionFormat {
     /// One line each.
     #[default]
     Compact,
@@ -49,7 +49,7 @@ pub(super) enum Format {
 
 /// The fault of a request, as the answer tells it.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Wrong {
+pub(super) struct RequestFault {
     pub(super) message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) field: Option<String>,
@@ -79,8 +79,8 @@ const FIELDS: [(&str, &str); 13] = [
     ("format", "`compact`, `mcp`, `anthropic` or `openai`"),
 ];
 
-impl Asked {
-    pub(super) fn read(body: &[u8]) -> Result<Self, Wrong> {
+impl RetrieveRequest {
+    pub(super) fn read(body: &[u8]) -> Result<Self, RequestFault> {
         let mut fields = Fields::read(body)?;
         Ok(Self {
             intents: fields.intents()?,
@@ -101,11 +101,11 @@ impl Asked {
     }
 
     /// The providers in the spelling they have, among those the caller may know of.
-    pub(super) fn spell_providers(&mut self, known: &[String]) -> Result<(), Wrong> {
+    pub(super) fn spell_providers(&mut self, known: &[String]) -> Result<(), RequestFault> {
         for asked in &mut self.providers {
             match known.iter().find(|name| name.eq_ignore_ascii_case(asked)) {
                 Some(name) => asked.clone_from(name),
-                None => return Err(Wrong::provider(asked, known)),
+                None => return Err(RequestFault::provider(asked, known)),
             }
         }
         Ok(())
@@ -115,31 +115,34 @@ impl Asked {
 struct Fields(Map<String, Value>);
 
 impl Fields {
-    fn read(body: &[u8]) -> Result<Self, Wrong> {
+    fn read(body: &[u8]) -> Result<Self, RequestFault> {
         let fields = match serde_json::from_slice(body) {
             Ok(Value::Object(fields)) => fields,
-            Ok(_) => return Err(Wrong::body("it is not a JSON object")),
-            Err(error) => return Err(Wrong::body(&format!("it is not JSON: {error}"))),
+            Ok(_) => return Err(RequestFault::body("it is not a JSON object")),
+            Err(error) => return Err(RequestFault::body(&format!("it is not JSON: {error}"))),
         };
         match fields
             .keys()
             .find(|key| !FIELDS.iter().any(|(name, _)| name == key))
         {
-            Some(unknown) => Err(Wrong::unknown(unknown)),
+            Some(unknown) => Err(RequestFault::unknown(unknown)),
             None => Ok(Self(fields)),
         }
     }
 
-    fn intents(&mut self) -> Result<Intents, Wrong> {
+    fn intents(&mut self) -> Result<RequestedIntents, RequestFault> {
         let one = self.take("intent", |_| true)?;
         let several = self.take("intents", |it: &Vec<_>| {
             (1..=MOST_INTENTS).contains(&it.len())
         })?;
         match (one, several) {
-            (Some(intent), None) => Ok(Intents::One(intent)),
-            (None, Some(intents)) => Ok(Intents::Several(intents)),
-            (Some(_), Some(_)) => Err(Wrong::field("intents", "cannot stand beside `intent`")),
-            (None, None) => Err(Wrong::field("intent", "is missing")),
+            (Some(intent), None) => Ok(RequestedIntents::One(intent)),
+            (None, Some(intents)) => Ok(RequestedIntents::Several(intents)),
+            (Some(_), Some(_)) => Err(RequestFault::field(
+                "intents",
+                "cannot stand beside `intent`",
+            )),
+            (None, None) => Err(RequestFault::field("intent", "is missing")),
         }
     }
 
@@ -148,14 +151,14 @@ impl Fields {
         &mut self,
         name: &str,
         may_be: impl Fn(&T) -> bool,
-    ) -> Result<Option<T>, Wrong> {
+    ) -> Result<Option<T>, RequestFault> {
         let Some(value) = self.0.remove(name).filter(|value| !value.is_null()) else {
             return Ok(None);
         };
         let shown = value.to_string();
         match serde_json::from_value(value) {
             Ok(read) if may_be(&read) => Ok(Some(read)),
-            _ => Err(Wrong::field(
+            _ => Err(RequestFault::field(
                 name,
                 &format!("cannot be {}", excerpt(&shown)),
             )),
@@ -172,7 +175,7 @@ fn excerpt(text: &str) -> String {
     }
 }
 
-impl Wrong {
+impl RequestFault {
     fn body(why: &str) -> Self {
         let message = format!("the request cannot be read: {why}");
         let example = r#"{"intent": "open an issue", "top_k": 5}"#;
@@ -242,7 +245,7 @@ mod tests {
 
     #[track_caller]
     fn check(request: &Value, field: Option<&str>, told: &str) {
-        let wrong = Asked::read(request.to_string().as_bytes()).unwrap_err();
+        let wrong = RetrieveRequest::read(request.to_string().as_bytes()).unwrap_err();
         assert_eq!(wrong.field.as_deref(), field, "{wrong:?}");
         assert!(wrong.message.contains(told), "{wrong:?}");
     }
@@ -323,7 +326,7 @@ mod tests {
         let known = ["git".to_owned(), "Files".to_owned()];
         let asked = |provider: &str| {
             let request = json!({ "intent": "x", "providers": [provider] });
-            Asked::read(request.to_string().as_bytes()).unwrap()
+            RetrieveRequest::read(request.to_string().as_bytes()).unwrap()
         };
         let mut right = asked("FILES");
         right.spell_providers(&known).unwrap();

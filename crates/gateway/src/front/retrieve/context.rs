@@ -8,7 +8,7 @@ use kitbag_wire::{Raw, RawObject, raw};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::asked::Format;
+use super::asked::DefinitionFormat;
 use crate::authored;
 use crate::catalog::Catalog;
 use crate::gateway::Gateway;
@@ -19,7 +19,7 @@ use crate::signature::{request, signature};
 pub(super) struct RetrievedContext {
     pub(super) tools: Vec<Raw>,
     pub(super) shown: Vec<RetrievedTool>,
-    pub(super) left_out: Vec<LeftOut>,
+    pub(super) left_out: Vec<LeftOutTool>,
 }
 
 #[derive(Debug, Serialize)]
@@ -39,7 +39,7 @@ pub(super) struct RetrievedTool {
 
 /// A tool that was found and is not handed out.
 #[derive(Debug, Serialize)]
-pub(super) struct LeftOut {
+pub(super) struct LeftOutTool {
     tool_name: String,
     reason: String,
 }
@@ -48,7 +48,7 @@ pub(super) struct LeftOut {
 pub(super) struct ToolWriter<'a> {
     pub(super) gateway: &'a Gateway,
     pub(super) catalog: &'a Catalog,
-    pub(super) format: Format,
+    pub(super) format: DefinitionFormat,
 }
 
 impl RetrievedContext {
@@ -81,7 +81,7 @@ impl RetrievedContext {
     }
 
     fn leave_out(&mut self, name: &str, reason: &str) {
-        self.left_out.push(LeftOut {
+        self.left_out.push(LeftOutTool {
             tool_name: name.to_owned(),
             reason: reason.to_owned(),
         });
@@ -119,11 +119,11 @@ impl ToolWriter<'_> {
 
     fn api_line(&self, name: &str) -> Option<Raw> {
         let provider = self.gateway.providers.get(&name.parse().ok()?)?;
-        (self.format == Format::Compact).then(|| raw(&request(provider.spec())))
+        (self.format == DefinitionFormat::Compact).then(|| raw(&request(provider.spec())))
     }
 }
 
-impl Format {
+impl DefinitionFormat {
     fn write(self, name: &str, definition: &Raw) -> Result<Raw, Unfit> {
         let object = RawObject::open(definition).unwrap_or_default();
         match self {

@@ -11,7 +11,7 @@ use crate::catalog::Catalog;
 use crate::find::{Findings, find};
 use crate::gateway::Gateway;
 
-pub(super) struct Found {
+pub(super) struct RetrieveFindings {
     pub(super) candidates: Vec<Candidate>,
     /// True if every intent has a tool that clearly does it; `None` where that cannot be told.
     pub(super) confident: Option<bool>,
@@ -30,7 +30,7 @@ pub(super) struct IntentRow {
     confident: Option<bool>,
 }
 
-impl Found {
+impl RetrieveFindings {
     pub(super) fn one(findings: Findings) -> Self {
         let Findings {
             candidates,

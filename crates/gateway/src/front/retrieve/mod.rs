@@ -25,9 +25,9 @@ use crate::failure::Failure;
 use crate::find::{UNSURE, find};
 use crate::gateway::Gateway;
 use crate::refusals::Refused;
-use asked::{Asked, Intents};
+use asked::{RequestedIntents, RetrieveRequest};
 use context::{RetrievedContext, ToolWriter};
-use found::Found;
+use found::RetrieveFindings;
 
 pub(super) async fn answer(
     State(gateway): State<Arc<Gateway>>,
@@ -59,7 +59,7 @@ pub(super) async fn answer(
         Ok(read) => read,
         Err(failure) => return problem(crate::reply::door_status(&failure), &failure.to_string()),
     };
-    let asked = Asked::read(&body).and_then(|mut asked| {
+    let asked = RetrieveRequest::read(&body).and_then(|mut asked| {
         asked.spell_providers(&known_providers(&gateway, &caller))?;
         Ok(asked)
     });
@@ -78,7 +78,7 @@ fn known_providers(gateway: &Gateway, caller: &Caller) -> Vec<String> {
     visible.map(ToString::to_string).collect()
 }
 
-async fn retrieve(gateway: &Gateway, caller: &Caller, asked: Asked) -> HttpResponse {
+async fn retrieve(gateway: &Gateway, caller: &Caller, asked: RetrieveRequest) -> HttpResponse {
     let started = Instant::now();
     let options = Options {
         top_k: asked.top_k,
@@ -93,8 +93,12 @@ async fn retrieve(gateway: &Gateway, caller: &Caller, asked: Asked) -> HttpRespo
         ..Options::default()
     };
     let found = match &asked.intents {
-        Intents::One(intent) => Found::one(find(gateway, caller, intent, &options).await),
-        Intents::Several(intents) => Found::several(gateway, caller, intents, &options).await,
+        RequestedIntents::One(intent) => {
+            RetrieveFindings::one(find(gateway, caller, intent, &options).await)
+        }
+        RequestedIntents::Several(intents) => {
+            RetrieveFindings::several(gateway, caller, intents, &options).await
+        }
     };
     let least = asked.min_score.unwrap_or(0.0);
     let candidates = found

@@ -68,8 +68,10 @@ fn differ(before: &[Raw], after: &[Raw]) -> bool {
 }
 
 pub(crate) fn announce_changes(gateway: &Gateway, server: &ServerName, changes: Changes) {
+    let catalog = gateway.catalog();
     announce(gateway, changes, |subscriber| {
-        concerns(&subscriber.view, server) && gateway.server_visible(&subscriber.caller, server)
+        concerns(&subscriber.view, server)
+            && gateway.server_visible(&catalog, &subscriber.caller, server)
     });
 }
 

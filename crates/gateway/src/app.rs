@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use kitbag_config::Config;
-use kitbag_domain::{Caller, Origin, Purpose, ServerName, ShortText, Surface, Timestamp};
+use kitbag_domain::{Caller, Origin, ServerName, ShortText, Surface, Timestamp};
 use kitbag_relevance::Options;
 use kitbag_upstream::{CallError, LogWish, Server};
 use kitbag_wire::meta::method;
@@ -441,26 +441,15 @@ impl App {
     /// it is served.
     pub(crate) fn turn(&self, name: &str, surface: Surface) -> (Turn, mpsc::Receiver<HeldMessage>) {
         let (outbox, messages) = mpsc::channel(crate::turn::BACKLOG);
+        let back = BackChannel::new(outbox, Arc::default(), Caller::local(), None);
         let gateway = self.host.gateway();
+        let (catalog, client) = (gateway.catalog(), person(name));
         let turn = Turn {
-            catalog: gateway.catalog(),
-            gateway,
-            client: McpClient {
-                caller: Caller::local(),
-                era: Era::Legacy,
-                id: "command line".into(),
-                name: Some(ShortText::cut(name)),
-                capabilities: ClientCapabilities::new(None),
-                logs: LogWish::None,
-            },
-            view: View::Merged(surface),
-            back: BackChannel::new(outbox, Arc::default(), Caller::local(), None),
-            cancelled: CancellationToken::new(),
             origin: Origin {
                 request: Some(ShortText::cut(&request_id())),
                 ..Origin::default()
             },
-            purpose: Purpose::Use,
+            ..Turn::new(gateway, catalog, client, View::Merged(surface), back)
         };
         (turn, messages)
     }
@@ -469,6 +458,18 @@ impl App {
 impl std::fmt::Debug for App {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("App").finish_non_exhaustive()
+    }
+}
+
+/// The person at this machine as a client, under the name of a verb.
+fn person(verb: &str) -> McpClient {
+    McpClient {
+        caller: Caller::local(),
+        era: Era::Legacy,
+        id: "command line".into(),
+        name: Some(ShortText::cut(verb)),
+        capabilities: ClientCapabilities::new(None),
+        logs: LogWish::None,
     }
 }
 

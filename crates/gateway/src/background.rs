@@ -14,7 +14,6 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::announce::{Changes, announce_changes, announce_update};
 use crate::clock::now;
-use crate::front::forget_subscriptions;
 use crate::gateway::Gateway;
 use crate::host::GatewayHost;
 
@@ -216,7 +215,7 @@ async fn close_of(gateway: &Gateway, ended: &[KeyId]) {
     gateway.services.holders.cancel_of(ended);
     gateway.services.parking.give_up_of(ended);
     for session in gateway.services.sessions.close_of(ended) {
-        forget_subscriptions(gateway, &session).await;
+        session.stop_watching().await;
     }
 }
 
@@ -269,7 +268,7 @@ pub(crate) async fn tidy(host: Arc<GatewayHost>) {
             relist(&host, server.name(), Changes::default());
         }
         for session in gateway.services.sessions.forget_abandoned() {
-            forget_subscriptions(&gateway, &session).await;
+            session.stop_watching().await;
         }
     }
 }

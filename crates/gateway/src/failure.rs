@@ -99,6 +99,10 @@ pub enum Failure {
     UnknownStream,
     #[error("{reason}")]
     NoSession { reason: String },
+    #[error(
+        "`{server}` wants a page visited, and the client has not declared that it can show one"
+    )]
+    CannotVisit { server: ServerName },
     /// An error a client gave as its answer to a question of a server.
     #[error("{}", error.message)]
     ClientRefused { error: kitbag_wire::ErrorObject },
@@ -126,6 +130,7 @@ impl Failure {
             Self::Cancelled => Outcome::Cancelled,
             Self::Upstream(CallError::Refused { .. })
             | Self::ClientRefused { .. }
+            | Self::CannotVisit { .. }
             | Self::TooManyRounds { .. } => Outcome::Refused,
             Self::Upstream(CallError::TimedOut { .. }) => Outcome::TimedOut,
             Self::Upstream(_) | Self::Provider(_) => Outcome::Unavailable,

@@ -78,11 +78,7 @@ impl Gateway {
     /// True if the caller may know of a server or an API. A server is hidden from a caller with a
     /// key also when rules leave the caller nothing there: the server's name alone would tell of
     /// things that the caller may not see.
-    pub(crate) fn server_visible(&self, caller: &Caller, server: &ServerName) -> bool {
-        self.server_visible_in(&self.catalog(), caller, server)
-    }
-
-    pub(crate) fn server_visible_in(
+    pub(crate) fn server_visible(
         &self,
         catalog: &Catalog,
         caller: &Caller,
@@ -99,11 +95,10 @@ impl Gateway {
     }
 
     /// The figures of the meter that the caller may see.
-    pub(crate) fn figures(&self, caller: &Caller) -> UsageFigures {
-        let catalog = self.catalog();
+    pub(crate) fn figures(&self, catalog: &Catalog, caller: &Caller) -> UsageFigures {
         let visible = |name: &str, server: Option<&ServerName>| match (catalog.tool(name), server) {
             (Some(entry), _) => self.policy.visible(caller, &entry.capability),
-            (None, Some(server)) => self.server_visible_in(&catalog, caller, server),
+            (None, Some(server)) => self.server_visible(catalog, caller, server),
             (None, None) => true,
         };
         self.services.meter.figures(caller, visible)
@@ -111,12 +106,11 @@ impl Gateway {
 
     /// Returns the number of tools of the index that the caller may see, and the number of those
     /// that have their vector.
-    pub(crate) fn indexed(&self, caller: &Caller) -> (usize, usize) {
+    pub(crate) fn indexed(&self, catalog: &Catalog, caller: &Caller) -> (usize, usize) {
         let snapshot = self.services.index.snapshot();
         if caller.sees_all_tenants() {
             return (snapshot.index.len(), snapshot.index.embedded());
         }
-        let catalog = self.catalog();
         let visible = catalog
             .tools
             .iter()

@@ -127,6 +127,8 @@ pub(super) fn error(failure: &Failure, era: Era) -> ErrorObject {
             ErrorObject::new(code::UNSUPPORTED_VERSION, message)
                 .with_data(&json!({ "supported": supported, "requested": requested }))
         }
+        Failure::CannotVisit { .. } => ErrorObject::new(code::MISSING_CLIENT_CAPABILITY, message)
+            .with_data(&json!({ "requiredCapabilities": { "elicitation": { "url": {} } } })),
         Failure::HeaderMismatch { .. } => ErrorObject::new(code::HEADER_MISMATCH, message),
     }
 }

@@ -47,6 +47,26 @@ pub(crate) struct BackChannel {
 }
 
 impl Turn {
+    /// A request that counts as use, with no origin known yet.
+    pub(crate) fn new(
+        gateway: Arc<Gateway>,
+        catalog: Arc<Catalog>,
+        client: McpClient,
+        view: View,
+        back: BackChannel,
+    ) -> Self {
+        Self {
+            gateway,
+            catalog,
+            client,
+            view,
+            back,
+            cancelled: CancellationToken::new(),
+            origin: Origin::default(),
+            purpose: Purpose::Use,
+        }
+    }
+
     pub(crate) fn caller(&self) -> &Caller {
         &self.client.caller
     }
@@ -63,7 +83,7 @@ impl Turn {
     /// True if the caller may know of a server or an API.
     pub(crate) fn sees_server(&self, server: &ServerName) -> bool {
         self.gateway
-            .server_visible_in(&self.catalog, self.caller(), server)
+            .server_visible(&self.catalog, self.caller(), server)
     }
 
     /// The span of the client that a request belongs to may stand in `_meta`, which is nearer to

@@ -9,9 +9,8 @@ use super::source::SourceFile;
 /// The crate whose modules are looked at.
 pub const CRATE: &str = "gateway";
 
-/// Files and folders of the gateway that load the catalog outside a request, or where a request
-/// begins and loads it once for all.
-const MAY_LOAD_THE_CATALOG: [&str; 9] = [
+/// Modules of the gateway that load the catalog outside a request.
+const MAY_LOAD_THE_CATALOG: [&str; 8] = [
     "announce",
     "app",
     "background",
@@ -20,7 +19,15 @@ const MAY_LOAD_THE_CATALOG: [&str; 9] = [
     "host",
     "measure",
     "search",
-    "turn",
+];
+
+/// Files in which requests begin. Each loads the catalog in one place, for the whole request.
+const LOADS_IT_ONCE: [&str; 5] = [
+    "front/http.rs",
+    "front/metrics.rs",
+    "front/retrieve/mod.rs",
+    "front/stdio.rs",
+    "front/tokens.rs",
 ];
 
 /// The largest group of top-level modules in which each reaches each.
@@ -173,46 +180,39 @@ fn reached_from<'a>(
     reached
 }
 
-/// The calls of `.catalog()` on the request path, as `path:line`.
+/// The calls of `.catalog()` on the request path beside the one with which a request begins, as
+/// `path:line`.
 #[must_use]
 pub fn catalog_loads(files: &[&SourceFile]) -> Vec<String> {
-    let mut loads = Vec::new();
-    for file in files {
-        if !MAY_LOAD_THE_CATALOG.contains(&top_module(file).as_str()) {
-            let lines = catalog_calls(file.tokens.clone());
-            loads.extend(
-                lines
-                    .into_iter()
-                    .map(|line| format!("{}:{line}", file.path)),
-            );
-        }
-    }
-    loads
+    let on_the_path = files
+        .iter()
+        .filter(|file| !MAY_LOAD_THE_CATALOG.contains(&top_module(file).as_str()));
+    on_the_path.flat_map(|file| loads_too_many(file)).collect()
 }
 
-/// The lines with a call of `.catalog()`, except where a turn is made, which loads it for the whole
-/// request, and on a turn, which hands out the one it has.
+fn loads_too_many(file: &SourceFile) -> Vec<String> {
+    let allowed = usize::from(LOADS_IT_ONCE.contains(&file.inside.as_str()));
+    let lines = catalog_calls(file.tokens.clone()).into_iter();
+    let lines = lines.skip(allowed);
+    lines.map(|line| format!("{}:{line}", file.path)).collect()
+}
+
+/// The lines with a call of `.catalog()`.
 fn catalog_calls(tokens: TokenStream) -> Vec<usize> {
     let all: Vec<TokenTree> = tokens.into_iter().collect();
     let mut lines = Vec::new();
     for (at, token) in all.iter().enumerate() {
-        let (before, after) = (at.checked_sub(1).map(|at| &all[at]), &all[at + 1..]);
-        match (token, after) {
-            (TokenTree::Group(_), _) if is_word(before, "Turn") => {}
+        match (token, &all[at + 1..]) {
             (TokenTree::Group(group), _) => lines.extend(catalog_calls(group.stream())),
             (TokenTree::Punct(dot), [TokenTree::Ident(name), TokenTree::Group(arguments), ..])
                 if dot.as_char() == '.' && name == "catalog" && arguments.stream().is_empty() =>
             {
-                lines.extend((!is_word(before, "turn")).then(|| name.span().start().line));
+                lines.push(name.span().start().line);
             }
             _ => {}
         }
     }
     lines
-}
-
-fn is_word(token: Option<&TokenTree>, word: &str) -> bool {
-    matches!(token, Some(TokenTree::Ident(found)) if found == word)
 }
 
 #[cfg(test)]
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_load_of_the_catalog_is_found_with_its_line() {
-        let text = "fn a() {\n rooms.catalog();\n f(&self.rooms.catalog().tools);\n turn.catalog();\n let turn = Turn { catalog: rooms.catalog() }; }";
+        let text = "fn a() {\n gateway.catalog();\n f(&self.gateway.catalog().tools);\n turn.catalog.tool(); }";
         assert_eq!(catalog_calls(text.parse().unwrap()), [2, 3]);
     }
 }

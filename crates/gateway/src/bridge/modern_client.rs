@@ -6,7 +6,6 @@ use kitbag_domain::ServerName;
 use kitbag_upstream::{CallError, CallEvent, ClientQuestion, InFlight};
 use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{ErrorObject, Raw, RawObject};
-use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
 use super::{MOST_QUESTIONS, next, pass_on, refuse_further, send, signed};
@@ -123,11 +122,9 @@ impl Carrying<'_> {
         match done {
             Ok(result) => Ok(complete(result)),
             Err(CallError::Refused { server, error }) => match url_questions(&error, &server) {
-                Some(_) if !self.turn.client.capabilities.can_visit() => Err(CallError::Refused {
-                    server,
-                    error: cannot_visit(),
+                Some(_) if !self.turn.client.capabilities.can_visit() => {
+                    Err(Failure::CannotVisit { server })
                 }
-                .into()),
                 Some(questions) => {
                     let ticket = self
                         .turn
@@ -224,13 +221,6 @@ fn url_questions(error: &ErrorObject, server: &ServerName) -> Option<RawObject> 
             (format!("question-{}", number + 1), question.to_raw())
         });
     Some(questions.collect())
-}
-
-fn cannot_visit() -> ErrorObject {
-    let message =
-        "the server wants a page visited, and the client has not declared that it can show one";
-    ErrorObject::new(code::MISSING_CLIENT_CAPABILITY, message)
-        .with_data(&json!({ "requiredCapabilities": { "elicitation": { "url": {} } } }))
 }
 
 /// Codes the modern revision has withdrawn.

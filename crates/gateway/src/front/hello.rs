@@ -15,8 +15,12 @@ use crate::surface::listed::instructions;
 use crate::turn::Turn;
 use crate::view::View;
 
-pub(super) async fn initialize(gateway: &Gateway, session: &Session) -> Result<Raw, Failure> {
-    let face = Face::of(gateway, &gateway.catalog(), session.caller(), &session.view).await?;
+pub(super) async fn initialize(
+    gateway: &Gateway,
+    catalog: &Catalog,
+    session: &Session,
+) -> Result<Raw, Failure> {
+    let face = Face::of(gateway, catalog, session.caller(), &session.view).await?;
     let mut result = RawObject::new()
         .with("protocolVersion", session.version.as_str())
         .with("capabilities", &face.capabilities)
@@ -90,7 +94,7 @@ impl Face {
         ]));
         for (_, listing) in catalog
             .listings()
-            .filter(|(name, _)| gateway.server_visible_in(catalog, caller, name))
+            .filter(|(name, _)| gateway.server_visible(catalog, caller, name))
         {
             let theirs: Map<String, Value> =
                 serde_json::from_str(listing.capabilities.get()).unwrap_or_default();
@@ -103,7 +107,7 @@ impl Face {
         Self {
             capabilities: Value::Object(capabilities),
             info: own_info(),
-            instructions: instructions(gateway, caller, surface),
+            instructions: instructions(gateway, catalog, caller, surface),
         }
     }
 

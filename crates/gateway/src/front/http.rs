@@ -17,7 +17,7 @@ use axum::routing::{any, get, post};
 use futures::StreamExt;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
-use kitbag_domain::{Caller, Origin, Purpose};
+use kitbag_domain::{Caller, Origin};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Message, Notification, RawObject, Request, RequestId, Response};
 use tokio::sync::mpsc;
@@ -26,9 +26,9 @@ use tokio_util::sync::CancellationToken;
 use super::response::{self, accepts_events, json, not_admitted, not_allowed, refuse_at_door};
 use super::work::Work;
 use super::{
-    access, audit, auth, guard, headers, hello, mcp, metrics, modern, ready, retrieve,
-    subscriptions, tokens,
+    access, audit, auth, guard, headers, hello, mcp, metrics, modern, ready, retrieve, tokens,
 };
+use crate::catalog::Catalog;
 use crate::client::McpClient;
 use crate::failure::Failure;
 use crate::flights::HeldLoad;
@@ -145,8 +145,10 @@ async fn enter(
         Ok(caller) => caller,
         Err(refused) => return not_admitted(&refused),
     };
+    let catalog = gateway.catalog();
     if let McpEndpoint::Server(server) = &door
-        && (gateway.upstreams.get(server).is_none() || !gateway.server_visible(&caller, server))
+        && (gateway.upstreams.get(server).is_none()
+            || !gateway.server_visible(&catalog, &caller, server))
     {
         let failure = Failure::UnknownServer {
             server: server.to_string(),
@@ -156,6 +158,7 @@ async fn enter(
     let origin = access::origin(peer, request.headers());
     let visit = AdmittedRequest {
         gateway,
+        catalog,
         caller,
         door,
         origin,
@@ -171,6 +174,7 @@ async fn enter(
 /// One HTTP request by a known caller at a known endpoint.
 struct AdmittedRequest {
     gateway: Arc<Gateway>,
+    catalog: Arc<Catalog>,
     caller: Caller,
     door: McpEndpoint,
     origin: Origin,
@@ -250,16 +254,10 @@ impl AdmittedRequest {
             None,
         );
         let held = self.gateway.services.holders.hold(&self.caller, &cancelled);
-        let (origin, purpose) = (self.origin.clone(), Purpose::Use);
         let turn = Turn {
-            catalog: self.gateway.catalog(),
-            gateway: self.gateway,
-            client,
-            view,
-            back,
             cancelled,
-            origin,
-            purpose,
+            origin: self.origin,
+            ..Turn::new(self.gateway, self.catalog, client, view, back)
         }
         .traced(&params);
         if let Err(failure) = headers::check(&turn, http, &request.method, &params) {
@@ -282,21 +280,13 @@ impl AdmittedRequest {
         request: Request,
         params: RawObject,
     ) -> HttpResponse {
-        let cancelled = CancellationToken::new();
         let (outbox, messages) = mpsc::channel(BACKLOG);
         let (flights, caller) = (self.gateway.services.flights.clone(), self.caller.clone());
         let back = BackChannel::new(outbox.clone(), flights, caller, Some(session.clone()));
         let (client, view) = (session.client(), session.view.clone());
-        let (origin, purpose) = (self.origin.clone(), Purpose::Use);
         let turn = Turn {
-            catalog: self.gateway.catalog(),
-            gateway: self.gateway,
-            client,
-            view,
-            back,
-            cancelled,
-            origin,
-            purpose,
+            origin: self.origin,
+            ..Turn::new(self.gateway, self.catalog, client, view, back)
         }
         .traced(&params);
         session.begin(&request.id, &turn.cancelled);
@@ -324,9 +314,9 @@ impl AdmittedRequest {
             Err(failure) => return refuse_at_door(Some(request.id), Era::Legacy, &failure),
         };
         if let Some(gone) = gave_way {
-            subscriptions::forget(&self.gateway, &gone).await;
+            gone.stop_watching().await;
         }
-        match hello::initialize(&self.gateway, &session).await {
+        match hello::initialize(&self.gateway, &self.catalog, &session).await {
             Ok(result) => {
                 let mut response =
                     json(StatusCode::OK, &Response::result(request.id, result).into());
@@ -417,7 +407,7 @@ impl AdmittedRequest {
     async fn delete(&self, http: &HeaderMap) -> HttpResponse {
         match self.session(http) {
             Ok(session) => {
-                subscriptions::forget(&self.gateway, &session).await;
+                session.stop_watching().await;
                 self.gateway.services.sessions.close(&session);
                 StatusCode::NO_CONTENT.into_response()
             }

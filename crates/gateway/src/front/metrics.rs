@@ -14,6 +14,7 @@ use kitbag_upstream::ServerFigures;
 
 use super::auth;
 use super::response::not_admitted;
+use crate::catalog::Catalog;
 use crate::gateway::Gateway;
 use kitbag_telemetry::exposition::{Histogram, Labels, MetricsFormat, MetricsPage};
 use kitbag_telemetry::figures::{BUCKETS, ListFigures, ToolSeries, UsageFigures};
@@ -39,12 +40,12 @@ pub(super) async fn metrics(
 
 /// Returns the figures that one caller may see, at one moment.
 fn page(gateway: &Gateway, caller: &Caller, format: MetricsFormat) -> String {
-    let mut page = MetricsPage::new(format);
-    let tables = gateway.figures(caller);
+    let (mut page, catalog) = (MetricsPage::new(format), gateway.catalog());
+    let tables = gateway.figures(&catalog, caller);
     lists(&mut page, &tables);
     calls(&mut page, &tables.published(gateway.metrics_per_tool));
-    servers(&mut page, gateway, caller);
-    let (indexed, embedded) = gateway.indexed(caller);
+    servers(&mut page, gateway, &catalog, caller);
+    let (indexed, embedded) = gateway.indexed(&catalog, caller);
     page.gauge("kitbag_index_tools", "Tools in the index", indexed);
     page.gauge(
         "kitbag_index_vectors",
@@ -128,11 +129,11 @@ fn with<'a>(mut labels: Labels<'a>, key: &'static str, value: &'a str) -> Labels
     labels
 }
 
-fn servers(page: &mut MetricsPage, gateway: &Gateway, caller: &Caller) {
+fn servers(page: &mut MetricsPage, gateway: &Gateway, catalog: &Catalog, caller: &Caller) {
     let visible = gateway
         .upstreams
         .iter()
-        .filter(|it| gateway.server_visible(caller, it.name()));
+        .filter(|it| gateway.server_visible(catalog, caller, it.name()));
     let up = visible.map(|it| {
         (
             vec![("server", it.name().as_str())],
@@ -147,7 +148,7 @@ fn servers(page: &mut MetricsPage, gateway: &Gateway, caller: &Caller) {
     let changed = gateway.services.definitions.changes();
     let visible = changed
         .iter()
-        .filter(|(server, _)| gateway.server_visible(caller, server));
+        .filter(|(server, _)| gateway.server_visible(catalog, caller, server));
     let help = "Definitions of tools and prompts that a server replaced by others";
     let rows = visible.map(|(server, count)| (vec![("server", server.as_str())], *count));
     page.counters("kitbag_definitions_changed", help, rows);

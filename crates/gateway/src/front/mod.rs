@@ -40,5 +40,3 @@ mod subscriptions;
 mod tasks;
 mod tokens;
 mod work;
-
-pub(crate) use self::subscriptions::forget as forget_subscriptions;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kitbag_domain::{Caller, Origin, Purpose, ShortText};
+use kitbag_domain::{Caller, Origin, ShortText};
 use kitbag_wire::lines::{Line, read_line};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Malformed, Message, Notification, RawObject, Request, RequestId, Response};
@@ -16,9 +16,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{hello, mcp, modern};
+use crate::catalog::Catalog;
 use crate::client::McpClient;
 use crate::failure::Failure;
 use crate::flights::HeldMessage;
+use crate::gateway::Gateway;
 use crate::host::GatewayHost;
 use crate::reply;
 use crate::secret::{random_token, request_id};
@@ -100,19 +102,23 @@ struct StdioConnection {
 
 impl StdioConnection {
     async fn request(self: Arc<Self>, request: Request, requests: &mut JoinSet<()>) {
+        let gateway = self.host.gateway();
+        let catalog = gateway.catalog();
         if request.method == method::INITIALIZE
             && !request
                 .object()
                 .is_ok_and(|params| modern::is_modern(&params))
         {
-            let response = self.initialize(request).await;
+            let response = self.initialize(&gateway, &catalog, request).await;
             return self.say(response.into()).await;
         }
         let cancelled = CancellationToken::new();
         let id = request.id.clone();
         lock(&self.running).insert(id.clone(), cancelled.clone());
         requests.spawn(async move {
-            let answer = self.serve(request, cancelled.clone()).await;
+            let answer = self
+                .serve(gateway, catalog, request, cancelled.clone())
+                .await;
             lock(&self.running).remove(&id);
             // The client that cancelled does not want to hear any more of it.
             if !cancelled.is_cancelled() {
@@ -121,7 +127,13 @@ impl StdioConnection {
         });
     }
 
-    async fn serve(&self, request: Request, cancelled: CancellationToken) -> HeldMessage {
+    async fn serve(
+        &self,
+        gateway: Arc<Gateway>,
+        catalog: Arc<Catalog>,
+        request: Request,
+        cancelled: CancellationToken,
+    ) -> HeldMessage {
         let (id, method) = (request.id.clone(), request.method.clone());
         let refuse = |era, failure: Failure| {
             HeldMessage::from(Message::from(reply::response(
@@ -162,7 +174,6 @@ impl StdioConnection {
                 return refuse(Era::Legacy, Failure::NoSession { reason });
             }
         };
-        let gateway = self.host.gateway();
         let view = match &session {
             Some(session) => session.view.clone(),
             None => self
@@ -176,23 +187,17 @@ impl StdioConnection {
             ..Origin::default()
         };
         let turn = Turn {
-            catalog: gateway.catalog(),
-            gateway,
-            client,
-            view,
-            back,
             cancelled,
             origin,
-            purpose: Purpose::Use,
+            ..Turn::new(gateway, catalog, client, view, back)
         }
         .traced(&params);
         let response = mcp::serve(&turn, session.as_deref(), request, params).await;
         reply::sent(&turn, &method, response).await
     }
 
-    async fn initialize(&self, request: Request) -> Response {
+    async fn initialize(&self, gateway: &Gateway, catalog: &Catalog, request: Request) -> Response {
         let params = request.object().unwrap_or_default();
-        let gateway = self.host.gateway();
         let opened = gateway.services.sessions.open(
             &gateway.surfaces,
             Caller::local(),
@@ -211,9 +216,9 @@ impl StdioConnection {
             }
         };
         if let Some(gone) = gave_way {
-            super::subscriptions::forget(&gateway, &gone).await;
+            gone.stop_watching().await;
         }
-        match hello::initialize(&gateway, &session).await {
+        match hello::initialize(gateway, catalog, &session).await {
             Ok(result) => {
                 if let Some(former) = lock(&self.session).replace(session.clone()) {
                     gateway.services.sessions.close(&former);
@@ -275,7 +280,7 @@ impl StdioConnection {
         let session = lock(&self.session).take();
         if let Some(session) = session {
             let gateway = self.host.gateway();
-            super::subscriptions::forget(&gateway, &session).await;
+            session.stop_watching().await;
             gateway.services.sessions.close(&session);
         }
     }

@@ -3,19 +3,17 @@
 
 use std::sync::Arc;
 
-use kitbag_domain::{Caller, Capability, Kind};
-use kitbag_upstream::Server;
+use kitbag_domain::{Capability, Kind};
 use kitbag_wire::meta::{self, method};
 use kitbag_wire::{Message, Notification, Raw, RawObject, RequestId, raw};
 
 use crate::call::required;
-use crate::catalog::Catalog;
 use crate::failure::Failure;
-use crate::gateway::Gateway;
 use crate::hidden;
 use crate::resolve;
 use crate::session::Session;
 use crate::session::announcements::{Subscriber, SubscriptionFilter};
+use crate::session::watching::{WatchedResource, Watching};
 use crate::turn::Turn;
 use crate::view::View;
 
@@ -32,12 +30,13 @@ pub(super) async fn subscribe(
 ) -> Result<Raw, Failure> {
     let uri: String = required(params, "uri")?;
     check_room(&uri, session.subscriber.filter().uris.len())?;
-    let (server, own) = owner(turn, &uri)?;
-    if session.subscriber.filter().uris.insert(uri.clone())
-        && let Err(error) = server.watch(&own).await
-    {
-        session.subscriber.filter().uris.remove(&uri);
-        return Err(error.into());
+    let resource = resource(turn, &uri)?;
+    if session.subscriber.filter().uris.insert(uri.clone()) {
+        if let Err(error) = resource.begin().await {
+            session.subscriber.filter().uris.remove(&uri);
+            return Err(error.into());
+        }
+        session.watching.add(resource);
     }
     Ok(raw(&RawObject::new()))
 }
@@ -63,9 +62,14 @@ pub(super) async fn unsubscribe(
     params: &RawObject,
 ) -> Result<Raw, Failure> {
     let uri: String = required(params, "uri")?;
-    let (server, own) = owner(turn, &uri)?;
+    let resource = resource(turn, &uri)?;
     if session.subscriber.filter().uris.remove(&uri) {
-        server.unwatch(&own).await?;
+        session
+            .watching
+            .remove(&uri)
+            .unwrap_or(resource)
+            .end()
+            .await?;
     }
     Ok(raw(&RawObject::new()))
 }
@@ -92,12 +96,13 @@ pub(super) async fn listen(
         resources: wants("resourcesListChanged"),
         uris: uris.into_iter().collect(),
     };
-    let watching = Watching::begin(turn, &filter).await;
-    let subscriber = Arc::new(Subscriber::new(
-        turn.client.caller.clone(),
-        turn.view.clone(),
-        watching.agreed(filter),
-    ));
+    let watching = watch(turn, &filter).await;
+    let filter = SubscriptionFilter {
+        uris: watching.uris(),
+        ..filter
+    };
+    let subscriber = Subscriber::new(turn.client.caller.clone(), turn.view.clone(), filter);
+    let subscriber = Arc::new(subscriber);
     turn.gateway.services.sessions.subscribe(&subscriber);
     turn.back.notify(
         method::SUBSCRIPTION_ACKNOWLEDGED,
@@ -126,107 +131,40 @@ pub(super) async fn listen(
         .to_raw())
 }
 
-/// Ends the watching of resources for a session that ends.
-pub(crate) async fn forget(gateway: &Gateway, session: &Session) {
-    let uris = std::mem::take(&mut session.subscriber.filter().uris);
-    let catalog = gateway.catalog();
-    for uri in uris {
-        if let Ok((server, own)) = find(
-            gateway,
-            &catalog,
-            &session.view,
-            &session.subscriber.caller,
-            &uri,
-        ) {
-            let _ = server.unwatch(&own).await;
+/// Begins to watch those of the resources that the caller may watch and whose server agrees.
+async fn watch(turn: &Turn, filter: &SubscriptionFilter) -> Watching {
+    let watching = Watching::default();
+    for uri in &filter.uris {
+        if let Ok(resource) = resource(turn, uri)
+            && resource.begin().await.is_ok()
+        {
+            watching.add(resource);
         }
     }
+    watching
 }
 
-/// The resources that a listen stream watches. They are watched no longer once the stream ends,
-/// however it ends.
-struct Watching {
-    held: Vec<(String, Arc<Server>, String)>,
-}
-
-impl Watching {
-    async fn begin(turn: &Turn, filter: &SubscriptionFilter) -> Self {
-        let mut held = Vec::new();
-        for uri in &filter.uris {
-            if let Ok((server, own)) = owner(turn, uri)
-                && server.watch(&own).await.is_ok()
-            {
-                held.push((uri.clone(), server, own));
-            }
-        }
-        Self { held }
-    }
-
-    fn agreed(&self, mut filter: SubscriptionFilter) -> SubscriptionFilter {
-        filter.uris = self.held.iter().map(|(uri, ..)| uri.clone()).collect();
-        filter
-    }
-
-    async fn end(mut self) {
-        for (_, server, own) in std::mem::take(&mut self.held) {
-            let _ = server.unwatch(&own).await;
-        }
-    }
-}
-
-impl Drop for Watching {
-    fn drop(&mut self) {
-        let held = std::mem::take(&mut self.held);
-        if !held.is_empty() {
-            tokio::spawn(Self { held }.end());
-        }
-    }
-}
-
-fn owner(turn: &Turn, uri: &str) -> Result<(Arc<Server>, String), Failure> {
+fn resource(turn: &Turn, uri: &str) -> Result<WatchedResource, Failure> {
     hidden::known_tenant(turn)?;
     let unknown = || Failure::UnknownResource {
         uri: uri.to_owned(),
     };
-    let (server, own) = find(&turn.gateway, &turn.catalog, &turn.view, turn.caller(), uri)?;
-    let capability = Capability {
-        server: server.name().clone(),
-        kind: Kind::Resource,
-        name: own.clone(),
-    };
-    hidden::permit(turn, &capability, unknown)?;
-    Ok((server, own))
-}
-
-fn find(
-    gateway: &Gateway,
-    catalog: &Catalog,
-    view: &View,
-    caller: &Caller,
-    uri: &str,
-) -> Result<(Arc<Server>, String), Failure> {
-    let capability = match view {
+    let capability = match &turn.view {
         View::One(server) => Capability {
             server: server.clone(),
             kind: Kind::Resource,
             name: uri.to_owned(),
         },
-        View::Merged(_) => {
-            let seen = |it: &Capability| gateway.policy.visible(caller, it);
-            resolve::only_owner(catalog.routes().resource(uri, &seen), uri)?
-        }
+        View::Merged(_) => resolve::resource(turn, uri)?,
     };
-    let unknown = || Failure::UnknownResource {
+    let server = turn.gateway.upstreams.get(&capability.server);
+    let server = server.cloned().ok_or_else(unknown)?;
+    hidden::permit(turn, &capability, unknown)?;
+    Ok(WatchedResource {
         uri: uri.to_owned(),
-    };
-    Ok((
-        gateway
-            .upstreams
-            .get(&capability.server)
-            .ok_or_else(unknown)?
-            .clone(),
-        capability.name,
-    ))
+        server,
+        own: capability.name,
+    })
 }
 
 fn acknowledgement(subscriber: &Subscriber, id: &RequestId) -> Raw {

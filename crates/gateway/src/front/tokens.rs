@@ -22,7 +22,7 @@ pub(super) async fn tokens(
         Ok(caller) => caller,
         Err(refused) => return not_admitted(&refused),
     };
-    let body = for_people(&gateway.figures(&caller)).to_string();
+    let body = for_people(&gateway.figures(&gateway.catalog(), &caller)).to_string();
     let kind = HeaderValue::from_static("application/json");
     (
         [

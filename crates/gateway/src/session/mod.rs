@@ -6,6 +6,7 @@ pub(crate) mod holders;
 pub(crate) mod mailbox;
 pub(crate) mod registry;
 pub(crate) mod streams;
+pub(crate) mod watching;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -23,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::announcements::{Subscriber, SubscriptionFilter};
 use self::streams::Streams;
+use self::watching::Watching;
 use crate::client::{ClientCapabilities, McpClient};
 use crate::view::McpEndpoint;
 use crate::view::View;
@@ -35,6 +37,7 @@ pub(crate) struct Session {
     pub(crate) version: ProtocolVersion,
     pub(crate) subscriber: Arc<Subscriber>,
     pub(crate) streams: Streams,
+    pub(crate) watching: Watching,
     caller: Caller,
     name: Option<ShortText>,
     capabilities: ClientCapabilities,
@@ -70,6 +73,7 @@ impl Session {
             caller,
             name,
             streams: Streams::default(),
+            watching: Watching::default(),
             capabilities: ClientCapabilities::new(
                 params.get("capabilities").map(ToOwned::to_owned),
             ),
@@ -143,6 +147,12 @@ impl Session {
         if let Some(token) = lock(&self.running).remove(id) {
             token.cancel();
         }
+    }
+
+    /// Ends the watching of resources, because the session ends.
+    pub(crate) async fn stop_watching(&self) {
+        self.subscriber.filter().uris.clear();
+        self.watching.end().await;
     }
 
     /// Cancels all that runs, because the session is over.

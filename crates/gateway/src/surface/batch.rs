@@ -75,9 +75,7 @@ async fn answer(
         };
     let subject = request.subject();
     let result = match request.run(turn, params, tokens).await {
-        Err(Failure::Upstream(CallError::Refused { error, .. }))
-            if error.code == code::MISSING_CLIENT_CAPABILITY =>
-        {
+        Err(failure) if wants_input(&failure) => {
             let failure = Failure::params("it asks for input first; call it alone with call_api");
             Ok(reply::tool_result(&failure, era))
         }
@@ -86,6 +84,17 @@ async fn answer(
         Ok(result) => Ok(with_taken(result, taken.as_ref())),
     };
     (subject, result)
+}
+
+/// True if a server asked for something that only the client can give.
+fn wants_input(failure: &Failure) -> bool {
+    match failure {
+        Failure::CannotVisit { .. } => true,
+        Failure::Upstream(CallError::Refused { error, .. }) => {
+            error.code == code::MISSING_CLIENT_CAPABILITY
+        }
+        _ => false,
+    }
 }
 
 /// Ten calls cannot share one progress token, nor the answers a person gave to one of them.

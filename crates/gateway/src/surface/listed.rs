@@ -5,6 +5,7 @@ use kitbag_wire::{Raw, RawObject};
 
 use super::shown;
 use super::tools::AlwaysOn;
+use crate::catalog::Catalog;
 use crate::gateway::Gateway;
 use crate::turn::Turn;
 
@@ -33,10 +34,15 @@ fn without_promise(definition: &Raw) -> Raw {
 
 /// The instructions of the gateway. Every word costs tokens in every context, so a frugal surface
 /// has few. Servers that are hidden from the caller are neither named nor counted.
-pub(crate) fn instructions(gateway: &Gateway, caller: &Caller, surface: Surface) -> Option<String> {
+pub(crate) fn instructions(
+    gateway: &Gateway,
+    catalog: &Catalog,
+    caller: &Caller,
+    surface: Surface,
+) -> Option<String> {
     let servers = gateway.upstreams.iter().map(|server| server.name());
-    let servers: Vec<&ServerName> = visible(gateway, caller, servers).collect();
-    let apis = visible(gateway, caller, gateway.providers.names()).count();
+    let servers: Vec<&ServerName> = visible(gateway, catalog, caller, servers).collect();
+    let apis = visible(gateway, catalog, caller, gateway.providers.names()).count();
     let count = servers.len() + apis;
     match surface {
         _ if count == 0 => None,
@@ -55,8 +61,9 @@ pub(crate) fn instructions(gateway: &Gateway, caller: &Caller, surface: Surface)
 
 fn visible<'a>(
     gateway: &Gateway,
+    catalog: &Catalog,
     caller: &Caller,
     names: impl Iterator<Item = &'a ServerName>,
 ) -> impl Iterator<Item = &'a ServerName> {
-    names.filter(|name| gateway.server_visible(caller, name))
+    names.filter(|name| gateway.server_visible(catalog, caller, name))
 }

@@ -48,8 +48,9 @@ pub(crate) async fn report(turn: &Turn, surface: Surface) -> SurfaceTokens {
         true => count(surface_tools(turn, surface).await.get()),
         false => all,
     };
-    let shown =
-        listed + instructions(&turn.gateway, caller, surface).map_or(0, |text| count(&text));
+    let shown = listed
+        + instructions(&turn.gateway, &turn.catalog, caller, surface)
+            .map_or(0, |text| count(&text));
     let mut servers: BTreeMap<&ServerName, (usize, usize)> = BTreeMap::new();
     for entry in &visible {
         let (tools, tokens) = servers.entry(&entry.capability.server).or_default();

@@ -8,7 +8,7 @@ use kitbag_wire::{Raw, RawObject, raw};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::asked::DefinitionFormat;
+use super::request::DefinitionFormat;
 use crate::authored;
 use crate::catalog::Catalog;
 use crate::gateway::Gateway;

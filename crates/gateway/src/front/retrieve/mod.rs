@@ -1,8 +1,8 @@
 //! `POST /v1/retrieve`: the tools for an intent, ready to be put into a context.
 
-mod asked;
 mod context;
-mod found;
+mod findings;
+mod request;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,13 +21,14 @@ use super::auth;
 use super::guard;
 use super::http::read_body;
 use super::response::not_admitted;
+use crate::catalog::Catalog;
 use crate::failure::Failure;
 use crate::find::{UNSURE, find};
 use crate::gateway::Gateway;
 use crate::refusals::Refused;
-use asked::{RequestedIntents, RetrieveRequest};
 use context::{RetrievedContext, ToolWriter};
-use found::RetrieveFindings;
+use findings::RetrieveFindings;
+use request::{RequestedIntents, RetrieveRequest};
 
 pub(super) async fn answer(
     State(gateway): State<Arc<Gateway>>,
@@ -60,7 +61,7 @@ pub(super) async fn answer(
         Err(failure) => return problem(crate::reply::door_status(&failure), &failure.to_string()),
     };
     let asked = RetrieveRequest::read(&body).and_then(|mut asked| {
-        asked.spell_providers(&known_providers(&gateway, &caller))?;
+        asked.spell_providers(&known_providers(&gateway, &gateway.catalog(), &caller))?;
         Ok(asked)
     });
     match asked {
@@ -70,11 +71,11 @@ pub(super) async fn answer(
 }
 
 /// The servers and APIs that a caller may know of.
-fn known_providers(gateway: &Gateway, caller: &Caller) -> Vec<String> {
+fn known_providers(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Vec<String> {
     let servers = gateway.upstreams.iter().map(|server| server.name());
     let visible = servers
         .chain(gateway.providers.names())
-        .filter(|name| gateway.server_visible(caller, name));
+        .filter(|name| gateway.server_visible(catalog, caller, name));
     visible.map(ToString::to_string).collect()
 }
 
@@ -111,7 +112,7 @@ async fn retrieve(gateway: &Gateway, caller: &Caller, asked: RetrieveRequest) ->
         format: asked.format,
     };
     let context = RetrievedContext::of(&writer, candidates, asked.token_budget);
-    let (indexed, embedded) = gateway.indexed(caller);
+    let (indexed, embedded) = gateway.indexed(&found.catalog, caller);
     let mut answer = RawObject::new()
         .with("tools", &context.tools)
         .with("candidates", &context.shown)

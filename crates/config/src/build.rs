@@ -20,9 +20,8 @@ use super::raw::{
     Named, RawAudit, RawConfig, RawImport, RawRegistry, RawRules, RawSecrets, RawServe,
     RawTelemetry, RawTenants, Texts,
 };
-use super::{
-    Audit, Config, KeyPlace, Project, Serve, Telemetry, agents, index, provider, server, surfaces,
-};
+use super::sections::{agents, index, provider, server, surfaces};
+use super::{Audit, Config, KeyPlace, Project, Serve, Telemetry};
 
 pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
     let mut servers = BTreeMap::new();

@@ -6,31 +6,25 @@
 //! - `load`: finds the configuration, and lays the environment and flags over it
 //! - `project`: the servers a project brings along; `trust`: the projects that the person trusts
 //! - `raw`: the file as people write it; `keys`: the known keys
-//! - `build`, `server`, `agents`, `oauth`, `provider`, `index`, `surfaces`: turn the file into
-//!   [`Config`]
+//! - `build`, `sections`: turn the file into [`Config`]
 //! - `error`: the possible errors, each with a remedy
 //! - [`show`]: the configuration in force, with the origin of each value
 //! - [`edit`]: adds and removes servers, and keeps comments and order
 
-mod agents;
 #[cfg(test)]
 mod anything;
 mod build;
 pub mod edit;
 mod edit_log;
 mod error;
-mod index;
 mod keys;
 mod load;
-mod oauth;
 mod project;
-mod provider;
 mod raw;
 #[cfg(test)]
 mod reference;
-mod server;
+mod sections;
 pub mod show;
-mod surfaces;
 #[cfg(test)]
 mod tests;
 mod trust;
@@ -46,16 +40,16 @@ use kitbag_policy::Policy;
 use kitbag_upstream::ServerSpec;
 use url::Url;
 
-pub use agents::Agents;
 pub use build::{parse_bind, parse_registry};
 pub use edit_log::{Edit, take_edits};
 pub use error::{ConfigError, Place, Problem};
-pub use index::{DeclaredTool, Embedder, EmbeddingsEndpoint, ModelDirectory, Prefixes};
 pub use keys::nearest;
 pub use load::{Overrides, Surroundings, Whereabouts, parse};
 pub use project::{LeftOut, Obstacle, Project, ProjectFile, granting, wanted};
-pub use provider::ProviderConfig;
-pub use surfaces::Surfaces;
+pub use sections::agents::Agents;
+pub use sections::index::{DeclaredTool, Embedder, EmbeddingsEndpoint, ModelDirectory, Prefixes};
+pub use sections::provider::ProviderConfig;
+pub use sections::surfaces::Surfaces;
 pub use trust::{Trust, TrustError, TrustFile, create_private};
 
 #[derive(Debug, Clone)]

@@ -17,7 +17,8 @@ use crate::raw::{
     RawRules, RawSecrets, RawServe, RawServer, RawStore, RawSurfaces, RawTelemetry, RawTenants,
     RawTool,
 };
-use crate::{Config, KeyPlace, Serve, Surfaces, Telemetry, build, index, oauth};
+use crate::sections::{index, oauth};
+use crate::{Config, KeyPlace, Serve, Surfaces, Telemetry, build};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {

@@ -9,11 +9,11 @@ use kitbag_policy::AddressRules;
 use toml::Spanned;
 use url::Url;
 
-use super::build::Section;
-use super::error::{Fault, Problem};
-use super::nearest;
-use super::raw::{RawProvider, Texts};
 use super::server::{header_name, templates};
+use crate::build::Section;
+use crate::error::{Fault, Problem};
+use crate::nearest;
+use crate::raw::{RawProvider, Texts};
 
 /// An API, and the addresses that calls of it may reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct ProviderConfig {
     pub addresses: AddressRules,
 }
 
-pub(super) fn build(
+pub(crate) fn build(
     name: ServerName,
     raw: RawProvider,
     section: &Section,

@@ -9,11 +9,11 @@ use kitbag_domain::Template;
 use toml::Spanned;
 use url::Url;
 
-use super::build::Section;
-use super::error::{Fault, Problem};
-use super::load::Ground;
-use super::nearest;
-use super::raw::{Named, RawElsewhere, RawEmbedder, RawIndex, RawTool};
+use crate::build::Section;
+use crate::error::{Fault, Problem};
+use crate::load::Ground;
+use crate::nearest;
+use crate::raw::{Named, RawElsewhere, RawEmbedder, RawIndex, RawTool};
 
 /// The source of the vectors.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -63,10 +63,10 @@ pub struct DeclaredTool {
     pub group: Option<String>,
 }
 
-pub(super) const BUILT_IN: &str = "built-in";
-pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const BUILT_IN: &str = "built-in";
+pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(super) fn embedder(raw: RawIndex, ground: &Ground) -> Result<Embedder, Fault> {
+pub(crate) fn embedder(raw: RawIndex, ground: &Ground) -> Result<Embedder, Fault> {
     let Some(raw) = raw.embedder else {
         return Ok(Embedder::BuiltIn);
     };
@@ -93,7 +93,7 @@ pub(super) fn embedder(raw: RawIndex, ground: &Ground) -> Result<Embedder, Fault
     }
 }
 
-pub(super) fn tools(raw: Named<RawTool>) -> Result<BTreeMap<String, DeclaredTool>, Fault> {
+pub(crate) fn tools(raw: Named<RawTool>) -> Result<BTreeMap<String, DeclaredTool>, Fault> {
     let declared = raw.into_iter().map(|(name, raw)| {
         let section = Section {
             key: format!("tools.{}", name.get_ref()),
@@ -188,8 +188,8 @@ fn tool(raw: RawTool, section: &Section) -> Result<DeclaredTool, Fault> {
 mod tests {
     use std::path::Path;
 
-    use super::super::{Config, Overrides, Surroundings, parse};
     use super::*;
+    use crate::{Config, Overrides, Surroundings, parse};
 
     fn read(text: &str) -> Result<Config, String> {
         let around = Surroundings {

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use kitbag_domain::ServerName;
 use kitbag_upstream::{ServerKind, ServerLimits, ServerSpec};
 
-use super::build::Section;
-use super::error::{Fault, Problem};
-use super::load::Ground;
-use super::raw::RawAgents;
+use crate::build::Section;
+use crate::error::{Fault, Problem};
+use crate::load::Ground;
+use crate::raw::RawAgents;
 
 /// The name of the built-in server.
 const NAME: &str = "agents";
@@ -23,7 +23,7 @@ pub struct Agents {
 /// Returns `None` if the server is switched off, or if the name is already taken by a configured
 /// server or API. The taken name is an error only if the person also wrote `enabled = true` or
 /// `directory` under `[agents]`.
-pub(super) fn build(
+pub(crate) fn build(
     raw: RawAgents,
     taken: impl Fn(&ServerName) -> bool,
     ground: &Ground,

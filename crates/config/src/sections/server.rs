@@ -11,13 +11,14 @@ use kitbag_wire::Era;
 use toml::Spanned;
 use url::Url;
 
-use super::build::Section;
-use super::error::{Fault, Problem};
-use super::load::Ground;
-use super::raw::{Named, RawDuration, RawServer};
-use super::{nearest, oauth};
+use super::oauth;
+use crate::build::Section;
+use crate::error::{Fault, Problem};
+use crate::load::Ground;
+use crate::nearest;
+use crate::raw::{Named, RawDuration, RawServer};
 
-pub(super) fn build(
+pub(crate) fn build(
     name: ServerName,
     mut raw: RawServer,
     section: &Section,
@@ -160,7 +161,7 @@ fn limits(raw: &mut RawServer, section: &Section) -> Result<ServerLimits, Fault>
     })
 }
 
-pub(super) fn choose<T: Copy>(
+pub(crate) fn choose<T: Copy>(
     section: &Section,
     key: &str,
     text: Option<Spanned<String>>,
@@ -186,7 +187,7 @@ pub(super) fn choose<T: Copy>(
     }
 }
 
-pub(super) fn templates(
+pub(crate) fn templates(
     raw: Option<Spanned<Named<String>>>,
     check: impl Fn(&Spanned<String>) -> Result<(), Fault>,
 ) -> Result<BTreeMap<String, Template>, Fault> {
@@ -197,7 +198,7 @@ pub(super) fn templates(
         .collect()
 }
 
-pub(super) fn header_name(section: &Section, name: &Spanned<String>) -> Result<(), Fault> {
+pub(crate) fn header_name(section: &Section, name: &Spanned<String>) -> Result<(), Fault> {
     let problem = || Problem::HeaderName {
         name: name.get_ref().clone(),
     };
@@ -231,7 +232,7 @@ impl Section {
         }
     }
 
-    pub(super) fn duration(
+    pub(crate) fn duration(
         &self,
         key: &str,
         value: Option<Spanned<RawDuration>>,

@@ -5,10 +5,10 @@ use kitbag_domain::Surface;
 use kitbag_policy::{Pattern, PatternError};
 use toml::Spanned;
 
-use super::build::Section;
-use super::error::{Fault, Problem};
-use super::nearest;
-use super::raw::{Named, RawSurfaces, Texts};
+use crate::build::Section;
+use crate::error::{Fault, Problem};
+use crate::nearest;
+use crate::raw::{Named, RawSurfaces, Texts};
 
 /// The rules that choose a surface for clients that connect to a path that names no surface, and
 /// the largest size of an answer.
@@ -40,7 +40,7 @@ impl Default for Surfaces {
     }
 }
 
-pub(super) fn build(raw: RawSurfaces, groups: Named<Texts>) -> Result<Surfaces, Fault> {
+pub(crate) fn build(raw: RawSurfaces, groups: Named<Texts>) -> Result<Surfaces, Fault> {
     let section = Section {
         key: "surfaces".to_owned(),
         span: 0..0,

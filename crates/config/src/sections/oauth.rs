@@ -5,12 +5,12 @@ use kitbag_upstream::oauth::{AuthMethod, Flow, Settings};
 use toml::Spanned;
 use url::Url;
 
-use super::build::Section;
-use super::error::{Fault, Problem};
-use super::raw::RawOauth;
 use super::server::choose;
+use crate::build::Section;
+use crate::error::{Fault, Problem};
+use crate::raw::RawOauth;
 
-pub(super) fn build(raw: Spanned<RawOauth>, server: &Section) -> Result<Settings, Fault> {
+pub(crate) fn build(raw: Spanned<RawOauth>, server: &Section) -> Result<Settings, Fault> {
     let section = Section {
         key: format!("{}.oauth", server.key),
         span: raw.span(),
@@ -56,7 +56,7 @@ fn port(section: &Section, number: &Spanned<i64>) -> Result<u16, Fault> {
 }
 
 /// Returns the name of the flow as the configuration spells it.
-pub(super) fn name_of(flow: Flow) -> &'static str {
+pub(crate) fn name_of(flow: Flow) -> &'static str {
     FLOWS
         .iter()
         .find(|(_, it)| *it == flow)

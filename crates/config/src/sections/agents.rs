@@ -5,13 +5,50 @@ use std::path::PathBuf;
 use kitbag_domain::ServerName;
 use kitbag_upstream::{ServerKind, ServerLimits, ServerSpec};
 
-use crate::build::Section;
+use toml::{Spanned, Value};
+
 use crate::error::{Fault, Problem};
 use crate::load::Ground;
-use crate::raw::RawAgents;
+use crate::rows::{Fallback, KeyRow, KeyTable, Layout, SectionRow, ValueType};
+use crate::values::Section;
 
-/// The name of the built-in server.
+pub(crate) const SECTION: SectionRow = SectionRow {
+    name: NAME,
+    layout: Layout::One(&TABLE),
+    in_force: Some(|config| format!("{:?}", config.agents)),
+};
+
+const TABLE: KeyTable = KeyTable {
+    path: NAME,
+    alternatives: &[],
+    rows: &[
+        KeyRow {
+            name: "enabled",
+            value: ValueType::Flag,
+            default: Fallback::Value(|| Value::Boolean(true)),
+            meaning: "`false` leaves the built-in server out.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "directory",
+            default: Fallback::Unset("what is in the binary"),
+            meaning: "A directory with data of your own: `agents/<agent>/capabilities/current.json`, and if you like \
+                      `framework/data/aliases.json` and `framework/data/agent-aliases.json`. Read when the server \
+                      starts.",
+            ..KeyRow::PLAIN
+        },
+    ],
+};
+
+/// The name of the built-in server and of its section.
 const NAME: &str = "agents";
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawAgents {
+    enabled: Option<Spanned<bool>>,
+    directory: Option<Spanned<String>>,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agents {

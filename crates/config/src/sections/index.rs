@@ -1,19 +1,142 @@
-//! Reads the settings of the index: the source of the vectors, and the facts that the operator
-//! declares about single tools.
+//! `[index]` and `[index.embedder]`: the source of the vectors by which tools are found.
 
-use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use kitbag_domain::Template;
+use serde::de::{self, Deserialize, Deserializer, Visitor};
 use toml::Spanned;
 use url::Url;
 
-use crate::build::Section;
 use crate::error::{Fault, Problem};
 use crate::load::Ground;
-use crate::nearest;
-use crate::raw::{Named, RawElsewhere, RawEmbedder, RawIndex, RawTool};
+use crate::raw::RawDuration;
+use crate::rows::{
+    Alternative, Fallback, KeyRow, KeyTable, Layout, Restart, Secrecy, SectionRow, ValueType,
+    duration, text,
+};
+use crate::values::{Section, none_of};
+
+pub(crate) const SECTION: SectionRow = SectionRow {
+    name: "index",
+    layout: Layout::One(&TABLE),
+    in_force: Some(|config| format!("{:?}", config.embedder)),
+};
+
+const TABLE: KeyTable = KeyTable {
+    path: "index",
+    alternatives: &[],
+    rows: &[KeyRow {
+        name: "embedder",
+        value: ValueType::TextOrTable(&EMBEDDER),
+        default: Fallback::Value(|| text(BUILT_IN)),
+        restart: Some(Restart::unless(|a, b| a.embedder == b.embedder)),
+        meaning: "The source of the vectors: the model in the binary, or the one of the table `[index.embedder]`.",
+        ..KeyRow::PLAIN
+    }],
+};
+
+const EMBEDDER: KeyTable = KeyTable {
+    path: "index.embedder",
+    alternatives: &[
+        Alternative {
+            key: "directory",
+            told: "an embedder in a `directory`",
+        },
+        Alternative {
+            key: "endpoint",
+            told: "an embedder with an `endpoint`",
+        },
+    ],
+    rows: &[
+        KeyRow {
+            name: "directory",
+            only_beside: Some("directory"),
+            meaning: "A BERT model as published, with `config.json`, `model.safetensors` and `tokenizer.json` or \
+                      `vocab.txt`. `1_Pooling/config.json` says whether tokens are averaged or the first one is \
+                      taken.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "endpoint",
+            secrecy: Secrecy::Address,
+            only_beside: Some("endpoint"),
+            meaning: "A service that speaks OpenAI's embeddings format, up to and without `/embeddings`, such as \
+                      `\"https://host/v1\"`.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "model",
+            only_beside: Some("endpoint"),
+            meaning: "The name that the service has for the model.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "api_key",
+            default: Fallback::Unset("none"),
+            secrecy: Secrecy::Whole,
+            fills_variables: true,
+            only_beside: Some("endpoint"),
+            meaning: "Sent as a bearer token. May contain `${VARIABLE}` or `${secret:NAME}`.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "dimensions",
+            value: ValueType::WholeNumber,
+            default: Fallback::Unset("what the service gives"),
+            only_beside: Some("endpoint"),
+            meaning: "The length of vectors; asked of the service and checked.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "timeout",
+            value: ValueType::Duration,
+            default: Fallback::Value(|| duration(DEFAULT_TIMEOUT)),
+            only_beside: Some("endpoint"),
+            meaning: "The longest wait for one answer of the service. A search waits at most 5 seconds.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "query_prefix",
+            default: Fallback::Unset("what the model says"),
+            meaning: "Put before the words of a search, such as `\"query: \"`.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "document_prefix",
+            default: Fallback::Unset("what the model says"),
+            meaning: "Put before the text of a tool, such as `\"passage: \"`.",
+            ..KeyRow::PLAIN
+        },
+    ],
+};
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawIndex {
+    embedder: Option<Spanned<RawEmbedder>>,
+}
+
+/// `"built-in"`, or a table that names the place of a model.
+#[derive(Debug)]
+enum RawEmbedder {
+    Named(String),
+    Elsewhere(Box<RawElsewhere>),
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawElsewhere {
+    directory: Option<Spanned<String>>,
+    endpoint: Option<Spanned<String>>,
+    model: Option<String>,
+    api_key: Option<String>,
+    dimensions: Option<Spanned<i64>>,
+    timeout: Option<Spanned<RawDuration>>,
+    query_prefix: Option<String>,
+    document_prefix: Option<String>,
+}
 
 /// The source of the vectors.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -51,37 +174,21 @@ pub struct Prefixes {
     pub document: Option<String>,
 }
 
-/// The facts about a tool that its definition does not contain.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct DeclaredTool {
-    pub cost_usd: Option<f64>,
-    pub p95_latency_ms: Option<f64>,
-    pub p99_latency_ms: Option<f64>,
-    pub success_rate: Option<f64>,
-    pub tags: Vec<String>,
-    pub scopes: Vec<String>,
-    pub group: Option<String>,
-}
+const BUILT_IN: &str = "built-in";
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(crate) const BUILT_IN: &str = "built-in";
-pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
-
-pub(crate) fn embedder(raw: RawIndex, ground: &Ground) -> Result<Embedder, Fault> {
+pub(crate) fn build(raw: RawIndex, ground: &Ground) -> Result<Embedder, Fault> {
     let Some(raw) = raw.embedder else {
         return Ok(Embedder::BuiltIn);
     };
     let span = raw.span();
     match raw.into_inner() {
         RawEmbedder::Named(name) if name == BUILT_IN => Ok(Embedder::BuiltIn),
-        RawEmbedder::Named(found) => {
-            let nearest = nearest(&found, [BUILT_IN]);
-            let problem = Problem::NotOneOf {
-                found,
-                choices: vec![BUILT_IN],
-                nearest,
-            };
-            Err(Fault::new(span, "index.embedder", problem))
-        }
+        RawEmbedder::Named(found) => Err(Fault::new(
+            span,
+            "index.embedder",
+            none_of(&found, vec![BUILT_IN]),
+        )),
         RawEmbedder::Elsewhere(raw) => elsewhere(
             *raw,
             &Section {
@@ -93,17 +200,6 @@ pub(crate) fn embedder(raw: RawIndex, ground: &Ground) -> Result<Embedder, Fault
     }
 }
 
-pub(crate) fn tools(raw: Named<RawTool>) -> Result<BTreeMap<String, DeclaredTool>, Fault> {
-    let declared = raw.into_iter().map(|(name, raw)| {
-        let section = Section {
-            key: format!("tools.{}", name.get_ref()),
-            span: name.span(),
-        };
-        Ok((name.into_inner(), tool(raw, &section)?))
-    });
-    declared.collect()
-}
-
 fn elsewhere(mut raw: RawElsewhere, section: &Section, ground: &Ground) -> Result<Embedder, Fault> {
     let prefixes = Prefixes {
         query: raw.query_prefix.take(),
@@ -112,28 +208,11 @@ fn elsewhere(mut raw: RawElsewhere, section: &Section, ground: &Ground) -> Resul
     match (raw.directory.take(), raw.endpoint.take()) {
         (Some(_), Some(_)) => Err(section.wrong(Problem::DirectoryAndEndpoint)),
         (None, None) => Err(section.wrong(Problem::NeitherDirectoryNorEndpoint)),
-        (Some(path), None) => {
-            refuse("model", raw.model.as_ref(), section)?;
-            refuse("api_key", raw.api_key.as_ref(), section)?;
-            refuse("dimensions", raw.dimensions.as_ref(), section)?;
-            refuse("timeout", raw.timeout.as_ref(), section)?;
-            Ok(Embedder::Directory(ModelDirectory {
-                path: ground.path(path.get_ref()),
-                prefixes,
-            }))
-        }
+        (Some(path), None) => Ok(Embedder::Directory(ModelDirectory {
+            path: ground.path(path.get_ref()),
+            prefixes,
+        })),
         (None, Some(url)) => endpoint(&url, raw, prefixes, section).map(Embedder::Endpoint),
-    }
-}
-
-fn refuse<T>(
-    key: &'static str,
-    value: Option<&Spanned<T>>,
-    section: &Section,
-) -> Result<(), Fault> {
-    match value {
-        Some(value) => Err(section.wrong_at(key, value, Problem::ForeignToDirectory { key })),
-        None => Ok(()),
     }
 }
 
@@ -155,64 +234,48 @@ fn endpoint(
     };
     Ok(EmbeddingsEndpoint {
         url: parsed,
-        model: model.into_inner(),
-        api_key: raw.api_key.map(|key| Template::new(key.into_inner())),
+        model,
+        api_key: raw.api_key.map(Template::new),
         dimensions,
         timeout: section.duration("timeout", raw.timeout, DEFAULT_TIMEOUT)?,
         prefixes,
     })
 }
 
-fn tool(raw: RawTool, section: &Section) -> Result<DeclaredTool, Fault> {
-    let within =
-        |key: &str, value: Option<Spanned<f64>>, most: f64, named: &'static str| match value {
-            Some(value) if !(0.0..=most).contains(value.get_ref()) => {
-                let found = value.get_ref().to_string();
-                Err(section.wrong_at(key, &value, Problem::OutOfRange { found, most: named }))
+impl<'de> Deserialize<'de> for RawEmbedder {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EmbedderVisitor;
+
+        impl<'de> Visitor<'de> for EmbedderVisitor {
+            type Value = RawEmbedder;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"built-in\" or a table")
             }
-            other => Ok(other.map(Spanned::into_inner)),
-        };
-    let amount = |key: &str, value| within(key, value, 1e9, "a billion");
-    Ok(DeclaredTool {
-        cost_usd: amount("cost_usd", raw.cost_usd)?,
-        p95_latency_ms: amount("p95_latency_ms", raw.p95_latency_ms)?,
-        p99_latency_ms: amount("p99_latency_ms", raw.p99_latency_ms)?,
-        success_rate: within("success_rate", raw.success_rate, 1.0, "1")?,
-        tags: raw.tags,
-        scopes: raw.scopes,
-        group: raw.group,
-    })
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<RawEmbedder, E> {
+                Ok(RawEmbedder::Named(name.to_owned()))
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<RawEmbedder, A::Error> {
+                let table = de::value::MapAccessDeserializer::new(map);
+                RawElsewhere::deserialize(table)
+                    .map(|table| RawEmbedder::Elsewhere(Box::new(table)))
+            }
+        }
+
+        deserializer.deserialize_any(EmbedderVisitor)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use crate::{Config, Overrides, Surroundings, parse};
-
-    fn read(text: &str) -> Result<Config, String> {
-        let around = Surroundings {
-            home: Some("/home/ann".into()),
-            ..Surroundings::default()
-        };
-        let file = Some(Path::new("/etc/kitbag.toml"));
-        parse(text, file, &Overrides::default(), &around).map_err(|error| {
-            let told = error.to_string().replace("/etc/kitbag.toml, ", "");
-            error
-                .remedy()
-                .map_or_else(|| told.clone(), |remedy| format!("{told} => {remedy}"))
-        })
-    }
-
-    #[track_caller]
-    fn check(text: &str, expected: &str) {
-        assert_eq!(read(text).expect_err("it should be refused"), expected);
-    }
+    use crate::tests::{check, config};
 
     #[test]
     fn an_embedder_is_built_in_or_elsewhere() {
-        let embedder = |text: &str| read(text).unwrap().embedder;
+        let embedder = |text: &str| config(text).unwrap().embedder;
         assert_eq!(embedder(""), Embedder::BuiltIn);
         assert_eq!(
             embedder("[index]\nembedder = 'built-in'"),
@@ -274,54 +337,12 @@ mod tests {
         );
         check(
             "[index.embedder]\ndirectory = 'x'\napi_key = 's3cret'",
-            "line 3, in `index.embedder.api_key`: `api_key` has no meaning for an embedder in a `directory` => \
+            "line 3, in `index.embedder`: `api_key` has no meaning for an embedder in a `directory` => \
              remove `api_key`",
         );
         check(
             "[index.embedder]\nendpoint = 'https://host/v1'\nmodel = 'm'\napi_key = 7",
             "line 4, in `index.embedder.api_key`: expected a string, found an integer",
-        );
-    }
-
-    #[test]
-    fn what_is_declared_of_a_tool_must_be_possible() {
-        let text = "[tools.\"crm__search\"]\ncost_usd = 2\np95_latency_ms = 380\nsuccess_rate = 0.97\ntags = ['crm']";
-        let expected = DeclaredTool {
-            cost_usd: Some(2.0),
-            p95_latency_ms: Some(380.0),
-            success_rate: Some(0.97),
-            tags: vec!["crm".to_owned()],
-            ..DeclaredTool::default()
-        };
-        assert_eq!(
-            read(text).unwrap().tools,
-            BTreeMap::from([("crm__search".to_owned(), expected)])
-        );
-        check(
-            "[tools.a]\nsuccess_rate = 97",
-            "line 2, in `tools.a.success_rate`: expected a number between 0 and 1, found 97",
-        );
-        check(
-            "[tools.a]\ncost_usd = -1",
-            "line 2, in `tools.a.cost_usd`: expected a number between 0 and a billion, found -1",
-        );
-        check(
-            "[tools.a]\ncost_usd = 'low'",
-            "line 2, in `tools.a.cost_usd`: expected a number, found a string",
-        );
-        check(
-            "[tools.a]\ncost = 1",
-            "line 2, in `tools.a`: there is no key `cost` => did you mean `cost_usd`?",
-        );
-    }
-
-    #[test]
-    fn the_record_of_calls_is_kept_for_days() {
-        let days = |text: &str| read(text).unwrap().audit.keep.as_secs() / 86_400;
-        assert_eq!((days(""), days("[audit]\nkeep_days = 7")), (90, 7));
-        check(
-            "[audit]\nkeep_days = 0",
-            "line 2, in `audit.keep_days`: expected a number of at least 1, found 0",
         );
     }
 }

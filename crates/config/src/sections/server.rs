@@ -1,22 +1,201 @@
 //! Turns one `[servers.NAME]` table into the values that upstream needs to connect.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-use http::HeaderName;
 use kitbag_domain::{Launch, Reach, RemoteEndpoint, RemoteTransport, ServerName, Template};
 use kitbag_upstream::oauth::Settings;
 use kitbag_upstream::{ServerKind, ServerLimits, ServerSpec};
 use kitbag_wire::Era;
-use toml::Spanned;
+use toml::{Spanned, Value};
 use url::Url;
 
-use super::oauth;
-use crate::build::Section;
+use super::oauth::{self, RawOauth};
 use crate::error::{Fault, Problem};
 use crate::load::Ground;
-use crate::nearest;
-use crate::raw::{Named, RawDuration, RawServer};
+use crate::raw::{Named, RawDuration};
+use crate::rows::{
+    Alternative, Fallback, KeyRow, KeyTable, Layout, Secrecy, SectionRow, ValueType, duration,
+    no_pairs, number, text, texts,
+};
+use crate::values::{Section, templates};
+
+pub(crate) const SECTION: SectionRow = SectionRow {
+    name: "servers",
+    layout: Layout::Each(&TABLE),
+    // A reload reports each added, changed and removed server.
+    in_force: None,
+};
+
+const TABLE: KeyTable = KeyTable {
+    path: "servers.NAME",
+    alternatives: &[
+        Alternative {
+            key: "command",
+            told: "a server with a `command`",
+        },
+        Alternative {
+            key: "url",
+            told: "a server with a `url`",
+        },
+    ],
+    rows: &[
+        KeyRow {
+            name: "command",
+            fills_variables: true,
+            only_beside: Some("command"),
+            meaning: "The program to launch; it speaks MCP on stdin and stdout.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "args",
+            value: ValueType::Texts,
+            default: Fallback::Value(|| texts(&[])),
+            secrecy: Secrecy::Words,
+            fills_variables: true,
+            only_beside: Some("command"),
+            meaning: "Its arguments.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "env",
+            value: ValueType::Pairs,
+            default: Fallback::Value(no_pairs),
+            secrecy: Secrecy::Whole,
+            fills_variables: true,
+            only_beside: Some("command"),
+            meaning: "Variables for it. Besides these it sees only a few harmless ones, such as `PATH`, `HOME` and \
+                      `LANG`.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "cwd",
+            default: Fallback::Unset("your home directory"),
+            only_beside: Some("command"),
+            meaning: "The directory to launch it in; for a server of a [project](#a-projects-file), the folder of \
+                      the project.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "url",
+            secrecy: Secrecy::Address,
+            fills_variables: true,
+            only_beside: Some("url"),
+            meaning: "The address of a running server, by `http` or `https`.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "headers",
+            value: ValueType::Pairs,
+            default: Fallback::Value(no_pairs),
+            secrecy: Secrecy::Whole,
+            fills_variables: true,
+            only_beside: Some("url"),
+            meaning: "HTTP headers for every request to it.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "transport",
+            default: Fallback::Value(|| text("http")),
+            only_beside: Some("url"),
+            meaning: "`\"http\"` is streamable HTTP, with HTTP+SSE tried if that fails; `\"sse\"` is HTTP+SSE only.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "oauth",
+            value: ValueType::Table(&oauth::TABLE),
+            default: Fallback::Unset("none"),
+            only_beside: Some("url"),
+            meaning: "The differences from the usual login there; see [below](#serversnameoauth).",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "enabled",
+            value: ValueType::Flag,
+            default: Fallback::Value(|| Value::Boolean(true)),
+            meaning: "`false` keeps the table and leaves the server out.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "era",
+            default: Fallback::Value(|| text("auto")),
+            meaning: "`\"auto\"` probes once and remembers; `\"legacy\"` greets with `initialize` at once; \
+                      `\"modern\"` probes at every start.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "start_timeout",
+            value: ValueType::Duration,
+            default: Fallback::Value(|| duration(ServerLimits::default().start_timeout)),
+            meaning: "From launch to a usable connection.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "call_timeout",
+            value: ValueType::Duration,
+            default: Fallback::Value(|| duration(ServerLimits::default().call_timeout)),
+            meaning: "Silence after which a call is given up; progress starts the clock again.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "call_deadline",
+            value: ValueType::Duration,
+            default: Fallback::Value(|| duration(ServerLimits::default().call_deadline)),
+            meaning: "The most a call may take, progress or not.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "idle_timeout",
+            value: ValueType::Duration,
+            default: Fallback::Value(|| duration(ServerLimits::default().idle_timeout)),
+            meaning: "Without a call for this long, the server is stopped.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "max_concurrent",
+            value: ValueType::WholeNumber,
+            default: Fallback::Value(|| number(ServerLimits::default().max_concurrent)),
+            meaning: "Calls it may have at once. One in eight is kept free of callers with a key that have one \
+                      running already, so that the next caller does not wait.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "max_queued",
+            value: ValueType::WholeNumber,
+            default: Fallback::Value(|| number(ServerLimits::default().max_queued)),
+            meaning: "Calls that may wait for a free place; the next one is refused at once. The caller with the \
+                      fewest running calls is served first, and one caller with a key may have three quarters of the \
+                      queue.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "max_message_bytes",
+            value: ValueType::WholeNumber,
+            default: Fallback::Value(|| number(ServerLimits::default().max_message_bytes)),
+            meaning: "The largest message it may send.",
+            ..KeyRow::PLAIN
+        },
+    ],
+};
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawServer {
+    command: Option<Spanned<String>>,
+    args: Vec<String>,
+    env: Option<Spanned<Named<String>>>,
+    cwd: Option<String>,
+    url: Option<Spanned<String>>,
+    headers: Option<Spanned<Named<String>>>,
+    transport: Option<Spanned<String>>,
+    oauth: Option<Spanned<RawOauth>>,
+    pub(crate) enabled: Option<bool>,
+    era: Option<Spanned<String>>,
+    start_timeout: Option<Spanned<RawDuration>>,
+    call_timeout: Option<Spanned<RawDuration>>,
+    call_deadline: Option<Spanned<RawDuration>>,
+    idle_timeout: Option<Spanned<RawDuration>>,
+    max_concurrent: Option<Spanned<i64>>,
+    max_queued: Option<Spanned<i64>>,
+    max_message_bytes: Option<Spanned<i64>>,
+}
 
 pub(crate) fn build(
     name: ServerName,
@@ -24,7 +203,7 @@ pub(crate) fn build(
     section: &Section,
     ground: &Ground,
 ) -> Result<ServerSpec, Fault> {
-    let era = choose(section, "era", raw.era.take(), ERAS)?.flatten();
+    let era = section.choose("era", raw.era.take(), ERAS)?.flatten();
     let limits = limits(&mut raw, section)?;
     let (reach, oauth) = match (raw.command.take(), raw.url.take()) {
         (Some(_), Some(_)) => return Err(section.wrong(Problem::CommandAndUrl)),
@@ -60,25 +239,16 @@ fn launch(
     section: &Section,
     ground: &Ground,
 ) -> Result<Launch<Template>, Fault> {
-    section.refuse("command", "headers", raw.headers.as_ref())?;
-    section.refuse("command", "transport", raw.transport.as_ref())?;
-    section.refuse("command", "oauth", raw.oauth.as_ref())?;
     if command.get_ref().trim().is_empty() {
         return Err(section.wrong_at("command", command, Problem::EmptyCommand));
     }
     Ok(Launch {
         command: Template::new(command.get_ref()),
-        args: raw
-            .args
-            .map(Spanned::into_inner)
-            .unwrap_or_default()
-            .into_iter()
-            .map(Template::new)
-            .collect(),
+        args: raw.args.into_iter().map(Template::new).collect(),
         env: templates(raw.env, |name| variable_name(section, name))?
             .into_iter()
             .collect(),
-        cwd: raw.cwd.map(|path| ground.path(path.get_ref())),
+        cwd: raw.cwd.map(|path| ground.path(&path)),
     })
 }
 
@@ -87,11 +257,10 @@ fn remote(
     raw: RawServer,
     section: &Section,
 ) -> Result<(Reach<Template>, Settings), Fault> {
-    section.refuse("url", "args", raw.args.as_ref())?;
-    section.refuse("url", "env", raw.env.as_ref())?;
-    section.refuse("url", "cwd", raw.cwd.as_ref())?;
-    let transport = choose(section, "transport", raw.transport, TRANSPORTS)?.unwrap_or_default();
-    let headers = templates(raw.headers, |name| header_name(section, name))?
+    let transport = section
+        .choose("transport", raw.transport, TRANSPORTS)?
+        .unwrap_or_default();
+    let headers = templates(raw.headers, |name| section.header_name(name))?
         .into_iter()
         .collect();
     let url = parse_url(url.get_ref()).map_err(|problem| section.wrong_at("url", url, problem))?;
@@ -161,105 +330,10 @@ fn limits(raw: &mut RawServer, section: &Section) -> Result<ServerLimits, Fault>
     })
 }
 
-pub(crate) fn choose<T: Copy>(
-    section: &Section,
-    key: &str,
-    text: Option<Spanned<String>>,
-    choices: &[(&'static str, T)],
-) -> Result<Option<T>, Fault> {
-    let Some(text) = text else { return Ok(None) };
-    let found = text.get_ref();
-    match choices.iter().find(|(choice, _)| choice == found) {
-        Some((_, value)) => Ok(Some(*value)),
-        None => {
-            let choices: Vec<_> = choices.iter().map(|(choice, _)| *choice).collect();
-            let nearest = nearest(found, choices.iter().copied());
-            Err(section.wrong_at(
-                key,
-                &text,
-                Problem::NotOneOf {
-                    found: found.clone(),
-                    choices,
-                    nearest,
-                },
-            ))
-        }
-    }
-}
-
-pub(crate) fn templates(
-    raw: Option<Spanned<Named<String>>>,
-    check: impl Fn(&Spanned<String>) -> Result<(), Fault>,
-) -> Result<BTreeMap<String, Template>, Fault> {
-    raw.map(Spanned::into_inner)
-        .unwrap_or_default()
-        .into_iter()
-        .map(|(name, value)| check(&name).map(|()| (name.into_inner(), Template::new(value))))
-        .collect()
-}
-
-pub(crate) fn header_name(section: &Section, name: &Spanned<String>) -> Result<(), Fault> {
-    let problem = || Problem::HeaderName {
-        name: name.get_ref().clone(),
-    };
-    HeaderName::try_from(name.get_ref())
-        .map(|_| ())
-        .map_err(|_| section.wrong_at("headers", name, problem()))
-}
-
 fn variable_name(section: &Section, name: &Spanned<String>) -> Result<(), Fault> {
     let text = name.get_ref();
     if text.is_empty() || text.contains(['=', '\0']) {
         return Err(section.wrong_at("env", name, Problem::VariableName { name: text.clone() }));
     }
     Ok(())
-}
-
-impl Section {
-    fn refuse<T>(
-        &self,
-        kind: &'static str,
-        key: &'static str,
-        value: Option<&Spanned<T>>,
-    ) -> Result<(), Fault> {
-        match value {
-            Some(value) => Err(Fault::new(
-                value.span(),
-                &self.key,
-                Problem::Foreign { key, kind },
-            )),
-            None => Ok(()),
-        }
-    }
-
-    pub(crate) fn duration(
-        &self,
-        key: &str,
-        value: Option<Spanned<RawDuration>>,
-        default: Duration,
-    ) -> Result<Duration, Fault> {
-        let Some(value) = value else {
-            return Ok(default);
-        };
-        parse_duration(value.get_ref()).map_err(|problem| self.wrong_at(key, &value, problem))
-    }
-}
-
-fn parse_duration(raw: &RawDuration) -> Result<Duration, Problem> {
-    let (parsed, found) = match raw {
-        RawDuration::Seconds(seconds) => (
-            u64::try_from(*seconds).ok().map(Duration::from_secs),
-            seconds.to_string(),
-        ),
-        RawDuration::Text(text) => {
-            let signed: Option<jiff::SignedDuration> = text.parse().ok();
-            (
-                signed.and_then(|signed| Duration::try_from(signed).ok()),
-                text.clone(),
-            )
-        }
-    };
-    parsed
-        .filter(|duration| !duration.is_zero())
-        .ok_or(Problem::Duration { found })
 }

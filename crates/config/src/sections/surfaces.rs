@@ -5,10 +5,76 @@ use kitbag_domain::Surface;
 use kitbag_policy::{Pattern, PatternError};
 use toml::Spanned;
 
-use crate::build::Section;
-use crate::error::{Fault, Problem};
-use crate::nearest;
-use crate::raw::{Named, RawSurfaces, Texts};
+use crate::error::Fault;
+use crate::raw::{Named, Texts};
+use crate::rows::{
+    Fallback, KeyRow, KeyTable, Layout, SectionRow, ValueType, no_pairs, number, text, texts,
+};
+use crate::values::{Section, none_of};
+
+pub(crate) const SECTION: SectionRow = SectionRow {
+    name: "surfaces",
+    layout: Layout::One(&TABLE),
+    in_force: Some(|config| config.surfaces.without_groups()),
+};
+
+pub(crate) const GROUPS_SECTION: SectionRow = SectionRow {
+    name: "groups",
+    layout: Layout::Named,
+    in_force: Some(|config| format!("{:?}", config.surfaces.groups)),
+};
+
+const TABLE: KeyTable = KeyTable {
+    path: "surfaces",
+    alternatives: &[],
+    rows: &[
+        KeyRow {
+            name: "default",
+            default: Fallback::Value(|| text(Surfaces::default().default.as_str())),
+            meaning: "The surface at `/mcp` and on stdio.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "keys",
+            value: ValueType::Pairs,
+            default: Fallback::Value(no_pairs),
+            meaning: "By key: the id `kitbag key list` shows, and a surface.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "clients",
+            value: ValueType::Pairs,
+            default: Fallback::Value(no_pairs),
+            meaning: "By the name that a client gives itself, with `*` for anything: `{ \"claude-code*\" = \"all\" }`.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "pinned",
+            value: ValueType::Texts,
+            default: Fallback::Value(|| texts(&[])),
+            meaning: "Tools the adaptive surface always lists, as `\"<server>/<tool>\"` with `*`.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "result_tokens",
+            value: ValueType::WholeNumber,
+            default: Fallback::Value(|| number(Surfaces::default().result_tokens)),
+            meaning: "A result longer than this is cut, and the rest is kept for an hour. Not on `all` and at \
+                      `/servers/{name}/mcp`.",
+            ..KeyRow::PLAIN
+        },
+    ],
+};
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawSurfaces {
+    default: Option<Spanned<String>>,
+    keys: Named<Spanned<String>>,
+    clients: Named<Spanned<String>>,
+    pinned: Texts,
+    result_tokens: Option<Spanned<i64>>,
+}
 
 /// The rules that choose a surface for clients that connect to a path that names no surface, and
 /// the largest size of an answer.
@@ -27,6 +93,17 @@ pub struct Surfaces {
     pub result_tokens: usize,
 }
 
+impl Surfaces {
+    /// Writes everything except the groups, which are a section of their own.
+    fn without_groups(&self) -> String {
+        let rest = Self {
+            groups: Vec::new(),
+            ..self.clone()
+        };
+        format!("{rest:?}")
+    }
+}
+
 impl Default for Surfaces {
     fn default() -> Self {
         Self {
@@ -41,10 +118,7 @@ impl Default for Surfaces {
 }
 
 pub(crate) fn build(raw: RawSurfaces, groups: Named<Texts>) -> Result<Surfaces, Fault> {
-    let section = Section {
-        key: "surfaces".to_owned(),
-        span: 0..0,
-    };
+    let section = Section::of("surfaces");
     let default = Surfaces::default();
     let keys = raw
         .keys
@@ -53,19 +127,6 @@ pub(crate) fn build(raw: RawSurfaces, groups: Named<Texts>) -> Result<Surfaces, 
     let clients = raw.clients.into_iter().map(|(client, name)| {
         let pattern = pattern(&section, "clients", &client, Pattern::any)?;
         Ok((pattern, surface(&section, "clients", &name)?))
-    });
-    let groups = groups.into_iter().map(|(name, members)| {
-        let section = Section {
-            key: "groups".to_owned(),
-            span: name.span(),
-        };
-        let patterns = members
-            .iter()
-            .map(|text| pattern(&section, name.get_ref(), text, Pattern::tool));
-        Ok((
-            name.get_ref().clone(),
-            patterns.collect::<Result<_, Fault>>()?,
-        ))
     });
     Ok(Surfaces {
         default: raw.default.map_or(Ok(default.default), |name| {
@@ -78,7 +139,7 @@ pub(crate) fn build(raw: RawSurfaces, groups: Named<Texts>) -> Result<Surfaces, 
             .iter()
             .map(|text| pattern(&section, "pinned", text, Pattern::tool))
             .collect::<Result<_, Fault>>()?,
-        groups: groups.collect::<Result<_, Fault>>()?,
+        groups: groups.into_iter().map(group).collect::<Result<_, _>>()?,
         result_tokens: section.number(
             "result_tokens",
             raw.result_tokens,
@@ -88,19 +149,19 @@ pub(crate) fn build(raw: RawSurfaces, groups: Named<Texts>) -> Result<Surfaces, 
     })
 }
 
+fn group((name, members): (Spanned<String>, Texts)) -> Result<(String, Vec<Pattern>), Fault> {
+    let section = Section::of("groups");
+    let patterns = members
+        .iter()
+        .map(|text| pattern(&section, name.get_ref(), text, Pattern::tool))
+        .collect::<Result<_, Fault>>()?;
+    Ok((name.into_inner(), patterns))
+}
+
 fn surface(section: &Section, key: &str, name: &Spanned<String>) -> Result<Surface, Fault> {
     name.get_ref().parse().map_err(|_| {
-        let known = Surface::ALL.map(Surface::as_str);
-        let (found, nearest) = (name.get_ref().clone(), nearest(name.get_ref(), known));
-        section.wrong_at(
-            key,
-            name,
-            Problem::NotOneOf {
-                found,
-                choices: known.to_vec(),
-                nearest,
-            },
-        )
+        let known = Surface::ALL.map(Surface::as_str).to_vec();
+        section.wrong_at(key, name, none_of(name.get_ref(), known))
     })
 }
 

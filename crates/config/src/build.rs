@@ -21,7 +21,7 @@ use super::values::{Section, parse_key};
 use super::{Config, Project, ProviderConfig};
 
 pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
-    let Servers { on, off } = Servers::build(raw.servers, ground)?;
+    let ConfiguredServers { on, off } = ConfiguredServers::build(raw.servers, ground)?;
     let providers = providers(raw.providers, |name| {
         on.contains_key(name) || off.contains_key(name)
     })?;
@@ -54,12 +54,12 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
 
 /// The configured servers, apart by whether they are switched on.
 #[derive(Default)]
-struct Servers {
+struct ConfiguredServers {
     on: BTreeMap<ServerName, ServerSpec>,
     off: BTreeMap<ServerName, ServerSpec>,
 }
 
-impl Servers {
+impl ConfiguredServers {
     fn build(raw: Named<RawServer>, ground: &Ground) -> Result<Self, Fault> {
         let mut servers = Self::default();
         for (name, raw) in raw {

@@ -1,7 +1,7 @@
 //! Compares two readings of the configuration.
 
 use super::Config;
-use super::rows::{Layout, SectionRow};
+use super::rows::{SectionRow, TableLayout};
 use super::sections::SECTIONS;
 
 /// Returns the keys whose new values take effect when Kitbag is started again.
@@ -26,7 +26,7 @@ pub fn changed_sections(before: &Config, after: &Config) -> Vec<&'static str> {
 }
 
 fn changed_keys(section: &SectionRow, running: &Config, config: &Config) -> Vec<String> {
-    let Layout::One(table) = section.layout else {
+    let TableLayout::One(table) = section.layout else {
         return Vec::new();
     };
     table

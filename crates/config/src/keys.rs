@@ -5,10 +5,10 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::{Fault, Problem};
-use super::rows::{KeyRow, KeyTable, Layout, SectionRow};
+use super::rows::{KeyRow, KeyTable, SectionRow, TableLayout};
 use super::sections::SECTIONS;
 
-type Written<'i> = Spanned<DeValue<'i>>;
+type WrittenValue<'i> = Spanned<DeValue<'i>>;
 
 pub(super) fn check(document: &DeTable<'_>) -> Result<(), Fault> {
     check_names(document, SECTIONS.iter().map(|it| it.name).collect(), "")?;
@@ -36,18 +36,18 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-fn check_section(section: &SectionRow, written: &Written<'_>) -> Result<(), Fault> {
+fn check_section(section: &SectionRow, written: &WrittenValue<'_>) -> Result<(), Fault> {
     match section.layout {
-        Layout::One(known) => check_table(known, written, section.name),
-        Layout::Each(known) => check_each(known, written, section.name, &[]),
-        Layout::EachBeside { own, each } => check_each(each, written, section.name, own.rows),
-        Layout::Named => Ok(()),
+        TableLayout::One(known) => check_table(known, written, section.name),
+        TableLayout::Each(known) => check_each(known, written, section.name, &[]),
+        TableLayout::EachBeside { own, each } => check_each(each, written, section.name, own.rows),
+        TableLayout::Named => Ok(()),
     }
 }
 
 fn check_each(
     known: &KeyTable,
-    written: &Written<'_>,
+    written: &WrittenValue<'_>,
     section: &str,
     but: &[KeyRow],
 ) -> Result<(), Fault> {
@@ -59,7 +59,7 @@ fn check_each(
         })
 }
 
-fn check_table(known: &KeyTable, written: &Written<'_>, path: &str) -> Result<(), Fault> {
+fn check_table(known: &KeyTable, written: &WrittenValue<'_>, path: &str) -> Result<(), Fault> {
     let table = match written.get_ref() {
         DeValue::Table(table) => table,
         // serde would take the items for the values of the keys, one after the other.
@@ -76,7 +76,7 @@ fn check_table(known: &KeyTable, written: &Written<'_>, path: &str) -> Result<()
         .try_for_each(|(key, known, written)| check_table(known, written, &format!("{path}.{key}")))
 }
 
-fn not_a_table(written: &Written<'_>, path: &str) -> Fault {
+fn not_a_table(written: &WrittenValue<'_>, path: &str) -> Fault {
     let problem = Problem::WrongType {
         expected: "a table".to_owned(),
         found: written.get_ref().type_str(),

@@ -84,7 +84,8 @@ fn line(row: &KeyRow) -> String {
     let restart = row.restart.map(|it| format!(" {}", it.told));
     let restart = restart.unwrap_or_default();
     let (told, default) = (row.value.told(), told_default(row.default));
-    format!("| `{name}` | {told} | {default} | {meaning}{restart} |\n")
+    let line = format!("| `{name}` | {told} | {default} | {meaning}{restart} |\n");
+    line.replace("|  |", "| |")
 }
 
 fn told_default(default: Fallback) -> String {

@@ -14,7 +14,7 @@ use super::Config;
 /// A section of the file.
 pub(crate) struct SectionRow {
     pub(crate) name: &'static str,
-    pub(crate) layout: Layout,
+    pub(crate) layout: TableLayout,
     /// Writes the values in force, to be compared with those of another reading. It is absent where
     /// another section or another report covers the same values.
     pub(crate) in_force: Option<fn(&Config) -> String>,
@@ -22,7 +22,7 @@ pub(crate) struct SectionRow {
 
 /// The tables of a section.
 #[derive(Clone, Copy)]
-pub(crate) enum Layout {
+pub(crate) enum TableLayout {
     One(&'static KeyTable),
     /// The section has one table for each name.
     Each(&'static KeyTable),
@@ -136,10 +136,10 @@ pub(crate) fn tables() -> impl Iterator<Item = &'static KeyTable> {
     crate::sections::SECTIONS
         .iter()
         .flat_map(|section| match section.layout {
-            Layout::One(table) | Layout::Each(table) => vec![table],
+            TableLayout::One(table) | TableLayout::Each(table) => vec![table],
             // `each` has the rows of another section.
-            Layout::EachBeside { own, .. } => vec![own],
-            Layout::Named => Vec::new(),
+            TableLayout::EachBeside { own, .. } => vec![own],
+            TableLayout::Named => Vec::new(),
         })
         .flat_map(|table| {
             let inner = table.rows.iter().filter_map(|row| row.value.table());

@@ -9,12 +9,12 @@ use toml::{Spanned, Value};
 
 use crate::error::{Fault, Problem};
 use crate::load::Ground;
-use crate::rows::{Fallback, KeyRow, KeyTable, Layout, SectionRow, ValueType};
+use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType};
 use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: NAME,
-    layout: Layout::One(&TABLE),
+    layout: TableLayout::One(&TABLE),
     in_force: Some(|config| format!("{:?}", config.agents)),
 };
 

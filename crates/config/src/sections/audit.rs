@@ -5,12 +5,12 @@ use std::time::Duration;
 use toml::{Spanned, Value};
 
 use crate::error::Fault;
-use crate::rows::{Fallback, KeyRow, KeyTable, Layout, SectionRow, ValueType, number};
+use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, number};
 use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "audit",
-    layout: Layout::One(&TABLE),
+    layout: TableLayout::One(&TABLE),
     in_force: Some(|config| format!("{:?}", config.audit)),
 };
 

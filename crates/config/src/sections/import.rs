@@ -4,12 +4,12 @@ use kitbag_clients::Client;
 
 use crate::error::Fault;
 use crate::raw::Texts;
-use crate::rows::{Fallback, KeyRow, KeyTable, Layout, SectionRow, ValueType, texts};
+use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, texts};
 use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "import",
-    layout: Layout::One(&TABLE),
+    layout: TableLayout::One(&TABLE),
     in_force: Some(|config| format!("{:?}", config.follow)),
 };
 

@@ -13,14 +13,14 @@ use crate::error::{Fault, Problem};
 use crate::load::Ground;
 use crate::raw::RawDuration;
 use crate::rows::{
-    Alternative, Fallback, KeyRow, KeyTable, Layout, Restart, Secrecy, SectionRow, ValueType,
+    Alternative, Fallback, KeyRow, KeyTable, Restart, Secrecy, SectionRow, TableLayout, ValueType,
     duration, text,
 };
 use crate::values::{Section, none_of};
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "index",
-    layout: Layout::One(&TABLE),
+    layout: TableLayout::One(&TABLE),
     in_force: Some(|config| format!("{:?}", config.embedder)),
 };
 

@@ -7,18 +7,18 @@ use toml::de::{DeTable, DeValue};
 
 use crate::error::{Fault, Problem};
 use crate::raw::{Named, Texts};
-use crate::rows::{Fallback, KeyRow, KeyTable, Layout, SectionRow, ValueType, text};
+use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, text};
 use crate::values::{Section, parse_key};
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "policy",
-    layout: Layout::One(&RULES),
+    layout: TableLayout::One(&RULES),
     in_force: Some(|config| format!("{:?}", config.policy)),
 };
 
 pub(crate) const TENANTS_SECTION: SectionRow = SectionRow {
     name: "tenants",
-    layout: Layout::EachBeside {
+    layout: TableLayout::EachBeside {
         own: &TENANTS,
         each: &RULES,
     },

@@ -13,14 +13,14 @@ use crate::error::{Fault, Problem};
 use crate::nearest;
 use crate::raw::{Named, RawDuration, Texts};
 use crate::rows::{
-    Fallback, KeyRow, KeyTable, Layout, Secrecy, SectionRow, ValueType, duration, no_pairs, number,
-    texts,
+    Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType, duration, no_pairs,
+    number, texts,
 };
 use crate::values::{Section, templates};
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "providers",
-    layout: Layout::Each(&TABLE),
+    layout: TableLayout::Each(&TABLE),
     in_force: Some(|config| format!("{:?}", config.providers)),
 };
 

@@ -5,12 +5,12 @@ use toml::Spanned;
 use url::Url;
 
 use crate::error::{Fault, Problem};
-use crate::rows::{Fallback, KeyRow, KeyTable, Layout, Secrecy, SectionRow, text};
+use crate::rows::{Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, text};
 use crate::values::{Section, web_address};
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "registry",
-    layout: Layout::One(&TABLE),
+    layout: TableLayout::One(&TABLE),
     in_force: Some(|config| config.registry.to_string()),
 };
 

@@ -3,12 +3,12 @@
 use toml::Spanned;
 
 use crate::error::Fault;
-use crate::rows::{Fallback, KeyRow, KeyTable, Layout, SectionRow, text};
+use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, text};
 use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "secrets",
-    layout: Layout::One(&TABLE),
+    layout: TableLayout::One(&TABLE),
     in_force: Some(|config| format!("{:?}", config.secret_key)),
 };
 

@@ -8,13 +8,13 @@ use url::Url;
 use crate::error::{Fault, Problem};
 use crate::raw::Texts;
 use crate::rows::{
-    Fallback, KeyRow, KeyTable, Layout, Restart, SectionRow, ValueType, number, text, texts,
+    Fallback, KeyRow, KeyTable, Restart, SectionRow, TableLayout, ValueType, number, text, texts,
 };
 use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "serve",
-    layout: Layout::One(&TABLE),
+    layout: TableLayout::One(&TABLE),
     in_force: Some(|config| format!("{:?}", config.serve)),
 };
 

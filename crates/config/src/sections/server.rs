@@ -12,14 +12,14 @@ use crate::error::{Fault, Problem};
 use crate::load::Ground;
 use crate::raw::{Named, RawDuration};
 use crate::rows::{
-    Alternative, Fallback, KeyRow, KeyTable, Layout, Secrecy, SectionRow, ValueType, duration,
+    Alternative, Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType, duration,
     no_pairs, number, text, texts,
 };
 use crate::values::{Section, templates};
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "servers",
-    layout: Layout::Each(&TABLE),
+    layout: TableLayout::Each(&TABLE),
     // A reload reports each added, changed and removed server.
     in_force: None,
 };

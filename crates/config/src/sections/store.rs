@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use crate::load::Ground;
-use crate::rows::{Fallback, KeyRow, KeyTable, Layout, Restart, SectionRow, text};
+use crate::rows::{Fallback, KeyRow, KeyTable, Restart, SectionRow, TableLayout, text};
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "store",
-    layout: Layout::One(&TABLE),
+    layout: TableLayout::One(&TABLE),
     in_force: Some(|config| format!("{:?}", config.store_path)),
 };
 

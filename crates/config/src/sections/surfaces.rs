@@ -8,19 +8,19 @@ use toml::Spanned;
 use crate::error::Fault;
 use crate::raw::{Named, Texts};
 use crate::rows::{
-    Fallback, KeyRow, KeyTable, Layout, SectionRow, ValueType, no_pairs, number, text, texts,
+    Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, no_pairs, number, text, texts,
 };
 use crate::values::{Section, none_of};
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "surfaces",
-    layout: Layout::One(&TABLE),
+    layout: TableLayout::One(&TABLE),
     in_force: Some(|config| config.surfaces.without_groups()),
 };
 
 pub(crate) const GROUPS_SECTION: SectionRow = SectionRow {
     name: "groups",
-    layout: Layout::Named,
+    layout: TableLayout::Named,
     in_force: Some(|config| format!("{:?}", config.surfaces.groups)),
 };
 

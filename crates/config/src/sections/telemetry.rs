@@ -3,13 +3,16 @@
 use toml::{Spanned, Value};
 use url::Url;
 
+use crate::Config;
 use crate::error::{Fault, Problem};
-use crate::rows::{Fallback, KeyRow, KeyTable, Layout, Restart, Secrecy, SectionRow, ValueType};
+use crate::rows::{
+    Fallback, KeyRow, KeyTable, Restart, Secrecy, SectionRow, TableLayout, ValueType,
+};
 use crate::values::{Section, web_address};
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "telemetry",
-    layout: Layout::One(&TABLE),
+    layout: TableLayout::One(&TABLE),
     in_force: Some(|config| format!("{:?}", config.telemetry)),
 };
 
@@ -63,7 +66,7 @@ pub struct Telemetry {
 
 /// The pages that clients ask for follow a change at once. Only a collector that runs since the
 /// start goes on as before.
-fn same_for_the_collector(running: &crate::Config, config: &crate::Config) -> bool {
+fn same_for_the_collector(running: &Config, config: &Config) -> bool {
     running.telemetry.collector.is_none() || running.telemetry.per_tool == config.telemetry.per_tool
 }
 

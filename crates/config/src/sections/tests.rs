@@ -22,9 +22,9 @@ use super::*;
 use crate::raw::{self, RawConfig};
 use crate::rows::{KeyRow, KeyTable, ValueType, tables};
 
-type Fields = fn() -> &'static [&'static str];
+type FieldNames = fn() -> &'static [&'static str];
 
-const FIELDS: &[(&str, Fields)] = &[
+const FIELDS: &[(&str, FieldNames)] = &[
     ("serve", fields_of::<RawServe>),
     ("store", fields_of::<RawStore>),
     ("secrets", fields_of::<RawSecrets>),

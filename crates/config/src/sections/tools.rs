@@ -6,12 +6,12 @@ use toml::Spanned;
 
 use crate::error::{Fault, Problem};
 use crate::raw::Named;
-use crate::rows::{Fallback, KeyRow, KeyTable, Layout, SectionRow, ValueType};
+use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType};
 use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "tools",
-    layout: Layout::Each(&TABLE),
+    layout: TableLayout::Each(&TABLE),
     in_force: Some(|config| format!("{:?}", config.tools)),
 };
 

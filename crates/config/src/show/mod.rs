@@ -16,7 +16,7 @@ use toml::{Spanned, Value};
 
 use super::Config;
 use super::error::line_at;
-use super::rows::{Fallback, KeyRow, KeyTable, Layout, SectionRow};
+use super::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout};
 use super::sections::SECTIONS;
 use veil::Reference;
 
@@ -140,13 +140,13 @@ impl Walk<'_> {
             inside: Vec::new(),
         };
         match section.layout {
-            Layout::One(known) => self.table(known, &place, table),
-            Layout::Each(known) => self.each(known, &place, table, &[]),
-            Layout::EachBeside { own, each } => {
+            TableLayout::One(known) => self.table(known, &place, table),
+            TableLayout::Each(known) => self.each(known, &place, table, &[]),
+            TableLayout::EachBeside { own, each } => {
                 self.table(own, &place, table);
                 self.each(each, &place, table, own.rows);
             }
-            Layout::Named => table
+            TableLayout::Named => table
                 .into_iter()
                 .for_each(|table| self.pairs(&KeyRow::PLAIN, &place, table)),
         }

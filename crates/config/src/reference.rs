@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::{env, fs};
 
 use super::Config;
-use super::rows::{Fallback, KeyRow, KeyTable, ValueType, tables};
+use super::rows::{Fallback, KeyRow, KeyTable, ValueType};
 use super::sections::SECTIONS;
+use super::sections::tests::tables;
 use super::show::{Entry, Sources, entries};
 use super::tests::config;
 

@@ -130,23 +130,6 @@ pub(crate) struct Restart {
     pub(crate) told: &'static str,
 }
 
-/// Returns every table with rows, each before the tables inside it.
-#[cfg(test)]
-pub(crate) fn tables() -> impl Iterator<Item = &'static KeyTable> {
-    crate::sections::SECTIONS
-        .iter()
-        .flat_map(|section| match section.layout {
-            TableLayout::One(table) | TableLayout::Each(table) => vec![table],
-            // `each` has the rows of another section.
-            TableLayout::EachBeside { own, .. } => vec![own],
-            TableLayout::Named => Vec::new(),
-        })
-        .flat_map(|table| {
-            let inner = table.rows.iter().filter_map(|row| row.value.table());
-            std::iter::once(table).chain(inner)
-        })
-}
-
 impl KeyTable {
     pub(crate) fn names(&self) -> Vec<&'static str> {
         self.rows.iter().map(|row| row.name).collect()

@@ -19,7 +19,7 @@ pub(crate) mod store;
 pub(crate) mod surfaces;
 pub(crate) mod telemetry;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub(crate) mod tools;
 
 use crate::rows::SectionRow;

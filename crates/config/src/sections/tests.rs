@@ -20,7 +20,7 @@ use super::telemetry::RawTelemetry;
 use super::tools::RawTool;
 use super::*;
 use crate::raw::{self, RawConfig};
-use crate::rows::{KeyRow, KeyTable, ValueType, tables};
+use crate::rows::{KeyRow, KeyTable, TableLayout, ValueType};
 
 type FieldNames = fn() -> &'static [&'static str];
 
@@ -119,6 +119,23 @@ fn a_key_that_needs_a_restart_stands_where_a_change_is_looked_for() {
         let is_section = SECTIONS.iter().any(|section| section.name == table.path);
         let needs_restart = table.rows.iter().any(|row| row.restart.is_some());
         assert!(is_section || !needs_restart, "[{}]", table.path);
+    }
+}
+
+/// Returns every table with rows, each before the tables inside it.
+pub(crate) fn tables() -> impl Iterator<Item = &'static KeyTable> {
+    SECTIONS.iter().filter_map(own_table).flat_map(|table| {
+        let inner = table.rows.iter().filter_map(|row| row.value.table());
+        std::iter::once(table).chain(inner)
+    })
+}
+
+fn own_table(section: &SectionRow) -> Option<&'static KeyTable> {
+    match section.layout {
+        TableLayout::One(table) | TableLayout::Each(table) => Some(table),
+        // The table for each name has the rows of another section.
+        TableLayout::EachBeside { own, .. } => Some(own),
+        TableLayout::Named => None,
     }
 }
 

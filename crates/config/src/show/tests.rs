@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::rows::tables;
+use crate::sections::tests::tables;
 use crate::{ConfigError, Overrides, Surroundings, parse};
 
 /// A configuration with every possible table, and without a secret that would have to be masked.

@@ -39,7 +39,7 @@ pub enum Problem {
     UnknownKey {
         key: String,
         nearest: Option<&'static str>,
-        known: &'static [&'static str],
+        known: Box<[&'static str]>,
     },
     #[error("expected {expected}, found {}", with_article(found))]
     WrongType {
@@ -80,7 +80,7 @@ pub enum Problem {
     CommandAndUrl,
     #[error("it has neither a `command` nor a `url`")]
     NeitherCommandNorUrl,
-    #[error("`{key}` has no meaning for a server with a `{kind}`")]
+    #[error("`{key}` has no meaning for {kind}")]
     Foreign {
         key: &'static str,
         kind: &'static str,
@@ -91,8 +91,6 @@ pub enum Problem {
     NeitherDirectoryNorEndpoint,
     #[error("it has an `endpoint` and no `model`")]
     NoModel,
-    #[error("`{key}` has no meaning for an embedder in a `directory`")]
-    ForeignToDirectory { key: &'static str },
     #[error("not the address of an embeddings endpoint: {reason}")]
     EmbedderUrl { reason: String },
     #[error("expected a number between 0 and {most}, found {found}")]
@@ -175,7 +173,7 @@ impl Problem {
             Self::EmptyCommand | Self::NeitherCommandNorUrl => {
                 "give it a `command` to launch, or the `url` of a running server".to_owned()
             }
-            Self::Foreign { key, .. } | Self::ForeignToDirectory { key } => format!("remove `{key}`"),
+            Self::Foreign { key, .. } => format!("remove `{key}`"),
             Self::DirectoryAndEndpoint => {
                 "keep `directory` for a model on this machine, or `endpoint` for a service".to_owned()
             }

@@ -1,46 +1,23 @@
-//! Lists the known keys. An unknown key is refused, and the error names the nearest known one.
+//! Refuses a key that no row names, a key that has no meaning beside the others of its table, and a
+//! list in the place of a table.
 
-use serde::de::{self, Deserialize, Deserializer, Error as _, Visitor};
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::{Fault, Problem};
-use super::raw::{
-    RawAgents, RawAudit, RawConfig, RawElsewhere, RawImport, RawIndex, RawOauth, RawProvider,
-    RawRegistry, RawRules, RawSecrets, RawServe, RawServer, RawStore, RawSurfaces, RawTelemetry,
-    RawTool,
-};
+use super::rows::{KeyRow, KeyTable, SectionRow, TableLayout};
+use super::sections::SECTIONS;
+
+type WrittenValue<'i> = Spanned<DeValue<'i>>;
 
 pub(super) fn check(document: &DeTable<'_>) -> Result<(), Fault> {
-    check_table::<RawConfig>(document, "")?;
-    check_section::<RawServe>(document, "serve")?;
-    check_section::<RawStore>(document, "store")?;
-    check_section::<RawSecrets>(document, "secrets")?;
-    check_section::<RawAudit>(document, "audit")?;
-    check_section::<RawIndex>(document, "index")?;
-    check_section::<RawAgents>(document, "agents")?;
-    if let Some(embedder) =
-        inner_table(document, "index").and_then(|it| inner_table(it, "embedder"))
-    {
-        check_table::<RawElsewhere>(embedder, "index.embedder")?;
-    }
-    check_each::<RawTool>(document, "tools")?;
-    check_section::<RawSurfaces>(document, "surfaces")?;
-    check_section::<RawTelemetry>(document, "telemetry")?;
-    check_section::<RawRegistry>(document, "registry")?;
-    check_section::<RawRules>(document, "policy")?;
-    check_each::<RawRules>(document, "tenants")?;
-    check_each::<RawServer>(document, "servers")?;
-    for (name, server) in inner_table(document, "servers").into_iter().flatten() {
-        if let Some(oauth) = server
-            .get_ref()
-            .as_table()
-            .and_then(|it| inner_table(it, "oauth"))
-        {
-            check_table::<RawOauth>(oauth, &format!("servers.{}.oauth", name.get_ref()))?;
-        }
-    }
-    check_each::<RawProvider>(document, "providers")?;
-    check_section::<RawImport>(document, "import")
+    check_names(document, SECTIONS.iter().map(|it| it.name).collect(), "")?;
+    SECTIONS
+        .iter()
+        .try_for_each(|section| match document.get(section.name) {
+            Some(written) => check_section(section, written),
+            None => Ok(()),
+        })
 }
 
 /// Returns the candidate that the person most probably meant, if one is near enough.
@@ -59,82 +36,93 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-fn check_section<T: Deserialize<'static>>(
-    document: &DeTable<'_>,
+fn check_section(section: &SectionRow, written: &WrittenValue<'_>) -> Result<(), Fault> {
+    match section.layout {
+        TableLayout::One(known) => check_table(known, written, section.name),
+        TableLayout::Each(known) => check_each(known, written, section.name, &[]),
+        TableLayout::EachBeside { own, each } => check_each(each, written, section.name, own.rows),
+        TableLayout::Named => Ok(()),
+    }
+}
+
+fn check_each(
+    known: &KeyTable,
+    written: &WrittenValue<'_>,
     section: &str,
+    but: &[KeyRow],
 ) -> Result<(), Fault> {
-    match inner_table(document, section) {
-        Some(table) => check_table::<T>(table, section),
-        None => Ok(()),
-    }
+    let tables = written.get_ref().as_table().into_iter().flatten();
+    tables
+        .filter(|(name, _)| but.iter().all(|row| row.name != name.get_ref()))
+        .try_for_each(|(name, table)| {
+            check_table(known, table, &format!("{section}.{}", name.get_ref()))
+        })
 }
 
-fn check_each<T: Deserialize<'static>>(document: &DeTable<'_>, section: &str) -> Result<(), Fault> {
-    let tables = inner_table(document, section).into_iter().flatten();
-    for (name, value) in tables {
-        if let DeValue::Table(table) = value.get_ref() {
-            check_table::<T>(table, &format!("{section}.{}", name.get_ref()))?;
-        }
-    }
-    Ok(())
+fn check_table(known: &KeyTable, written: &WrittenValue<'_>, path: &str) -> Result<(), Fault> {
+    let table = match written.get_ref() {
+        DeValue::Table(table) => table,
+        // serde would take the items for the values of the keys, one after the other.
+        DeValue::Array(_) => return Err(not_a_table(written, path)),
+        // serde refuses everything else.
+        _ => return Ok(()),
+    };
+    check_names(table, known.names(), path)?;
+    check_alternative(known, table, path)?;
+    known
+        .rows
+        .iter()
+        .filter_map(|row| Some((row.name, row.value.table()?, table.get(row.name)?)))
+        .try_for_each(|(key, known, written)| check_table(known, written, &format!("{path}.{key}")))
 }
 
-fn check_table<T: Deserialize<'static>>(table: &DeTable<'_>, path: &str) -> Result<(), Fault> {
-    let known = keys_of::<T>();
-    match table
+fn not_a_table(written: &WrittenValue<'_>, path: &str) -> Fault {
+    let problem = Problem::WrongType {
+        expected: "a table".to_owned(),
+        found: written.get_ref().type_str(),
+    };
+    Fault::new(written.span(), path, problem)
+}
+
+fn check_names(table: &DeTable<'_>, known: Vec<&'static str>, path: &str) -> Result<(), Fault> {
+    let Some(unknown) = table
         .keys()
         .find(|key| !known.contains(&key.get_ref().as_ref()))
-    {
-        None => Ok(()),
-        Some(unknown) => {
-            let key = unknown.get_ref().to_string();
-            let nearest = nearest(&key, known.iter().copied());
+    else {
+        return Ok(());
+    };
+    let key = unknown.get_ref().to_string();
+    let problem = Problem::UnknownKey {
+        nearest: nearest(&key, known.iter().copied()),
+        known: known.into(),
+        key,
+    };
+    Err(Fault::new(unknown.span(), path, problem))
+}
+
+/// A table with no alternative or with two is refused later, when its values are read.
+fn check_alternative(known: &KeyTable, table: &DeTable<'_>, path: &str) -> Result<(), Fault> {
+    let mut chosen = known
+        .alternatives
+        .iter()
+        .filter(|it| table.contains_key(it.key));
+    let (Some(alternative), None) = (chosen.next(), chosen.next()) else {
+        return Ok(());
+    };
+    let foreign = known
+        .rows
+        .iter()
+        .filter(|row| !row.has_meaning_for(Some(alternative)))
+        .find_map(|row| Some((row.name, table.get(row.name)?)));
+    match foreign {
+        Some((key, value)) => {
+            let kind = alternative.told;
             Err(Fault::new(
-                unknown.span(),
+                value.span(),
                 path,
-                Problem::UnknownKey {
-                    key,
-                    nearest,
-                    known,
-                },
+                Problem::Foreign { key, kind },
             ))
         }
-    }
-}
-
-fn inner_table<'a, 'i>(document: &'a DeTable<'i>, section: &str) -> Option<&'a DeTable<'i>> {
-    document.get(section)?.get_ref().as_table()
-}
-
-/// Returns the field names of `T`. They come from serde, so that they are written only once.
-pub(super) fn keys_of<T: Deserialize<'static>>() -> &'static [&'static str] {
-    let mut keys: &'static [&'static str] = &[];
-    let refused = T::deserialize(KeyProbe(&mut keys));
-    debug_assert!(refused.is_err(), "the probe hands out no values");
-    keys
-}
-
-struct KeyProbe<'a>(&'a mut &'static [&'static str]);
-
-impl<'de> Deserializer<'de> for KeyProbe<'_> {
-    type Error = de::value::Error;
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        fields: &'static [&'static str],
-        _visitor: V,
-    ) -> Result<V::Value, Self::Error> {
-        *self.0 = fields;
-        Err(Self::Error::custom("only the keys were wanted"))
-    }
-
-    fn deserialize_any<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Self::Error> {
-        Err(Self::Error::custom("not a table"))
-    }
-
-    serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit
-        unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+        None => Ok(()),
     }
 }

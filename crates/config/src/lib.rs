@@ -5,40 +5,37 @@
 //! # Layout
 //! - `load`: finds the configuration, and lays the environment and flags over it
 //! - `project`: the servers a project brings along; `trust`: the projects that the person trusts
-//! - `raw`: the file as people write it; `keys`: the known keys
-//! - `build`, `server`, `agents`, `oauth`, `provider`, `index`, `surfaces`: turn the file into
-//!   [`Config`]
+//! - `sections`: one file for each section, with a row for each key; `rows`: the facts of a row
+//! - `raw`: the file as people write it; `keys`: refuses unknown keys
+//! - `build`: turns the file into [`Config`]; `values`: reads single values
+//! - `changes`: compares two readings of the configuration
 //! - `error`: the possible errors, each with a remedy
 //! - [`show`]: the configuration in force, with the origin of each value
 //! - [`edit`]: adds and removes servers, and keeps comments and order
 
-mod agents;
 #[cfg(test)]
 mod anything;
 mod build;
+mod changes;
 pub mod edit;
 mod edit_log;
 mod error;
-mod index;
 mod keys;
 mod load;
-mod oauth;
 mod project;
-mod provider;
 mod raw;
 #[cfg(test)]
 mod reference;
-mod server;
+mod rows;
+mod sections;
 pub mod show;
-mod surfaces;
 #[cfg(test)]
 mod tests;
 mod trust;
+mod values;
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use kitbag_clients::Client;
 use kitbag_domain::ServerName;
@@ -46,16 +43,22 @@ use kitbag_policy::Policy;
 use kitbag_upstream::ServerSpec;
 use url::Url;
 
-pub use agents::Agents;
-pub use build::{parse_bind, parse_registry};
+pub use changes::{changed_sections, until_restart};
 pub use edit_log::{Edit, take_edits};
 pub use error::{ConfigError, Place, Problem};
-pub use index::{DeclaredTool, Embedder, EmbeddingsEndpoint, ModelDirectory, Prefixes};
 pub use keys::nearest;
 pub use load::{Overrides, Surroundings, Whereabouts, parse};
 pub use project::{LeftOut, Obstacle, Project, ProjectFile, granting, wanted};
-pub use provider::ProviderConfig;
-pub use surfaces::Surfaces;
+pub use sections::agents::Agents;
+pub use sections::audit::Audit;
+pub use sections::index::{Embedder, EmbeddingsEndpoint, ModelDirectory, Prefixes};
+pub use sections::provider::ProviderConfig;
+pub use sections::registry::parse_registry;
+pub use sections::secrets::KeyPlace;
+pub use sections::serve::{OpenDoor, Serve, parse_bind};
+pub use sections::surfaces::Surfaces;
+pub use sections::telemetry::Telemetry;
+pub use sections::tools::DeclaredTool;
 pub use trust::{Trust, TrustError, TrustFile, create_private};
 
 #[derive(Debug, Clone)]
@@ -87,54 +90,6 @@ pub struct Config {
     pub origin: Option<PathBuf>,
     /// The file of the project in the current directory.
     pub project: Project,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum KeyPlace {
-    /// The key is in a file beside the database.
-    #[default]
-    File,
-    /// The key is in the keyring of the operating system.
-    Keyring,
-    /// The key is only in the environment.
-    Env,
-}
-
-/// The way in which figures leave the gateway.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Telemetry {
-    /// The OpenTelemetry collector that receives figures and spans.
-    pub collector: Option<Url>,
-    /// True if every tool has series of its own. Their number grows with tenants times tools: 500
-    /// tools used by 20 tenants are some 160,000 series, more than most operators would store.
-    pub per_tool: bool,
-}
-
-/// The record of what happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Audit {
-    /// The time for which a record is kept.
-    pub keep: Duration,
-    /// True if a call that cannot be recorded is refused.
-    pub required: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Serve {
-    pub bind: SocketAddr,
-    pub require_key: bool,
-    pub allowed_hosts: Vec<String>,
-    pub allowed_origins: Vec<String>,
-    pub max_body_bytes: usize,
-    pub page_size: usize,
-    /// True if each HTTP request leaves a line in the log.
-    pub access_log: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("listening on {bind} would let anyone who reaches this machine use your tools")]
-pub struct OpenDoor {
-    pub bind: SocketAddr,
 }
 
 impl Config {
@@ -176,58 +131,5 @@ impl Config {
             .get(name)
             .or_else(|| self.disabled.get(name))
             .or_else(built_in)
-    }
-}
-
-impl KeyPlace {
-    pub const ALL: [(&str, Self); 3] = [
-        ("file", Self::File),
-        ("keyring", Self::Keyring),
-        ("env", Self::Env),
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::File => "file",
-            Self::Keyring => "keyring",
-            Self::Env => "env",
-        }
-    }
-}
-
-impl Serve {
-    /// True if a caller on this machine needs no key. A gateway that other machines can reach,
-    /// directly or through a proxy that gives it another name, cannot tell which caller is local.
-    pub fn keyless(&self) -> bool {
-        !self.require_key && self.bind.ip().is_loopback() && self.allowed_hosts.is_empty()
-    }
-
-    /// Refuses to listen beyond loopback without a key, since only a key keeps strangers from the
-    /// tools.
-    pub fn guarded(&self) -> Result<(), OpenDoor> {
-        if self.require_key || self.bind.ip().is_loopback() {
-            Ok(())
-        } else {
-            Err(OpenDoor { bind: self.bind })
-        }
-    }
-}
-
-impl OpenDoor {
-    pub const REMEDY: &str = "create a key with `kitbag key create` and start with --require-key \
-         (or `require_key = true` under [serve]), or listen on 127.0.0.1";
-}
-
-impl Default for Serve {
-    fn default() -> Self {
-        Self {
-            bind: SocketAddr::from((Ipv4Addr::LOCALHOST, 7420)),
-            require_key: false,
-            allowed_hosts: Vec::new(),
-            allowed_origins: Vec::new(),
-            max_body_bytes: 4 * 1024 * 1024,
-            page_size: 1000,
-            access_log: false,
-        }
     }
 }

@@ -1,6 +1,6 @@
-//! The keys of `kitbag.toml` as people write them.
+//! The sections of `kitbag.toml` as people write them.
 //!
-//! Only the shape is checked here: that a key exists and that its value is of the right kind. Every
+//! Only the form is checked here: that a key exists and that its value is of the right type. Every
 //! value keeps its position in the text, so that a later check can name that position.
 
 use std::collections::BTreeMap;
@@ -13,6 +13,20 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::{Fault, Problem};
 use super::keys;
+use super::sections::agents::RawAgents;
+use super::sections::audit::RawAudit;
+use super::sections::import::RawImport;
+use super::sections::index::RawIndex;
+use super::sections::policy::{RawRules, RawTenants};
+use super::sections::provider::RawProvider;
+use super::sections::registry::RawRegistry;
+use super::sections::secrets::RawSecrets;
+use super::sections::serve::RawServe;
+use super::sections::server::RawServer;
+use super::sections::store::RawStore;
+use super::sections::surfaces::RawSurfaces;
+use super::sections::telemetry::RawTelemetry;
+use super::sections::tools::RawTool;
 
 /// A key that a person chose, such as the name of a server or a tenant.
 pub(super) type Named<T> = BTreeMap<Spanned<String>, T>;
@@ -42,175 +56,6 @@ pub(super) struct RawConfig {
     pub(super) import: RawImport,
 }
 
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default, expecting = "a table")]
-pub(super) struct RawServe {
-    pub(super) bind: Option<Spanned<String>>,
-    pub(super) require_key: Option<bool>,
-    pub(super) allowed_hosts: Vec<String>,
-    pub(super) allowed_origins: Texts,
-    pub(super) max_body_bytes: Option<Spanned<i64>>,
-    pub(super) page_size: Option<Spanned<i64>>,
-    pub(super) access_log: Option<bool>,
-}
-
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default, expecting = "a table")]
-pub(super) struct RawStore {
-    pub(super) path: Option<String>,
-}
-
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default, expecting = "a table")]
-pub(super) struct RawSecrets {
-    pub(super) key: Option<Spanned<String>>,
-}
-
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default, expecting = "a table")]
-pub(super) struct RawImport {
-    pub(super) follow: Texts,
-}
-
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default, expecting = "a table")]
-pub(super) struct RawAudit {
-    pub(super) keep_days: Option<Spanned<i64>>,
-    pub(super) required: bool,
-}
-
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default, expecting = "a table")]
-pub(super) struct RawIndex {
-    pub(super) embedder: Option<Spanned<RawEmbedder>>,
-}
-
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default, expecting = "a table")]
-pub(super) struct RawAgents {
-    pub(super) enabled: Option<Spanned<bool>>,
-    pub(super) directory: Option<Spanned<String>>,
-}
-
-/// `"built-in"`, or a table that names the place of a model.
-#[derive(Debug)]
-pub(super) enum RawEmbedder {
-    Named(String),
-    Elsewhere(Box<RawElsewhere>),
-}
-
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default, expecting = "a table")]
-pub(super) struct RawElsewhere {
-    pub(super) directory: Option<Spanned<String>>,
-    pub(super) endpoint: Option<Spanned<String>>,
-    pub(super) model: Option<Spanned<String>>,
-    pub(super) api_key: Option<Spanned<String>>,
-    pub(super) dimensions: Option<Spanned<i64>>,
-    pub(super) timeout: Option<Spanned<RawDuration>>,
-    pub(super) query_prefix: Option<String>,
-    pub(super) document_prefix: Option<String>,
-}
-
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default, expecting = "a table")]
-pub(super) struct RawTool {
-    pub(super) cost_usd: Option<Spanned<f64>>,
-    pub(super) p95_latency_ms: Option<Spanned<f64>>,
-    pub(super) p99_latency_ms: Option<Spanned<f64>>,
-    pub(super) success_rate: Option<Spanned<f64>>,
-    pub(super) tags: Vec<String>,
-    pub(super) scopes: Vec<String>,
-    pub(super) group: Option<String>,
-}
-
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default, expecting = "a table")]
-pub(super) struct RawSurfaces {
-    pub(super) default: Option<Spanned<String>>,
-    pub(super) keys: Named<Spanned<String>>,
-    pub(super) clients: Named<Spanned<String>>,
-    pub(super) pinned: Texts,
-    pub(super) result_tokens: Option<Spanned<i64>>,
-}
-
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default, expecting = "a table")]
-pub(super) struct RawTelemetry {
-    pub(super) otlp_endpoint: Option<Spanned<String>>,
-    pub(super) metrics_per_tool: Option<bool>,
-}
-
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default, expecting = "a table")]
-pub(super) struct RawRegistry {
-    pub(super) url: Option<Spanned<String>>,
-}
-
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default, expecting = "a table")]
-pub(super) struct RawRules {
-    pub(super) allow_servers: Option<Spanned<Texts>>,
-    pub(super) deny_servers: Option<Spanned<Texts>>,
-    pub(super) allow_tools: Option<Spanned<Texts>>,
-    pub(super) deny_tools: Option<Spanned<Texts>>,
-}
-
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default, expecting = "a table")]
-pub(super) struct RawTenants {
-    pub(super) unknown: Option<Spanned<String>>,
-}
-
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default, expecting = "a table")]
-pub(super) struct RawServer {
-    pub(super) command: Option<Spanned<String>>,
-    pub(super) args: Option<Spanned<Vec<String>>>,
-    pub(super) env: Option<Spanned<Named<String>>>,
-    pub(super) cwd: Option<Spanned<String>>,
-    pub(super) url: Option<Spanned<String>>,
-    pub(super) headers: Option<Spanned<Named<String>>>,
-    pub(super) transport: Option<Spanned<String>>,
-    pub(super) oauth: Option<Spanned<RawOauth>>,
-    pub(super) enabled: Option<bool>,
-    pub(super) era: Option<Spanned<String>>,
-    pub(super) start_timeout: Option<Spanned<RawDuration>>,
-    pub(super) call_timeout: Option<Spanned<RawDuration>>,
-    pub(super) call_deadline: Option<Spanned<RawDuration>>,
-    pub(super) idle_timeout: Option<Spanned<RawDuration>>,
-    pub(super) max_concurrent: Option<Spanned<i64>>,
-    pub(super) max_queued: Option<Spanned<i64>>,
-    pub(super) max_message_bytes: Option<Spanned<i64>>,
-}
-
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default, expecting = "a table")]
-pub(super) struct RawOauth {
-    pub(super) client_id: Option<String>,
-    pub(super) client_secret: Option<Spanned<String>>,
-    pub(super) auth_method: Option<Spanned<String>>,
-    pub(super) client_metadata_url: Option<Spanned<String>>,
-    pub(super) scopes: Vec<String>,
-    pub(super) issuer: Option<String>,
-    pub(super) redirect_port: Option<Spanned<i64>>,
-    pub(super) flow: Option<Spanned<String>>,
-}
-
-#[derive(Debug, Default, serde::Deserialize)]
-#[serde(default, expecting = "a table")]
-pub(super) struct RawProvider {
-    pub(super) url: Option<Spanned<String>>,
-    pub(super) description: Option<String>,
-    pub(super) headers: Option<Spanned<Named<String>>>,
-    pub(super) bearer: Option<Spanned<String>>,
-    pub(super) methods: Option<Spanned<Texts>>,
-    pub(super) allow_private: bool,
-    pub(super) allow_addresses: Texts,
-    pub(super) timeout: Option<Spanned<RawDuration>>,
-    pub(super) max_response_bytes: Option<Spanned<i64>>,
-}
-
 /// `"90s"`, `"10m"`, or a number of seconds.
 #[derive(Debug)]
 pub(super) enum RawDuration {
@@ -222,37 +67,10 @@ pub(super) fn read(text: &str) -> Result<RawConfig, Fault> {
     let document = DeTable::parse(text).map_err(|error| syntax(&error))?;
     keys::check(document.get_ref())?;
     let mut tables = document.clone();
-    let unknown = take_unknown_tenants(tables.get_mut())?;
+    let all_tenants = RawTenants::take_from(tables.get_mut())?;
     let raw = RawConfig::deserialize(toml::Deserializer::from(tables))
         .map_err(|error| misfit(document.get_ref(), &error))?;
-    Ok(RawConfig {
-        all_tenants: RawTenants { unknown },
-        ..raw
-    })
-}
-
-/// `unknown` under `[tenants]` is a setting, while everything else there is the name of a tenant.
-fn take_unknown_tenants(document: &mut DeTable<'_>) -> Result<Option<Spanned<String>>, Fault> {
-    const KEY: &str = "tenants.unknown";
-    let Some(DeValue::Table(tenants)) = document.get_mut("tenants").map(Spanned::get_mut) else {
-        return Ok(None);
-    };
-    let Some(value) = tenants.remove("unknown") else {
-        return Ok(None);
-    };
-    let span = value.span();
-    match value.into_inner() {
-        DeValue::String(text) => Ok(Some(Spanned::new(span, text.into_owned()))),
-        DeValue::Table(_) => Err(Fault::new(span, KEY, Problem::ReservedTenant)),
-        other => {
-            let (expected, found) = ("a string".to_owned(), other.type_str());
-            Err(Fault::new(
-                span,
-                KEY,
-                Problem::WrongType { expected, found },
-            ))
-        }
-    }
+    Ok(RawConfig { all_tenants, ..raw })
 }
 
 fn syntax(error: &toml::de::Error) -> Fault {
@@ -330,31 +148,5 @@ impl<'de> Deserialize<'de> for RawDuration {
         }
 
         deserializer.deserialize_any(DurationVisitor)
-    }
-}
-
-impl<'de> Deserialize<'de> for RawEmbedder {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct EmbedderVisitor;
-
-        impl<'de> Visitor<'de> for EmbedderVisitor {
-            type Value = RawEmbedder;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("\"built-in\" or a table")
-            }
-
-            fn visit_str<E: de::Error>(self, name: &str) -> Result<RawEmbedder, E> {
-                Ok(RawEmbedder::Named(name.to_owned()))
-            }
-
-            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<RawEmbedder, A::Error> {
-                let table = de::value::MapAccessDeserializer::new(map);
-                RawElsewhere::deserialize(table)
-                    .map(|table| RawEmbedder::Elsewhere(Box::new(table)))
-            }
-        }
-
-        deserializer.deserialize_any(EmbedderVisitor)
     }
 }

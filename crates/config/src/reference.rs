@@ -1,94 +1,154 @@
-//! Compares `docs/configuration.md` with the code.
+//! Writes the tables of `docs/configuration.md` from the rows, and checks that the page has them.
 
-use serde::Deserialize;
+use std::fmt::Write as _;
+use std::{env, fs};
 
-use super::keys::keys_of;
-use super::raw::{
-    RawAgents, RawAudit, RawConfig, RawElsewhere, RawImport, RawIndex, RawOauth, RawProvider,
-    RawRegistry, RawRules, RawSecrets, RawServe, RawServer, RawStore, RawSurfaces, RawTelemetry,
-    RawTenants, RawTool,
-};
-use super::{Config, Overrides, Serve, Surroundings, parse};
+use super::Config;
+use super::rows::{Fallback, KeyRow, KeyTable, ValueType};
+use super::sections::SECTIONS;
+use super::sections::tests::tables;
+use super::show::{Entry, Sources, entries};
+use super::tests::config;
 
-const REFERENCE: &str = include_str!("../../../docs/configuration.md");
+/// If this is set, the test writes the page and does not compare it.
+const WRITE: &str = "KITBAG_WRITE_REFERENCE";
+const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
 
-/// Checks that the table of a section explains every key, in the order of the code, and no other.
-#[track_caller]
-fn check<T: Deserialize<'static>>(heading: &str) {
-    let (_, rest) = REFERENCE
-        .split_once(heading)
-        .expect("the reference has this section");
-    let section = rest.split("\n## ").next().unwrap_or_default();
-    let rows = section
-        .lines()
-        .filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-    assert_eq!(rows.collect::<Vec<_>>(), keys_of::<T>(), "{heading}");
+#[test]
+fn the_reference_has_the_tables_and_defaults_that_the_rows_give() {
+    let page = page();
+    let tables = tables().fold(page.clone(), |page, table| with_table(&page, table));
+    let expected = with_defaults(&tables);
+    if env::var_os(WRITE).is_some() {
+        return fs::write(PATH, expected).unwrap();
+    }
+    let how = format!("write it anew: {WRITE}=1 cargo test -p kitbag-config reference");
+    for (found, expected) in page.lines().zip(expected.lines()) {
+        assert_eq!(found, expected, "{how}");
+    }
+    assert_eq!(page.len(), expected.len(), "{how}");
 }
 
 #[test]
-fn every_key_is_explained_and_none_that_is_not_there() {
-    for section in keys_of::<RawConfig>() {
-        assert!(
-            REFERENCE.contains(&format!("\n## [{section}")),
-            "there is no section for [{section}]"
-        );
+fn every_section_is_explained() {
+    for section in SECTIONS {
+        let heading = format!("\n## [{}", section.name);
+        assert!(page().contains(&heading), "[{}]", section.name);
     }
-    check::<RawServe>("\n## [serve]\n");
-    check::<RawStore>("\n## [store]\n");
-    check::<RawSecrets>("\n## [secrets]\n");
-    check::<RawAudit>("\n## [audit]\n");
-    check::<RawIndex>("\n## [index]\n");
-    check::<RawElsewhere>("\n## [index.embedder]\n");
-    check::<RawAgents>("\n## [agents]\n");
-    check::<RawTool>("\n## [tools.\"NAME\"]\n");
-    check::<RawSurfaces>("\n## [surfaces]\n");
-    check::<RawTelemetry>("\n## [telemetry]\n");
-    check::<RawRegistry>("\n## [registry]\n");
-    check::<RawImport>("\n## [import]\n");
-    check::<RawRules>("\n## [policy]\n");
-    check::<RawTenants>("\n## [tenants]\n");
-    check::<RawServer>("\n## [servers.NAME]\n");
-    check::<RawOauth>("\n## [servers.NAME.oauth]\n");
-    check::<RawProvider>("\n## [providers.NAME]\n");
 }
 
 #[test]
 fn every_example_is_a_configuration() {
-    for example in examples(REFERENCE) {
-        read(example).unwrap_or_else(|error| panic!("{error}\n{example}"));
+    for example in examples(&page()) {
+        config(example).unwrap_or_else(|error| panic!("{error}\n{example}"));
     }
 }
 
-#[test]
-fn the_defaults_written_out_are_the_defaults() {
-    let (_, written_out) = REFERENCE
-        .split_once("## The defaults")
-        .expect("the defaults are written out");
-    let written_out = examples(written_out).next().expect("as an example");
-    let config = read(written_out).unwrap();
-    assert_eq!(config.serve, Serve::default());
-    let bare = read("[servers.example]\ncommand = 'example'").unwrap();
-    assert_eq!(config.servers, bare.servers);
-    for key in keys_of::<RawServe>() {
-        assert!(
-            written_out.contains(&format!("\n{key} = ")),
-            "`{key}` is left out"
-        );
-    }
+fn page() -> String {
+    fs::read_to_string(PATH).unwrap()
 }
 
 /// Returns the texts between the fences of the `toml` blocks.
-fn examples(text: &'static str) -> impl Iterator<Item = &'static str> {
-    text.split("```toml\n")
+fn examples(page: &str) -> impl Iterator<Item = &str> {
+    page.split(FENCE)
         .skip(1)
         .filter_map(|rest| rest.split("```").next())
 }
 
-fn read(text: &str) -> Result<Config, super::ConfigError> {
-    let around = Surroundings {
-        cwd: "/here".into(),
-        home: Some("/home/ann".into()),
-        ..Default::default()
+const FENCE: &str = "```toml\n";
+
+/// Returns the page with the table of one section as the rows give it.
+fn with_table(page: &str, table: &KeyTable) -> String {
+    let heading = format!("\n## [{}]\n", table.path);
+    let (before, section) = page
+        .split_once(&heading)
+        .unwrap_or_else(|| panic!("the page has no section{heading}"));
+    let (prose, old) = section
+        .split_once("\n| Key |")
+        .filter(|(prose, _)| !prose.contains("\n## "))
+        .unwrap_or_else(|| panic!("write a line `| Key |` where the table should be in{heading}"));
+    let (_, after) = old.split_once("\n\n").expect("prose follows a table");
+    format!("{before}{heading}{prose}\n{}\n{after}", rendered(table))
+}
+
+fn rendered(table: &KeyTable) -> String {
+    let head = "| Key | Type | Default | Meaning |\n|---|---|---|---|\n".to_owned();
+    table
+        .rows
+        .iter()
+        .map(line)
+        .fold(head, |text, line| text + &line)
+}
+
+fn line(row: &KeyRow) -> String {
+    let KeyRow { name, meaning, .. } = row;
+    let restart = row.restart.map(|it| format!(" {}", it.told));
+    let restart = restart.unwrap_or_default();
+    let (told, default) = (row.value.told(), told_default(row.default));
+    let line = format!("| `{name}` | {told} | {default} | {meaning}{restart} |\n");
+    line.replace("|  |", "| |")
+}
+
+fn told_default(default: Fallback) -> String {
+    match default {
+        Fallback::Value(value) => format!("`{}`", value()),
+        Fallback::OfMachine(_, told) | Fallback::Unset(told) => told.to_owned(),
+    }
+}
+
+impl ValueType {
+    fn told(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::WholeNumber => "whole number",
+            Self::Number => "number",
+            Self::Flag => "true or false",
+            Self::Duration => "duration",
+            Self::Texts => "list of texts",
+            Self::Pairs => "table of texts",
+            Self::Table(_) => "table",
+            Self::TextOrTable(_) => "text or table",
+        }
+    }
+}
+
+/// Returns the page with the block of all defaults as the rows give it.
+fn with_defaults(page: &str) -> String {
+    let (before, rest) = page
+        .split_once("\n## The defaults")
+        .expect("the page has a section with the defaults");
+    let (prose, block) = rest.split_once(FENCE).expect("the section has a block");
+    let (_, after) = block.split_once("```").expect("the block ends");
+    format!(
+        "{before}\n## The defaults{prose}{FENCE}{}```{after}",
+        defaults()
+    )
+}
+
+/// One table of each kind that has to be named, with only what it must have.
+const BARE: &str = "servers.example.command = 'example'
+providers.weather.url = 'https://api.weather.example/v1'";
+
+fn defaults() -> String {
+    let config: Config = config(BARE).unwrap();
+    let sources = Sources {
+        text: BARE,
+        config: &config,
+        given: &[],
+        is_set: &|_| false,
     };
-    parse(text, None, &Overrides::default(), &around)
+    // The path of the store is another one on each machine.
+    let mut entries = entries(&sources);
+    entries.retain(|entry| entry.value.is_some() && entry.table != ["store"]);
+    let tables = entries.chunk_by(|a, b| a.table == b.table).map(written);
+    tables.collect::<Vec<_>>().join("\n")
+}
+
+fn written(table: &[Entry]) -> String {
+    let mut text = format!("[{}]\n", table[0].table.join("."));
+    for Entry { key, value, .. } in table {
+        let value = value.as_ref().map(ToString::to_string).unwrap_or_default();
+        writeln!(text, "{} = {value}", key.join(".")).unwrap();
+    }
+    text
 }

@@ -20,7 +20,7 @@ fn around() -> Surroundings {
     }
 }
 
-fn config(text: &str) -> Result<Config, ConfigError> {
+pub(crate) fn config(text: &str) -> Result<Config, ConfigError> {
     parse(
         text,
         Some(Path::new("/etc/kitbag.toml")),
@@ -31,7 +31,7 @@ fn config(text: &str) -> Result<Config, ConfigError> {
 
 /// `error` is the text that the person reads; after `=>` comes the remedy, if there is one.
 #[track_caller]
-fn check(text: &str, error: &str) {
+pub(crate) fn check(text: &str, error: &str) {
     let found = config(text).expect_err("the configuration should be refused");
     let mut told = found.to_string().replace("/etc/kitbag.toml, ", "");
     if let Some(remedy) = found.remedy() {
@@ -81,6 +81,10 @@ fn a_value_of_the_wrong_kind_is_pointed_at_but_never_quoted() {
     check(
         "[servers]\ngit = 'git-mcp'",
         "line 2, in `servers.git`: expected a table, found a string",
+    );
+    check(
+        "[servers]\ngit = ['git-mcp']",
+        "line 2, in `servers.git`: expected a table, found an array",
     );
     check(
         "[servers.a]\nurl = 'http://a'\nheaders = 'Authorization: Bearer s3cret'",

@@ -13,7 +13,9 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, bail};
 use kitbag_clients::Client;
-use kitbag_config::{Config, ConfigError, OpenDoor, Project, Serve, Whereabouts};
+use kitbag_config::{
+    Config, ConfigError, OpenDoor, Project, Serve, Whereabouts, changed_sections, until_restart,
+};
 use kitbag_domain::{Action as Recorded, Event, ShortText};
 use tokio::sync::watch;
 
@@ -305,23 +307,6 @@ fn look(path: &Path) -> Option<(SystemTime, u64)> {
     Some((metadata.modified().ok()?, metadata.len()))
 }
 
-/// Returns the changed settings that are bound to the life of the process.
-fn until_restart(running: &Config, config: &Config) -> Vec<&'static str> {
-    let same = [
-        ("serve.bind", running.serve.bind == config.serve.bind),
-        ("store.path", running.store_path == config.store_path),
-        ("index.embedder", running.embedder == config.embedder),
-        (
-            "telemetry.otlp_endpoint",
-            running.telemetry == config.telemetry,
-        ),
-    ];
-    same.into_iter()
-        .filter(|(_, same)| !same)
-        .map(|(key, _)| key)
-        .collect()
-}
-
 /// Returns the event for the audit: the servers and the sections that have changed.
 fn in_force(before: &Config, after: &Config, servers: &ServerChanges) -> Event {
     let path = after
@@ -350,30 +335,6 @@ fn in_force(before: &Config, after: &Config, servers: &ServerChanges) -> Event {
             path.as_deref().unwrap_or("(none)"),
         )
     }
-}
-
-/// Compares the sections as they are written for debugging, where no value of a secret appears.
-fn changed_sections(before: &Config, after: &Config) -> Vec<&'static str> {
-    type Section = fn(&Config) -> String;
-    let sections: [(&str, Section); 11] = [
-        ("serve", |it| format!("{:?}", it.serve)),
-        ("store", |it| format!("{:?}", it.store_path)),
-        ("secrets", |it| format!("{:?}", it.secret_key)),
-        ("audit", |it| format!("{:?}", it.audit)),
-        ("index", |it| format!("{:?}", it.embedder)),
-        ("tools", |it| format!("{:?}", it.tools)),
-        ("surfaces", |it| format!("{:?}", it.surfaces)),
-        ("telemetry", |it| format!("{:?}", it.telemetry)),
-        ("policy", |it| format!("{:?}", it.policy)),
-        ("providers", |it| format!("{:?}", it.providers)),
-        ("import", |it| format!("{:?}", it.follow)),
-    ];
-    let differs = |(_, section): &(&str, Section)| section(before) != section(after);
-    sections
-        .into_iter()
-        .filter(differs)
-        .map(|(name, _)| name)
-        .collect()
 }
 
 fn remedy(error: &anyhow::Error) -> Option<String> {

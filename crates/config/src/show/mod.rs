@@ -1,11 +1,9 @@
 //! Shows the configuration in force, key by key, each with the origin of its value.
 //!
 //! # Layout
-//! - `kinds`: the known keys, and the values of keys that are not set
 //! - `veil`: hides the secret parts of a value
 //! - [`text`]: writes entries as TOML that a person can read and copy
 
-mod kinds;
 pub mod text;
 mod veil;
 
@@ -18,9 +16,8 @@ use toml::{Spanned, Value};
 
 use super::Config;
 use super::error::line_at;
-use super::keys::keys_of;
-use super::raw::RawConfig;
-use kinds::{Fallback, Kind, Nature, Shape, shape};
+use super::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout};
+use super::sections::SECTIONS;
 use veil::Reference;
 
 /// One key of the configuration.
@@ -88,13 +85,11 @@ pub fn entries(sources: &Sources<'_>) -> Vec<Entry> {
         sources,
         entries: Vec::new(),
     };
-    for section in keys_of::<RawConfig>() {
-        walk.section(
-            section,
-            document
-                .get(*section)
-                .and_then(|it| it.get_ref().as_table()),
-        );
+    for section in SECTIONS {
+        let table = document
+            .get(section.name)
+            .and_then(|it| it.get_ref().as_table());
+        walk.section(section, table);
     }
     walk.entries
 }
@@ -139,80 +134,76 @@ struct Place {
 }
 
 impl Walk<'_> {
-    fn section(&mut self, section: &str, table: Option<&DeTable<'_>>) {
+    fn section(&mut self, section: &SectionRow, table: Option<&DeTable<'_>>) {
         let place = Place {
-            table: vec![section.to_owned()],
+            table: vec![section.name.to_owned()],
             inside: Vec::new(),
         };
-        match shape(section) {
-            Some(Shape::One(kind)) => self.table(kind, &place, table),
-            Some(Shape::Each(kind)) => self.each(kind, section, table, &[]),
-            Some(Shape::EachBeside { own, each }) => {
+        match section.layout {
+            TableLayout::One(known) => self.table(known, &place, table),
+            TableLayout::Each(known) => self.each(known, &place, table, &[]),
+            TableLayout::EachBeside { own, each } => {
                 self.table(own, &place, table);
-                self.each(each, section, table, own.keys());
+                self.each(each, &place, table, own.rows);
             }
-            Some(Shape::Named) | None => {
-                table
-                    .into_iter()
-                    .for_each(|table| self.pairs(&place, table, Nature::PLAIN));
-            }
+            TableLayout::Named => table
+                .into_iter()
+                .for_each(|table| self.pairs(&KeyRow::PLAIN, &place, table)),
         }
     }
 
-    fn each(&mut self, kind: Kind, section: &str, table: Option<&DeTable<'_>>, but: &[&str]) {
+    fn each(
+        &mut self,
+        known: &KeyTable,
+        section: &Place,
+        table: Option<&DeTable<'_>>,
+        but: &[KeyRow],
+    ) {
         let named = table
             .into_iter()
             .flatten()
-            .filter(|(name, _)| !but.contains(&name.get_ref().as_ref()));
+            .filter(|(name, _)| but.iter().all(|row| row.name != name.get_ref()));
         for (name, written) in named {
-            let table = vec![section.to_owned(), name.get_ref().to_string()];
-            self.table(
-                kind,
-                &Place {
-                    table,
-                    inside: Vec::new(),
-                },
-                written.get_ref().as_table(),
-            );
+            let place = section.named(name.get_ref());
+            self.table(known, &place, written.get_ref().as_table());
         }
     }
 
-    fn table(&mut self, kind: Kind, place: &Place, table: Option<&DeTable<'_>>) {
-        for key in kind
-            .keys()
-            .iter()
-            .filter(|key| !kind.is_foreign(key, table))
-        {
-            if self.given(place, key) {
+    fn table(&mut self, known: &KeyTable, place: &Place, table: Option<&DeTable<'_>>) {
+        let alternative =
+            known.alternative(|key| table.is_some_and(|table| table.contains_key(key)));
+        let rows = known.rows.iter();
+        for row in rows.filter(|row| row.has_meaning_for(alternative)) {
+            if self.given(place, row.name) {
                 continue;
             }
-            let Some(written) = table.and_then(|table| table.get(*key)) else {
-                self.fallback(kind, place, key);
-                continue;
-            };
-            match written.get_ref() {
-                DeValue::Table(inner) if !inner.is_empty() => match kind.inner(key) {
-                    Some(kind) => self.table(kind, &place.inside(key), Some(inner)),
-                    None => self.pairs(&place.inside(key), inner, kind.nature(key)),
-                },
-                _ => self.written(place, key, written, kind.nature(key)),
+            match table.and_then(|table| table.get(row.name)) {
+                Some(written) => self.key(row, place, written),
+                None => self.fallback(row, place),
             }
         }
     }
 
-    fn pairs(&mut self, place: &Place, table: &DeTable<'_>, nature: Nature) {
+    fn key(&mut self, row: &KeyRow, place: &Place, written: &Spanned<DeValue<'_>>) {
+        match (written.get_ref(), row.value.table()) {
+            (DeValue::Table(inner), _) if inner.is_empty() => {
+                self.written(row, place, row.name, written);
+            }
+            (DeValue::Table(inner), Some(known)) => {
+                self.table(known, &place.inside(row.name), Some(inner));
+            }
+            (DeValue::Table(inner), None) => self.pairs(row, &place.inside(row.name), inner),
+            _ => self.written(row, place, row.name, written),
+        }
+    }
+
+    fn pairs(&mut self, row: &KeyRow, place: &Place, table: &DeTable<'_>) {
         for (key, written) in table {
-            self.written(place, key.get_ref(), written, nature);
+            self.written(row, place, key.get_ref(), written);
         }
     }
 
-    fn written(
-        &mut self,
-        place: &Place,
-        key: &str,
-        written: &Spanned<DeValue<'_>>,
-        nature: Nature,
-    ) {
+    fn written(&mut self, row: &KeyRow, place: &Place, key: &str, written: &Spanned<DeValue<'_>>) {
         let text = self.sources.text;
         let value = match written.get_ref() {
             // The table is empty. The text of its header is not a value.
@@ -222,46 +213,42 @@ impl Walk<'_> {
                 .and_then(|text| text.parse().ok())
                 .unwrap_or_else(veil::unseen),
         };
-        let found = if nature.is_template {
-            veil::references(&value)
-        } else {
-            Vec::new()
-        };
-        let is_set = self.sources.is_set;
-        let variable = |Reference { name, has_default }| Variable {
-            set: is_set(&name),
-            has_default,
-            name,
-        };
-        let variables = found.into_iter().map(variable).collect();
         let origin = Origin::File {
             line: line_at(text, written.span().start),
         };
-        let value = Some(veil::veiled(value, nature.secrecy));
-        self.push(
-            place,
-            key,
-            Entry {
-                value,
-                variables,
-                ..Entry::from(origin)
-            },
-        );
+        let entry = Entry {
+            variables: self.variables(row, &value),
+            value: Some(veil::veiled(value, row.secrecy)),
+            ..Entry::from(origin)
+        };
+        self.push(place, key, entry);
     }
 
-    fn fallback(&mut self, kind: Kind, place: &Place, key: &str) {
-        let value = match kind.fallback(key, self.sources.config) {
-            Some(Fallback::Value(value)) => Some(value),
-            Some(Fallback::Nothing) | None => None,
+    fn variables(&self, row: &KeyRow, value: &Value) -> Vec<Variable> {
+        if !row.fills_variables {
+            return Vec::new();
+        }
+        veil::references(value)
+            .into_iter()
+            .map(|Reference { name, has_default }| Variable {
+                set: (self.sources.is_set)(&name),
+                has_default,
+                name,
+            })
+            .collect()
+    }
+
+    fn fallback(&mut self, row: &KeyRow, place: &Place) {
+        let value = match row.default {
+            Fallback::Value(value) => Some(value()),
+            Fallback::OfMachine(value, _) => Some(value(self.sources.config)),
+            Fallback::Unset(_) => None,
         };
-        self.push(
-            place,
-            key,
-            Entry {
-                value,
-                ..Entry::from(Origin::Default)
-            },
-        );
+        let entry = Entry {
+            value,
+            ..Entry::from(Origin::Default)
+        };
+        self.push(place, row.name, entry);
     }
 
     fn given(&mut self, place: &Place, key: &str) -> bool {
@@ -294,6 +281,15 @@ impl Walk<'_> {
 }
 
 impl Place {
+    /// Returns the place of a table whose name the person chose.
+    fn named(&self, name: &str) -> Self {
+        let table = self.table.iter().cloned().chain([name.to_owned()]);
+        Self {
+            table: table.collect(),
+            inside: Vec::new(),
+        }
+    }
+
     fn inside(&self, key: &str) -> Self {
         let inside = self
             .inside

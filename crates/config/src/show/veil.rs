@@ -3,7 +3,7 @@
 use kitbag_clients::{HiddenText, is_scheme, secrets_in_address, secrets_in_argument};
 use toml::Value;
 
-use super::kinds::Secrecy;
+use crate::rows::Secrecy;
 
 const VEIL: &str = "••••";
 

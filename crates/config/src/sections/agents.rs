@@ -5,13 +5,50 @@ use std::path::PathBuf;
 use kitbag_domain::ServerName;
 use kitbag_upstream::{ServerKind, ServerLimits, ServerSpec};
 
-use super::build::Section;
-use super::error::{Fault, Problem};
-use super::load::Ground;
-use super::raw::RawAgents;
+use toml::{Spanned, Value};
 
-/// The name of the built-in server.
+use crate::error::{Fault, Problem};
+use crate::load::Ground;
+use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType};
+use crate::values::Section;
+
+pub(crate) const SECTION: SectionRow = SectionRow {
+    name: NAME,
+    layout: TableLayout::One(&TABLE),
+    in_force: Some(|config| format!("{:?}", config.agents)),
+};
+
+const TABLE: KeyTable = KeyTable {
+    path: NAME,
+    alternatives: &[],
+    rows: &[
+        KeyRow {
+            name: "enabled",
+            value: ValueType::Flag,
+            default: Fallback::Value(|| Value::Boolean(true)),
+            meaning: "`false` leaves the built-in server out.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "directory",
+            default: Fallback::Unset("what is in the binary"),
+            meaning: "A directory with data of your own: `agents/<agent>/capabilities/current.json`, and if you like \
+                      `framework/data/aliases.json` and `framework/data/agent-aliases.json`. Read when the server \
+                      starts.",
+            ..KeyRow::PLAIN
+        },
+    ],
+};
+
+/// The name of the built-in server and of its section.
 const NAME: &str = "agents";
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawAgents {
+    enabled: Option<Spanned<bool>>,
+    directory: Option<Spanned<String>>,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agents {
@@ -23,7 +60,7 @@ pub struct Agents {
 /// Returns `None` if the server is switched off, or if the name is already taken by a configured
 /// server or API. The taken name is an error only if the person also wrote `enabled = true` or
 /// `directory` under `[agents]`.
-pub(super) fn build(
+pub(crate) fn build(
     raw: RawAgents,
     taken: impl Fn(&ServerName) -> bool,
     ground: &Ground,

@@ -5,12 +5,87 @@ use kitbag_upstream::oauth::{AuthMethod, Flow, Settings};
 use toml::Spanned;
 use url::Url;
 
-use super::build::Section;
-use super::error::{Fault, Problem};
-use super::raw::RawOauth;
-use super::server::choose;
+use crate::error::{Fault, Problem};
+use crate::rows::{Fallback, KeyRow, KeyTable, Secrecy, ValueType, text};
+use crate::values::Section;
 
-pub(super) fn build(raw: Spanned<RawOauth>, server: &Section) -> Result<Settings, Fault> {
+pub(crate) const TABLE: KeyTable = KeyTable {
+    path: "servers.NAME.oauth",
+    alternatives: &[],
+    rows: &[
+        KeyRow {
+            name: "client_id",
+            default: Fallback::Unset("none"),
+            meaning: "A client you have registered at the authorization server. It comes before everything else.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "client_secret",
+            default: Fallback::Unset("none"),
+            secrecy: Secrecy::Whole,
+            fills_variables: true,
+            meaning: "Its secret. It may contain `${VARIABLE}` and `${secret:NAME}`.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "auth_method",
+            default: Fallback::Unset("what the authorization server offers"),
+            meaning: "How the secret is sent: `\"client_secret_basic\"`, `\"client_secret_post\"`, or `\"none\"`.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "client_metadata_url",
+            default: Fallback::Unset("none"),
+            secrecy: Secrecy::Address,
+            meaning: "The `https` address of a document about your Kitbag, used as the client where the authorization \
+                      server reads such documents. Without it, or elsewhere, Kitbag registers itself.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "scopes",
+            value: ValueType::Texts,
+            default: Fallback::Unset("what the server asks for"),
+            meaning: "Permissions to ask for instead. What the server asks for later is added.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "issuer",
+            default: Fallback::Unset("the first the server names"),
+            secrecy: Secrecy::Address,
+            meaning: "The only authorization server to log in at.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "redirect_port",
+            value: ValueType::WholeNumber,
+            default: Fallback::Unset("a free one"),
+            meaning: "The port of `http://127.0.0.1:PORT/callback`, for a client registered with that address.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "flow",
+            default: Fallback::Value(|| text(name_of(Flow::default()))),
+            meaning: "`\"browser\"` asks a person; `\"client_credentials\"` logs in by itself with `client_id` and \
+                      `client_secret`.",
+            ..KeyRow::PLAIN
+        },
+    ],
+};
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawOauth {
+    client_id: Option<String>,
+    client_secret: Option<Spanned<String>>,
+    auth_method: Option<Spanned<String>>,
+    client_metadata_url: Option<Spanned<String>>,
+    scopes: Vec<String>,
+    issuer: Option<String>,
+    redirect_port: Option<Spanned<i64>>,
+    flow: Option<Spanned<String>>,
+}
+
+pub(crate) fn build(raw: Spanned<RawOauth>, server: &Section) -> Result<Settings, Fault> {
     let section = Section {
         key: format!("{}.oauth", server.key),
         span: raw.span(),
@@ -19,7 +94,9 @@ pub(super) fn build(raw: Spanned<RawOauth>, server: &Section) -> Result<Settings
     if let (Some(secret), None) = (&raw.client_secret, &raw.client_id) {
         return Err(section.wrong_at("client_secret", secret, Problem::SecretWithoutClient));
     }
-    let flow = choose(&section, "flow", raw.flow.clone(), FLOWS)?.unwrap_or_default();
+    let flow = section
+        .choose("flow", raw.flow.clone(), FLOWS)?
+        .unwrap_or_default();
     if let (Flow::ClientCredentials, Some(text), None) = (flow, &raw.flow, &raw.client_secret) {
         return Err(section.wrong_at("flow", text, Problem::FlowWithoutSecret));
     }
@@ -27,7 +104,7 @@ pub(super) fn build(raw: Spanned<RawOauth>, server: &Section) -> Result<Settings
         flow,
         client_id: raw.client_id,
         client_secret: raw.client_secret.map(|it| Template::new(it.into_inner())),
-        auth_method: choose(&section, "auth_method", raw.auth_method, AUTH_METHODS)?,
+        auth_method: section.choose("auth_method", raw.auth_method, AUTH_METHODS)?,
         client_metadata_url: raw
             .client_metadata_url
             .map(|text| document(&section, &text))
@@ -56,7 +133,7 @@ fn port(section: &Section, number: &Spanned<i64>) -> Result<u16, Fault> {
 }
 
 /// Returns the name of the flow as the configuration spells it.
-pub(super) fn name_of(flow: Flow) -> &'static str {
+fn name_of(flow: Flow) -> &'static str {
     FLOWS
         .iter()
         .find(|(_, it)| *it == flow)

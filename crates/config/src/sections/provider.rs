@@ -6,14 +6,111 @@ use http::Method;
 use kitbag_apis::ProviderSpec;
 use kitbag_domain::{ServerName, Template};
 use kitbag_policy::AddressRules;
-use toml::Spanned;
+use toml::{Spanned, Value};
 use url::Url;
 
-use super::build::Section;
-use super::error::{Fault, Problem};
-use super::nearest;
-use super::raw::{RawProvider, Texts};
-use super::server::{header_name, templates};
+use crate::error::{Fault, Problem};
+use crate::nearest;
+use crate::raw::{Named, RawDuration, Texts};
+use crate::rows::{
+    Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType, duration, no_pairs,
+    number, texts,
+};
+use crate::values::{Section, templates};
+
+pub(crate) const SECTION: SectionRow = SectionRow {
+    name: "providers",
+    layout: TableLayout::Each(&TABLE),
+    in_force: Some(|config| format!("{:?}", config.providers)),
+};
+
+const TABLE: KeyTable = KeyTable {
+    path: "providers.NAME",
+    alternatives: &[],
+    rows: &[
+        KeyRow {
+            name: "url",
+            secrecy: Secrecy::Address,
+            meaning: "The base address, such as `\"https://api.example/v1\"`. Every call stays below it. Clients may \
+                      see it, so it is no place for a secret.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "description",
+            default: Fallback::Unset("none"),
+            meaning: "The purpose of the API, as a model should read it.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "headers",
+            value: ValueType::Pairs,
+            default: Fallback::Value(no_pairs),
+            secrecy: Secrecy::Whole,
+            fills_variables: true,
+            meaning: "HTTP headers for every call.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "bearer",
+            default: Fallback::Unset("none"),
+            secrecy: Secrecy::Whole,
+            fills_variables: true,
+            meaning: "A token, sent as `Authorization: Bearer`.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "methods",
+            value: ValueType::Texts,
+            default: Fallback::Value(|| {
+                texts(&ProviderSpec::DEFAULT_METHODS.map(|it| it.to_string()))
+            }),
+            meaning: "The methods it may be called with.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "allow_private",
+            value: ValueType::Flag,
+            default: Fallback::Value(|| Value::Boolean(false)),
+            meaning: "`true` lets it lead to this machine and the private networks it is in.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "allow_addresses",
+            value: ValueType::Texts,
+            default: Fallback::Value(|| texts(&[])),
+            meaning: "Addresses and ranges it may lead to, such as `\"10.1.0.0/16\"`, whatever they are.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "timeout",
+            value: ValueType::Duration,
+            default: Fallback::Value(|| duration(ProviderSpec::DEFAULT_TIMEOUT)),
+            meaning: "The most a whole call may take.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "max_response_bytes",
+            value: ValueType::WholeNumber,
+            default: Fallback::Value(|| number(ProviderSpec::DEFAULT_MAX_RESPONSE_BYTES)),
+            meaning: "The largest answer.",
+            ..KeyRow::PLAIN
+        },
+    ],
+};
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawProvider {
+    url: Option<Spanned<String>>,
+    description: Option<String>,
+    headers: Option<Spanned<Named<String>>>,
+    bearer: Option<Spanned<String>>,
+    methods: Option<Spanned<Texts>>,
+    allow_private: bool,
+    allow_addresses: Texts,
+    timeout: Option<Spanned<RawDuration>>,
+    max_response_bytes: Option<Spanned<i64>>,
+}
 
 /// An API, and the addresses that calls of it may reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +119,7 @@ pub struct ProviderConfig {
     pub addresses: AddressRules,
 }
 
-pub(super) fn build(
+pub(crate) fn build(
     name: ServerName,
     raw: RawProvider,
     section: &Section,
@@ -32,7 +129,7 @@ pub(super) fn build(
     };
     let url = base(url.get_ref())
         .map_err(|reason| section.wrong_at("url", url, Problem::ProviderUrl { reason }))?;
-    let mut headers = templates(raw.headers, |name| header_name(section, name))?;
+    let mut headers = templates(raw.headers, |name| section.header_name(name))?;
     if let Some(bearer) = raw.bearer {
         add_bearer(&mut headers, &bearer, section)?;
     }

@@ -1,0 +1,84 @@
+//! Compares two readings of the configuration.
+
+use super::Config;
+use super::rows::{SectionRow, TableLayout};
+use super::sections::SECTIONS;
+
+/// Returns the keys whose new values take effect when Kitbag is started again.
+pub fn until_restart(running: &Config, config: &Config) -> Vec<String> {
+    let sections = SECTIONS.iter();
+    sections
+        .flat_map(|section| changed_keys(section, running, config))
+        .collect()
+}
+
+/// Returns the sections with other values. Servers are compared one by one elsewhere.
+pub fn changed_sections(before: &Config, after: &Config) -> Vec<&'static str> {
+    SECTIONS
+        .iter()
+        .filter(|section| {
+            section
+                .in_force
+                .is_some_and(|written| written(before) != written(after))
+        })
+        .map(|section| section.name)
+        .collect()
+}
+
+fn changed_keys(section: &SectionRow, running: &Config, config: &Config) -> Vec<String> {
+    let TableLayout::One(table) = section.layout else {
+        return Vec::new();
+    };
+    table
+        .rows
+        .iter()
+        .filter(|row| row.restart.is_some_and(|it| !(it.same)(running, config)))
+        .map(|row| format!("{}.{}", table.path, row.name))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::config;
+
+    /// Compares an empty configuration with another one.
+    #[track_caller]
+    fn check(text: &str, keys: &[&str], sections: &[&str]) {
+        let (before, after) = (config("").unwrap(), config(text).unwrap());
+        assert_eq!(until_restart(&before, &after), keys, "{text}");
+        assert_eq!(changed_sections(&before, &after), sections, "{text}");
+    }
+
+    #[test]
+    fn a_reload_names_the_keys_that_need_a_restart_and_the_sections_that_changed() {
+        check("", &[], &[]);
+        check(
+            "serve.bind = '127.0.0.1:1'\nserve.page_size = 7\nstore.path = 'x.db'",
+            &["serve.bind", "store.path"],
+            &["serve", "store"],
+        );
+        check(
+            "[index.embedder]\ndirectory = 'm'",
+            &["index.embedder"],
+            &["index"],
+        );
+        check("agents.enabled = false", &[], &["agents"]);
+        check("groups.all = ['*/*']", &[], &["groups"]);
+        check("[tenants.acme]", &[], &["policy"]);
+        check("servers.git.command = 'git-mcp'", &[], &[]);
+    }
+
+    #[test]
+    fn only_a_collector_that_runs_needs_a_restart_to_count_each_tool() {
+        let each = "telemetry.metrics_per_tool = true";
+        check(each, &[], &["telemetry"]);
+        let collector = "telemetry.otlp_endpoint = 'http://127.0.0.1:4318'";
+        let both = format!("{each}\n{collector}");
+        let (before, after) = (config(collector).unwrap(), config(&both).unwrap());
+        assert_eq!(
+            until_restart(&before, &after),
+            ["telemetry.metrics_per_tool"]
+        );
+    }
+}

@@ -1,0 +1,203 @@
+//! A key of the configuration is a row, and a table of the configuration is a list of rows.
+//!
+//! The check for unknown keys, `kitbag config show`, the notices about a restart and the tables of
+//! `docs/configuration.md` are all made from the rows. A test compares the rows with the fields that
+//! serde reads.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use toml::Value;
+
+use super::Config;
+
+/// A section of the file.
+pub(crate) struct SectionRow {
+    pub(crate) name: &'static str,
+    pub(crate) layout: TableLayout,
+    /// Writes the values in force, to be compared with those of another reading. It is absent where
+    /// another section or another report covers the same values.
+    pub(crate) in_force: Option<fn(&Config) -> String>,
+}
+
+/// The tables of a section.
+#[derive(Clone, Copy)]
+pub(crate) enum TableLayout {
+    One(&'static KeyTable),
+    /// The section has one table for each name.
+    Each(&'static KeyTable),
+    /// The section has one table for each name, beside keys of its own.
+    EachBeside {
+        own: &'static KeyTable,
+        each: &'static KeyTable,
+    },
+    /// The person chose every key.
+    Named,
+}
+
+pub(crate) struct KeyTable {
+    /// The path of the table, with `NAME` for a name that the person chose.
+    pub(crate) path: &'static str,
+    /// The alternatives of which a table has exactly one, if there are alternatives.
+    pub(crate) alternatives: &'static [Alternative],
+    pub(crate) rows: &'static [KeyRow],
+}
+
+/// A key that decides which other keys have a meaning.
+pub(crate) struct Alternative {
+    pub(crate) key: &'static str,
+    /// The thing that has this key, in words.
+    pub(crate) told: &'static str,
+}
+
+pub(crate) struct KeyRow {
+    pub(crate) name: &'static str,
+    pub(crate) value: ValueType,
+    pub(crate) default: Fallback,
+    pub(crate) secrecy: Secrecy,
+    /// True if variables in the value are filled in.
+    pub(crate) fills_variables: bool,
+    /// The key of the alternative without which this key has no meaning.
+    pub(crate) only_beside: Option<&'static str>,
+    pub(crate) restart: Option<Restart>,
+    /// The explanation in the reference, as Markdown.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "only a test writes the reference")
+    )]
+    pub(crate) meaning: &'static str,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum ValueType {
+    Text,
+    WholeNumber,
+    Number,
+    Flag,
+    Duration,
+    Texts,
+    /// A table of texts whose names the person chose.
+    Pairs,
+    Table(&'static KeyTable),
+    TextOrTable(&'static KeyTable),
+}
+
+/// The value of a key that is not written.
+#[derive(Clone, Copy)]
+pub(crate) enum Fallback {
+    Value(fn() -> Value),
+    /// The value depends on the machine. The reference describes it in words.
+    OfMachine(
+        fn(&Config) -> Value,
+        #[cfg_attr(
+            not(test),
+            expect(dead_code, reason = "only a test writes the reference")
+        )]
+        &'static str,
+    ),
+    /// There is no value. The reference says in words what then happens.
+    Unset(
+        #[cfg_attr(
+            not(test),
+            expect(dead_code, reason = "only a test writes the reference")
+        )]
+        &'static str,
+    ),
+}
+
+/// The part of a value that may be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Secrecy {
+    Open,
+    /// Only the variables in the value may be shown.
+    Whole,
+    /// The value is a list of words of a command line. Some of them may be secrets.
+    Words,
+    /// The value is an address, which may contain a password or a key.
+    Address,
+}
+
+/// Says that a change of a key takes effect when Kitbag is started again.
+#[derive(Clone, Copy)]
+pub(crate) struct Restart {
+    /// True if both configurations have the same value.
+    pub(crate) same: fn(&Config, &Config) -> bool,
+    /// The sentence for the reference.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "only a test writes the reference")
+    )]
+    pub(crate) told: &'static str,
+}
+
+impl KeyTable {
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        self.rows.iter().map(|row| row.name).collect()
+    }
+
+    /// Returns the alternative that a table with these keys has chosen, or else the last one.
+    pub(crate) fn alternative(&self, has: impl Fn(&str) -> bool) -> Option<&'static Alternative> {
+        let chosen = self.alternatives.iter().find(|it| has(it.key));
+        chosen.or(self.alternatives.last())
+    }
+}
+
+impl KeyRow {
+    /// The usual case, which rows are written as a difference from.
+    pub(crate) const PLAIN: Self = Self {
+        name: "",
+        value: ValueType::Text,
+        default: Fallback::Unset(""),
+        secrecy: Secrecy::Open,
+        fills_variables: false,
+        only_beside: None,
+        restart: None,
+        meaning: "",
+    };
+
+    pub(crate) fn has_meaning_for(&self, alternative: Option<&Alternative>) -> bool {
+        self.only_beside
+            .is_none_or(|key| alternative.is_some_and(|it| it.key == key))
+    }
+}
+
+impl ValueType {
+    /// Returns the table under the key, if Kitbag defines the keys of that table and the person does
+    /// not.
+    pub(crate) fn table(self) -> Option<&'static KeyTable> {
+        match self {
+            Self::Table(table) | Self::TextOrTable(table) => Some(table),
+            _ => None,
+        }
+    }
+}
+
+impl Restart {
+    pub(crate) const fn unless(same: fn(&Config, &Config) -> bool) -> Self {
+        Self {
+            same,
+            told: "A change needs a restart.",
+        }
+    }
+}
+
+pub(crate) fn text(text: &str) -> Value {
+    Value::String(text.to_owned())
+}
+
+pub(crate) fn texts(texts: &[String]) -> Value {
+    Value::Array(texts.iter().map(|it| text(it)).collect())
+}
+
+pub(crate) fn no_pairs() -> Value {
+    Value::Table(toml::Table::new())
+}
+
+pub(crate) fn number(number: usize) -> Value {
+    Value::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+pub(crate) fn duration(duration: Duration) -> Value {
+    let duration = SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
+    Value::String(format!("{duration:#}"))
+}

@@ -1,0 +1,348 @@
+//! `[index]` and `[index.embedder]`: the source of the vectors by which tools are found.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kitbag_domain::Template;
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use toml::Spanned;
+use url::Url;
+
+use crate::error::{Fault, Problem};
+use crate::load::Ground;
+use crate::raw::RawDuration;
+use crate::rows::{
+    Alternative, Fallback, KeyRow, KeyTable, Restart, Secrecy, SectionRow, TableLayout, ValueType,
+    duration, text,
+};
+use crate::values::{Section, none_of};
+
+pub(crate) const SECTION: SectionRow = SectionRow {
+    name: "index",
+    layout: TableLayout::One(&TABLE),
+    in_force: Some(|config| format!("{:?}", config.embedder)),
+};
+
+const TABLE: KeyTable = KeyTable {
+    path: "index",
+    alternatives: &[],
+    rows: &[KeyRow {
+        name: "embedder",
+        value: ValueType::TextOrTable(&EMBEDDER),
+        default: Fallback::Value(|| text(BUILT_IN)),
+        restart: Some(Restart::unless(|a, b| a.embedder == b.embedder)),
+        meaning: "The source of the vectors: the model in the binary, or the one of the table `[index.embedder]`.",
+        ..KeyRow::PLAIN
+    }],
+};
+
+const EMBEDDER: KeyTable = KeyTable {
+    path: "index.embedder",
+    alternatives: &[
+        Alternative {
+            key: "directory",
+            told: "an embedder in a `directory`",
+        },
+        Alternative {
+            key: "endpoint",
+            told: "an embedder with an `endpoint`",
+        },
+    ],
+    rows: &[
+        KeyRow {
+            name: "directory",
+            only_beside: Some("directory"),
+            meaning: "A BERT model as published, with `config.json`, `model.safetensors` and `tokenizer.json` or \
+                      `vocab.txt`. `1_Pooling/config.json` says whether tokens are averaged or the first one is \
+                      taken.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "endpoint",
+            secrecy: Secrecy::Address,
+            only_beside: Some("endpoint"),
+            meaning: "A service that speaks OpenAI's embeddings format, up to and without `/embeddings`, such as \
+                      `\"https://host/v1\"`.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "model",
+            only_beside: Some("endpoint"),
+            meaning: "The name that the service has for the model.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "api_key",
+            default: Fallback::Unset("none"),
+            secrecy: Secrecy::Whole,
+            fills_variables: true,
+            only_beside: Some("endpoint"),
+            meaning: "Sent as a bearer token. May contain `${VARIABLE}` or `${secret:NAME}`.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "dimensions",
+            value: ValueType::WholeNumber,
+            default: Fallback::Unset("what the service gives"),
+            only_beside: Some("endpoint"),
+            meaning: "The length of vectors; asked of the service and checked.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "timeout",
+            value: ValueType::Duration,
+            default: Fallback::Value(|| duration(DEFAULT_TIMEOUT)),
+            only_beside: Some("endpoint"),
+            meaning: "The longest wait for one answer of the service. A search waits at most 5 seconds.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "query_prefix",
+            default: Fallback::Unset("what the model says"),
+            meaning: "Put before the words of a search, such as `\"query: \"`.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "document_prefix",
+            default: Fallback::Unset("what the model says"),
+            meaning: "Put before the text of a tool, such as `\"passage: \"`.",
+            ..KeyRow::PLAIN
+        },
+    ],
+};
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawIndex {
+    embedder: Option<Spanned<RawEmbedder>>,
+}
+
+/// `"built-in"`, or a table that names the place of a model.
+#[derive(Debug)]
+enum RawEmbedder {
+    Named(String),
+    Elsewhere(Box<RawElsewhere>),
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawElsewhere {
+    directory: Option<Spanned<String>>,
+    endpoint: Option<Spanned<String>>,
+    model: Option<String>,
+    api_key: Option<String>,
+    dimensions: Option<Spanned<i64>>,
+    timeout: Option<Spanned<RawDuration>>,
+    query_prefix: Option<String>,
+    document_prefix: Option<String>,
+}
+
+/// The source of the vectors.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Embedder {
+    #[default]
+    BuiltIn,
+    Directory(ModelDirectory),
+    Endpoint(EmbeddingsEndpoint),
+}
+
+/// A model on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelDirectory {
+    pub path: PathBuf,
+    pub prefixes: Prefixes,
+}
+
+/// A service that speaks OpenAI's embeddings format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmbeddingsEndpoint {
+    /// The address of the service, without the final `/embeddings`.
+    pub url: Url,
+    pub model: String,
+    pub api_key: Option<Template>,
+    pub dimensions: Option<usize>,
+    pub timeout: Duration,
+    pub prefixes: Prefixes,
+}
+
+/// The text that some models need before a text, so that they can tell a request from a text that
+/// is searched. If a prefix is not configured, the model directory may name it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Prefixes {
+    pub query: Option<String>,
+    pub document: Option<String>,
+}
+
+const BUILT_IN: &str = "built-in";
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+
+pub(crate) fn build(raw: RawIndex, ground: &Ground) -> Result<Embedder, Fault> {
+    let Some(raw) = raw.embedder else {
+        return Ok(Embedder::BuiltIn);
+    };
+    let span = raw.span();
+    match raw.into_inner() {
+        RawEmbedder::Named(name) if name == BUILT_IN => Ok(Embedder::BuiltIn),
+        RawEmbedder::Named(found) => Err(Fault::new(
+            span,
+            "index.embedder",
+            none_of(&found, vec![BUILT_IN]),
+        )),
+        RawEmbedder::Elsewhere(raw) => elsewhere(
+            *raw,
+            &Section {
+                key: "index.embedder".to_owned(),
+                span,
+            },
+            ground,
+        ),
+    }
+}
+
+fn elsewhere(mut raw: RawElsewhere, section: &Section, ground: &Ground) -> Result<Embedder, Fault> {
+    let prefixes = Prefixes {
+        query: raw.query_prefix.take(),
+        document: raw.document_prefix.take(),
+    };
+    match (raw.directory.take(), raw.endpoint.take()) {
+        (Some(_), Some(_)) => Err(section.wrong(Problem::DirectoryAndEndpoint)),
+        (None, None) => Err(section.wrong(Problem::NeitherDirectoryNorEndpoint)),
+        (Some(path), None) => Ok(Embedder::Directory(ModelDirectory {
+            path: ground.path(path.get_ref()),
+            prefixes,
+        })),
+        (None, Some(url)) => endpoint(&url, raw, prefixes, section).map(Embedder::Endpoint),
+    }
+}
+
+fn endpoint(
+    url: &Spanned<String>,
+    raw: RawElsewhere,
+    prefixes: Prefixes,
+    section: &Section,
+) -> Result<EmbeddingsEndpoint, Fault> {
+    let wrong = |reason: String| section.wrong_at("endpoint", url, Problem::EmbedderUrl { reason });
+    let parsed = Url::parse(url.get_ref()).map_err(|error| wrong(error.to_string()))?;
+    if !matches!(parsed.scheme(), "http" | "https") {
+        return Err(wrong(format!("`{}:` is not spoken here", parsed.scheme())));
+    }
+    let model = raw.model.ok_or_else(|| section.wrong(Problem::NoModel))?;
+    let dimensions = match raw.dimensions {
+        Some(value) => Some(section.number("dimensions", Some(value), 1, 1)?),
+        None => None,
+    };
+    Ok(EmbeddingsEndpoint {
+        url: parsed,
+        model,
+        api_key: raw.api_key.map(Template::new),
+        dimensions,
+        timeout: section.duration("timeout", raw.timeout, DEFAULT_TIMEOUT)?,
+        prefixes,
+    })
+}
+
+impl<'de> Deserialize<'de> for RawEmbedder {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EmbedderVisitor;
+
+        impl<'de> Visitor<'de> for EmbedderVisitor {
+            type Value = RawEmbedder;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"built-in\" or a table")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<RawEmbedder, E> {
+                Ok(RawEmbedder::Named(name.to_owned()))
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<RawEmbedder, A::Error> {
+                let table = de::value::MapAccessDeserializer::new(map);
+                RawElsewhere::deserialize(table)
+                    .map(|table| RawEmbedder::Elsewhere(Box::new(table)))
+            }
+        }
+
+        deserializer.deserialize_any(EmbedderVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{check, config};
+
+    #[test]
+    fn an_embedder_is_built_in_or_elsewhere() {
+        let embedder = |text: &str| config(text).unwrap().embedder;
+        assert_eq!(embedder(""), Embedder::BuiltIn);
+        assert_eq!(
+            embedder("[index]\nembedder = 'built-in'"),
+            Embedder::BuiltIn
+        );
+        let prefixes = Prefixes {
+            query: Some("query: ".to_owned()),
+            document: None,
+        };
+        assert_eq!(
+            embedder("[index]\nembedder = { directory = '~/e5', query_prefix = 'query: ' }"),
+            Embedder::Directory(ModelDirectory {
+                path: "/home/ann/e5".into(),
+                prefixes
+            }),
+        );
+        let text = "[index.embedder]\nendpoint = 'https://host/v1'\nmodel = 'm'\napi_key = '${KEY}'\n\
+                    dimensions = 256\ntimeout = '5s'";
+        let expected = EmbeddingsEndpoint {
+            url: Url::parse("https://host/v1").unwrap(),
+            model: "m".to_owned(),
+            api_key: Some(Template::new("${KEY}")),
+            dimensions: Some(256),
+            timeout: Duration::from_secs(5),
+            prefixes: Prefixes::default(),
+        };
+        assert_eq!(embedder(text), Embedder::Endpoint(expected));
+    }
+
+    #[test]
+    fn an_embedder_that_cannot_work_is_refused_and_its_key_not_quoted() {
+        check(
+            "[index]\nembedder = 'builtin'",
+            "line 2, in `index.embedder`: `builtin` is none of `built-in` => did you mean `built-in`?",
+        );
+        check(
+            "[index]\nembedder = 3",
+            "line 2, in `index.embedder`: expected \"built-in\" or a table, found an integer",
+        );
+        check(
+            "[index]\nembedder = { path = 'x' }",
+            "line 2, in `index.embedder`: there is no key `path` => the keys here are `directory`, `endpoint`, \
+             `model`, `api_key`, `dimensions`, `timeout`, `query_prefix`, `document_prefix`",
+        );
+        check(
+            "[index.embedder]\nmodel = 'm'",
+            "line 1, in `index.embedder`: it has neither a `directory` nor an `endpoint` => name the `directory` of \
+             a model, or the `endpoint` of a service and its `model`",
+        );
+        check(
+            "[index.embedder]\nendpoint = 'https://host/v1'",
+            "line 1, in `index.embedder`: it has an `endpoint` and no `model` => name the model the service should \
+             use, like \"text-embedding-3-small\"",
+        );
+        check(
+            "[index.embedder]\nendpoint = 'host/v1'\nmodel = 'm'",
+            "line 2, in `index.embedder.endpoint`: not the address of an embeddings endpoint: relative URL without \
+             a base => write the part before `/embeddings`, like \"https://host/v1\"",
+        );
+        check(
+            "[index.embedder]\ndirectory = 'x'\napi_key = 's3cret'",
+            "line 3, in `index.embedder`: `api_key` has no meaning for an embedder in a `directory` => \
+             remove `api_key`",
+        );
+        check(
+            "[index.embedder]\nendpoint = 'https://host/v1'\nmodel = 'm'\napi_key = 7",
+            "line 4, in `index.embedder.api_key`: expected a string, found an integer",
+        );
+    }
+}

@@ -1,0 +1,45 @@
+//! The sections of `kitbag.toml`, one file for each: the rows of its keys, the fields that serde
+//! reads, and the values that the program runs on.
+//!
+//! A new key is a row, a field, and a line in `build`. The tables of `docs/configuration.md` are
+//! written anew by `KITBAG_WRITE_REFERENCE=1 cargo test -p kitbag-config reference`.
+
+pub(crate) mod agents;
+pub(crate) mod audit;
+pub(crate) mod import;
+pub(crate) mod index;
+pub(crate) mod oauth;
+pub(crate) mod policy;
+pub(crate) mod provider;
+pub(crate) mod registry;
+pub(crate) mod secrets;
+pub(crate) mod serve;
+pub(crate) mod server;
+pub(crate) mod store;
+pub(crate) mod surfaces;
+pub(crate) mod telemetry;
+#[cfg(test)]
+pub(crate) mod tests;
+pub(crate) mod tools;
+
+use crate::rows::SectionRow;
+
+/// Every section, in the order in which `kitbag config show` prints them.
+pub(crate) const SECTIONS: &[SectionRow] = &[
+    serve::SECTION,
+    store::SECTION,
+    secrets::SECTION,
+    audit::SECTION,
+    index::SECTION,
+    agents::SECTION,
+    tools::SECTION,
+    surfaces::SECTION,
+    surfaces::GROUPS_SECTION,
+    telemetry::SECTION,
+    registry::SECTION,
+    policy::SECTION,
+    policy::TENANTS_SECTION,
+    server::SECTION,
+    provider::SECTION,
+    import::SECTION,
+];

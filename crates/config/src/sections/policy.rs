@@ -1,0 +1,169 @@
+//! `[policy]` and `[tenants]`: the rules for every tenant, and those for one.
+
+use kitbag_domain::Tenant;
+use kitbag_policy::{Policy, RuleText, Rules, UnknownTenants};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::{Fault, Problem};
+use crate::raw::{Named, Texts};
+use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, text};
+use crate::values::{Section, parse_key};
+
+pub(crate) const SECTION: SectionRow = SectionRow {
+    name: "policy",
+    layout: TableLayout::One(&RULES),
+    in_force: Some(|config| format!("{:?}", config.policy)),
+};
+
+pub(crate) const TENANTS_SECTION: SectionRow = SectionRow {
+    name: "tenants",
+    layout: TableLayout::EachBeside {
+        own: &TENANTS,
+        each: &RULES,
+    },
+    // The rules of tenants and those of `[policy]` are one value.
+    in_force: None,
+};
+
+const RULES: KeyTable = KeyTable {
+    path: "policy",
+    alternatives: &[],
+    rows: &[
+        KeyRow {
+            name: "allow_servers",
+            value: ValueType::Texts,
+            default: Fallback::Unset("everything"),
+            meaning: "Patterns for servers. If present, the tenant sees no other server.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "deny_servers",
+            value: ValueType::Texts,
+            default: Fallback::Unset("nothing"),
+            meaning: "Patterns for servers the tenant does not see.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "allow_tools",
+            value: ValueType::Texts,
+            default: Fallback::Unset("everything"),
+            meaning: "Patterns for `<server>/<name>`. If present, nothing else may be used.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "deny_tools",
+            value: ValueType::Texts,
+            default: Fallback::Unset("nothing"),
+            meaning: "Patterns for `<server>/<name>` that may not be used.",
+            ..KeyRow::PLAIN
+        },
+    ],
+};
+
+const TENANTS: KeyTable = KeyTable {
+    path: "tenants",
+    alternatives: &[],
+    rows: &[KeyRow {
+        name: UNKNOWN,
+        default: Fallback::Value(|| text("deny")),
+        meaning: "The rights of a key whose tenant has no table here: none (`\"deny\"`), or those that `[policy]` \
+                  leaves to every tenant (`\"allow\"`). The tenant `local` needs no table.",
+        ..KeyRow::PLAIN
+    }],
+};
+
+const UNKNOWN: &str = "unknown";
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawRules {
+    allow_servers: Option<Spanned<Texts>>,
+    deny_servers: Option<Spanned<Texts>>,
+    allow_tools: Option<Spanned<Texts>>,
+    deny_tools: Option<Spanned<Texts>>,
+}
+
+/// The keys under `[tenants]` that are not tables of tenants.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawTenants {
+    unknown: Option<Spanned<String>>,
+}
+
+impl RawTenants {
+    /// `unknown` under `[tenants]` is a setting, while everything else there is the name of a
+    /// tenant.
+    pub(crate) fn take_from(document: &mut DeTable<'_>) -> Result<Self, Fault> {
+        let Some(DeValue::Table(tenants)) = document.get_mut("tenants").map(Spanned::get_mut)
+        else {
+            return Ok(Self::default());
+        };
+        let unknown = tenants.remove(UNKNOWN).map(unknown).transpose()?;
+        Ok(Self { unknown })
+    }
+}
+
+fn unknown(value: Spanned<DeValue<'_>>) -> Result<Spanned<String>, Fault> {
+    let span = value.span();
+    let problem = match value.into_inner() {
+        DeValue::String(text) => return Ok(Spanned::new(span, text.into_owned())),
+        DeValue::Table(_) => Problem::ReservedTenant,
+        other => Problem::WrongType {
+            expected: "a string".to_owned(),
+            found: other.type_str(),
+        },
+    };
+    Err(Fault::new(span, "tenants.unknown", problem))
+}
+
+pub(crate) fn build(
+    default: RawRules,
+    tenants: Named<RawRules>,
+    all: RawTenants,
+) -> Result<Policy, Fault> {
+    let section = Section::of("tenants");
+    let unknown = section.choose(UNKNOWN, all.unknown, &UnknownTenants::ALL)?;
+    let tenants = tenants.into_iter().map(tenant);
+    Ok(Policy::new(
+        rules(default, "policy".to_owned())?,
+        tenants.collect::<Result<_, Fault>>()?,
+        unknown.unwrap_or_default(),
+    ))
+}
+
+fn tenant((name, raw): (Spanned<String>, RawRules)) -> Result<(Tenant, Rules), Fault> {
+    let tenant = parse_key(&name, "tenants")?;
+    Ok((tenant, rules(raw, format!("tenants.{}", name.get_ref()))?))
+}
+
+fn rules(raw: RawRules, key: String) -> Result<Rules, Fault> {
+    type List = fn(&mut RuleText) -> &mut Vec<String>;
+    let lists: [(&'static str, Option<Spanned<Texts>>, List); 4] = [
+        ("allow_servers", raw.allow_servers, |text| {
+            &mut text.allow_servers
+        }),
+        ("deny_servers", raw.deny_servers, |text| {
+            &mut text.deny_servers
+        }),
+        ("allow_tools", raw.allow_tools, |text| &mut text.allow_tools),
+        ("deny_tools", raw.deny_tools, |text| &mut text.deny_tools),
+    ];
+    let section = Section::of(key);
+    let mut text = RuleText::default();
+    for (key, patterns, list) in lists {
+        let Some(patterns) = patterns else { continue };
+        if patterns.get_ref().is_empty() && key.starts_with("allow_") {
+            return Err(section.wrong_at(key, &patterns, Problem::EmptyAllowList { key }));
+        }
+        for pattern in patterns.into_inner() {
+            // Each pattern is first compiled alone, so that an error can name the pattern that is
+            // wrong.
+            let mut alone = RuleText::default();
+            list(&mut alone).push(pattern.get_ref().clone());
+            Rules::compile(&alone).map_err(|error| section.wrong_at(key, &pattern, error))?;
+            list(&mut text).push(pattern.into_inner());
+        }
+    }
+    Rules::compile(&text).map_err(|error| section.wrong(error))
+}

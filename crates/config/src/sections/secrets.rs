@@ -1,0 +1,64 @@
+//! `[secrets]`: the place of the key that encrypts secrets and logins.
+
+use toml::Spanned;
+
+use crate::error::Fault;
+use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, text};
+use crate::values::Section;
+
+pub(crate) const SECTION: SectionRow = SectionRow {
+    name: "secrets",
+    layout: TableLayout::One(&TABLE),
+    in_force: Some(|config| format!("{:?}", config.secret_key)),
+};
+
+const TABLE: KeyTable = KeyTable {
+    path: "secrets",
+    alternatives: &[],
+    rows: &[KeyRow {
+        name: "key",
+        default: Fallback::Value(|| text(KeyPlace::default().as_str())),
+        meaning: "The place of the key that secrets and logins are encrypted under: `\"file\"` is a file named \
+                  `secret.key` beside the database that only its owner can read, `\"keyring\"` the keyring of the \
+                  operating system, `\"env\"` nothing but the variable `KITBAG_SECRET_KEY`.",
+        ..KeyRow::PLAIN
+    }],
+};
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawSecrets {
+    key: Option<Spanned<String>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KeyPlace {
+    /// The key is in a file beside the database.
+    #[default]
+    File,
+    /// The key is in the keyring of the operating system.
+    Keyring,
+    /// The key is only in the environment.
+    Env,
+}
+
+impl KeyPlace {
+    pub const ALL: [(&str, Self); 3] = [
+        ("file", Self::File),
+        ("keyring", Self::Keyring),
+        ("env", Self::Env),
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Keyring => "keyring",
+            Self::Env => "env",
+        }
+    }
+}
+
+pub(crate) fn build(raw: RawSecrets) -> Result<KeyPlace, Fault> {
+    let chosen = Section::of("secrets").choose("key", raw.key, &KeyPlace::ALL)?;
+    Ok(chosen.unwrap_or_default())
+}

@@ -1,0 +1,199 @@
+//! `[serve]`: the way in which clients reach the gateway over HTTP.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use toml::{Spanned, Value};
+use url::Url;
+
+use crate::error::{Fault, Problem};
+use crate::raw::Texts;
+use crate::rows::{
+    Fallback, KeyRow, KeyTable, Restart, SectionRow, TableLayout, ValueType, number, text, texts,
+};
+use crate::values::Section;
+
+pub(crate) const SECTION: SectionRow = SectionRow {
+    name: "serve",
+    layout: TableLayout::One(&TABLE),
+    in_force: Some(|config| format!("{:?}", config.serve)),
+};
+
+const TABLE: KeyTable = KeyTable {
+    path: "serve",
+    alternatives: &[],
+    rows: &[
+        KeyRow {
+            name: "bind",
+            default: Fallback::Value(|| text(&Serve::default().bind.to_string())),
+            restart: Some(Restart::unless(|a, b| a.serve.bind == b.serve.bind)),
+            meaning: "The address to listen on. Beyond loopback, `require_key` must be on.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "require_key",
+            value: ValueType::Flag,
+            default: Fallback::Value(|| Value::Boolean(Serve::default().require_key)),
+            meaning: "`true` refuses every caller without an API key, also those on this machine.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "allowed_hosts",
+            value: ValueType::Texts,
+            default: Fallback::Value(|| texts(&Serve::default().allowed_hosts)),
+            meaning: "Names other than this machine's own that clients may use in `Host`. Naming one means that a \
+                      proxy stands in front, so every caller needs a key.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "allowed_origins",
+            value: ValueType::Texts,
+            default: Fallback::Value(|| texts(&Serve::default().allowed_origins)),
+            meaning: "Web pages that may use the gateway, such as `\"https://app.example\"`. Pages from this machine \
+                      always may.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "max_body_bytes",
+            value: ValueType::WholeNumber,
+            default: Fallback::Value(|| number(Serve::default().max_body_bytes)),
+            meaning: "The largest message a client may send, on HTTP and on stdio.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "page_size",
+            value: ValueType::WholeNumber,
+            default: Fallback::Value(|| number(Serve::default().page_size)),
+            meaning: "The number of entries on a page of a merged list.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "access_log",
+            value: ValueType::Flag,
+            default: Fallback::Value(|| Value::Boolean(Serve::default().access_log)),
+            meaning: "`true` writes a line to the log for each HTTP request: its id, method, path, status, bytes, \
+                      milliseconds, tenant, id of the key, address.",
+            ..KeyRow::PLAIN
+        },
+    ],
+};
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawServe {
+    bind: Option<Spanned<String>>,
+    require_key: Option<bool>,
+    allowed_hosts: Vec<String>,
+    allowed_origins: Texts,
+    max_body_bytes: Option<Spanned<i64>>,
+    page_size: Option<Spanned<i64>>,
+    access_log: Option<bool>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Serve {
+    pub bind: SocketAddr,
+    pub require_key: bool,
+    pub allowed_hosts: Vec<String>,
+    pub allowed_origins: Vec<String>,
+    pub max_body_bytes: usize,
+    pub page_size: usize,
+    /// True if each HTTP request leaves a line in the log.
+    pub access_log: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("listening on {bind} would let anyone who reaches this machine use your tools")]
+pub struct OpenDoor {
+    pub bind: SocketAddr,
+}
+
+impl Serve {
+    /// True if a caller on this machine needs no key. A gateway that other machines can reach,
+    /// directly or through a proxy that gives it another name, cannot tell which caller is local.
+    pub fn keyless(&self) -> bool {
+        !self.require_key && self.bind.ip().is_loopback() && self.allowed_hosts.is_empty()
+    }
+
+    /// Refuses to listen beyond loopback without a key, since only a key keeps strangers from the
+    /// tools.
+    pub fn guarded(&self) -> Result<(), OpenDoor> {
+        if self.require_key || self.bind.ip().is_loopback() {
+            Ok(())
+        } else {
+            Err(OpenDoor { bind: self.bind })
+        }
+    }
+}
+
+impl OpenDoor {
+    pub const REMEDY: &str = "create a key with `kitbag key create` and start with --require-key \
+         (or `require_key = true` under [serve]), or listen on 127.0.0.1";
+}
+
+impl Default for Serve {
+    fn default() -> Self {
+        Self {
+            bind: SocketAddr::from((Ipv4Addr::LOCALHOST, 7420)),
+            require_key: false,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            max_body_bytes: 4 * 1024 * 1024,
+            page_size: 1000,
+            access_log: false,
+        }
+    }
+}
+
+pub(crate) fn build(raw: RawServe) -> Result<Serve, Fault> {
+    let section = Section::of("serve");
+    let default = Serve::default();
+    let bind = match raw.bind {
+        Some(text) => parse_bind(text.get_ref())
+            .map_err(|problem| section.wrong_at("bind", &text, problem))?,
+        None => default.bind,
+    };
+    Ok(Serve {
+        bind,
+        require_key: raw.require_key.unwrap_or(default.require_key),
+        allowed_hosts: raw.allowed_hosts,
+        allowed_origins: raw
+            .allowed_origins
+            .iter()
+            .map(|text| origin(&section, text))
+            .collect::<Result<_, _>>()?,
+        max_body_bytes: section.number(
+            "max_body_bytes",
+            raw.max_body_bytes,
+            1024,
+            default.max_body_bytes,
+        )?,
+        page_size: section.number("page_size", raw.page_size, 1, default.page_size)?,
+        access_log: raw.access_log.unwrap_or(default.access_log),
+    })
+}
+
+/// Reads an address such as `127.0.0.1:7420`, `[::1]:7420` or `localhost:7420`.
+pub fn parse_bind(text: &str) -> Result<SocketAddr, Problem> {
+    let local = text
+        .strip_prefix("localhost:")
+        .and_then(|port| port.parse().ok());
+    match local {
+        Some(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        None => text.parse().map_err(|_| Problem::Bind {
+            found: text.to_owned(),
+        }),
+    }
+}
+
+/// Returns the origin as a browser writes it into `Origin`, so that the two texts can be compared.
+fn origin(section: &Section, text: &Spanned<String>) -> Result<String, Fault> {
+    let problem = || Problem::Origin {
+        found: text.get_ref().clone(),
+    };
+    Url::parse(text.get_ref())
+        .ok()
+        .filter(|url| url.has_host() && url.path() == "/" && url.query().is_none())
+        .map(|url| url.origin().ascii_serialization())
+        .filter(|origin| origin != "null")
+        .ok_or_else(|| section.wrong_at("allowed_origins", text, problem()))
+}

@@ -1,0 +1,175 @@
+//! `[surfaces]` and `[groups]`: the surfaces that clients are shown, and the tools that belong
+//! together.
+
+use kitbag_domain::Surface;
+use kitbag_policy::{Pattern, PatternError};
+use toml::Spanned;
+
+use crate::error::Fault;
+use crate::raw::{Named, Texts};
+use crate::rows::{
+    Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, no_pairs, number, text, texts,
+};
+use crate::values::{Section, none_of};
+
+pub(crate) const SECTION: SectionRow = SectionRow {
+    name: "surfaces",
+    layout: TableLayout::One(&TABLE),
+    in_force: Some(|config| config.surfaces.without_groups()),
+};
+
+pub(crate) const GROUPS_SECTION: SectionRow = SectionRow {
+    name: "groups",
+    layout: TableLayout::Named,
+    in_force: Some(|config| format!("{:?}", config.surfaces.groups)),
+};
+
+const TABLE: KeyTable = KeyTable {
+    path: "surfaces",
+    alternatives: &[],
+    rows: &[
+        KeyRow {
+            name: "default",
+            default: Fallback::Value(|| text(Surfaces::default().default.as_str())),
+            meaning: "The surface at `/mcp` and on stdio.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "keys",
+            value: ValueType::Pairs,
+            default: Fallback::Value(no_pairs),
+            meaning: "By key: the id `kitbag key list` shows, and a surface.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "clients",
+            value: ValueType::Pairs,
+            default: Fallback::Value(no_pairs),
+            meaning: "By the name that a client gives itself, with `*` for anything: `{ \"claude-code*\" = \"all\" }`.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "pinned",
+            value: ValueType::Texts,
+            default: Fallback::Value(|| texts(&[])),
+            meaning: "Tools the adaptive surface always lists, as `\"<server>/<tool>\"` with `*`.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "result_tokens",
+            value: ValueType::WholeNumber,
+            default: Fallback::Value(|| number(Surfaces::default().result_tokens)),
+            meaning: "A result longer than this is cut, and the rest is kept for an hour. Not on `all` and at \
+                      `/servers/{name}/mcp`.",
+            ..KeyRow::PLAIN
+        },
+    ],
+};
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawSurfaces {
+    default: Option<Spanned<String>>,
+    keys: Named<Spanned<String>>,
+    clients: Named<Spanned<String>>,
+    pinned: Texts,
+    result_tokens: Option<Spanned<i64>>,
+}
+
+/// The rules that choose a surface for clients that connect to a path that names no surface, and
+/// the largest size of an answer.
+#[derive(Debug, Clone)]
+pub struct Surfaces {
+    pub default: Surface,
+    /// The surface for a key, by the id of the key.
+    pub keys: Vec<(String, Surface)>,
+    /// The surface for a client, by the name that the client gives itself.
+    pub clients: Vec<(Pattern, Surface)>,
+    /// The tools that the adaptive surface always lists.
+    pub pinned: Vec<Pattern>,
+    /// The groups that the configuration defines, each with the tools in it.
+    pub groups: Vec<(String, Vec<Pattern>)>,
+    /// The number of tokens that a result may have before it is cut.
+    pub result_tokens: usize,
+}
+
+impl Surfaces {
+    /// Writes everything except the groups, which are a section of their own.
+    fn without_groups(&self) -> String {
+        let rest = Self {
+            groups: Vec::new(),
+            ..self.clone()
+        };
+        format!("{rest:?}")
+    }
+}
+
+impl Default for Surfaces {
+    fn default() -> Self {
+        Self {
+            default: Surface::Search,
+            keys: Vec::new(),
+            clients: Vec::new(),
+            pinned: Vec::new(),
+            groups: Vec::new(),
+            result_tokens: 8_000,
+        }
+    }
+}
+
+pub(crate) fn build(raw: RawSurfaces, groups: Named<Texts>) -> Result<Surfaces, Fault> {
+    let section = Section::of("surfaces");
+    let default = Surfaces::default();
+    let keys = raw
+        .keys
+        .into_iter()
+        .map(|(id, name)| Ok((id.into_inner(), surface(&section, "keys", &name)?)));
+    let clients = raw.clients.into_iter().map(|(client, name)| {
+        let pattern = pattern(&section, "clients", &client, Pattern::any)?;
+        Ok((pattern, surface(&section, "clients", &name)?))
+    });
+    Ok(Surfaces {
+        default: raw.default.map_or(Ok(default.default), |name| {
+            surface(&section, "default", &name)
+        })?,
+        keys: keys.collect::<Result<_, Fault>>()?,
+        clients: clients.collect::<Result<_, Fault>>()?,
+        pinned: raw
+            .pinned
+            .iter()
+            .map(|text| pattern(&section, "pinned", text, Pattern::tool))
+            .collect::<Result<_, Fault>>()?,
+        groups: groups.into_iter().map(group).collect::<Result<_, _>>()?,
+        result_tokens: section.number(
+            "result_tokens",
+            raw.result_tokens,
+            200,
+            default.result_tokens,
+        )?,
+    })
+}
+
+fn group((name, members): (Spanned<String>, Texts)) -> Result<(String, Vec<Pattern>), Fault> {
+    let section = Section::of("groups");
+    let patterns = members
+        .iter()
+        .map(|text| pattern(&section, name.get_ref(), text, Pattern::tool))
+        .collect::<Result<_, Fault>>()?;
+    Ok((name.into_inner(), patterns))
+}
+
+fn surface(section: &Section, key: &str, name: &Spanned<String>) -> Result<Surface, Fault> {
+    name.get_ref().parse().map_err(|_| {
+        let known = Surface::ALL.map(Surface::as_str).to_vec();
+        section.wrong_at(key, name, none_of(name.get_ref(), known))
+    })
+}
+
+fn pattern(
+    section: &Section,
+    key: &str,
+    text: &Spanned<String>,
+    compile: fn(&str) -> Result<Pattern, PatternError>,
+) -> Result<Pattern, Fault> {
+    compile(text.get_ref()).map_err(|error| section.wrong_at(key, text, error))
+}

@@ -1,0 +1,174 @@
+//! `[tools."NAME"]`: the facts that the operator declares about single tools.
+
+use std::collections::BTreeMap;
+
+use toml::Spanned;
+
+use crate::error::{Fault, Problem};
+use crate::raw::Named;
+use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType};
+use crate::values::Section;
+
+pub(crate) const SECTION: SectionRow = SectionRow {
+    name: "tools",
+    layout: TableLayout::Each(&TABLE),
+    in_force: Some(|config| format!("{:?}", config.tools)),
+};
+
+const TABLE: KeyTable = KeyTable {
+    path: "tools.\"NAME\"",
+    alternatives: &[],
+    rows: &[
+        KeyRow {
+            name: "cost_usd",
+            value: ValueType::Number,
+            default: Fallback::Unset("unknown"),
+            meaning: "The cost of a call, in US dollars.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "p95_latency_ms",
+            value: ValueType::Number,
+            default: Fallback::Unset("measured from 20 calls on"),
+            meaning: "The time within which 95 of 100 calls are done.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "p99_latency_ms",
+            value: ValueType::Number,
+            default: Fallback::Unset("measured from 100 calls on"),
+            meaning: "The same for 99 of 100.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "success_rate",
+            value: ValueType::Number,
+            default: Fallback::Unset("measured from 20 calls on"),
+            meaning: "The share of calls that succeed, from 0 to 1.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "tags",
+            value: ValueType::Texts,
+            default: Fallback::Unset("from the definition"),
+            meaning: "Words that stand for what it does; each is a group.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "scopes",
+            value: ValueType::Texts,
+            default: Fallback::Unset("from provider and name"),
+            meaning: "The places where it acts.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "group",
+            default: Fallback::Unset("the server"),
+            meaning: "The group that it belongs to.",
+            ..KeyRow::PLAIN
+        },
+    ],
+};
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawTool {
+    cost_usd: Option<Spanned<f64>>,
+    p95_latency_ms: Option<Spanned<f64>>,
+    p99_latency_ms: Option<Spanned<f64>>,
+    success_rate: Option<Spanned<f64>>,
+    tags: Vec<String>,
+    scopes: Vec<String>,
+    group: Option<String>,
+}
+
+/// The facts about a tool that its definition does not contain.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DeclaredTool {
+    pub cost_usd: Option<f64>,
+    pub p95_latency_ms: Option<f64>,
+    pub p99_latency_ms: Option<f64>,
+    pub success_rate: Option<f64>,
+    pub tags: Vec<String>,
+    pub scopes: Vec<String>,
+    pub group: Option<String>,
+}
+
+pub(crate) fn build(raw: Named<RawTool>) -> Result<BTreeMap<String, DeclaredTool>, Fault> {
+    raw.into_iter()
+        .map(|(name, raw)| {
+            let section = Section::named("tools", &name);
+            Ok((name.into_inner(), tool(raw, &section)?))
+        })
+        .collect()
+}
+
+fn tool(raw: RawTool, section: &Section) -> Result<DeclaredTool, Fault> {
+    Ok(DeclaredTool {
+        cost_usd: amount(section, "cost_usd", raw.cost_usd)?,
+        p95_latency_ms: amount(section, "p95_latency_ms", raw.p95_latency_ms)?,
+        p99_latency_ms: amount(section, "p99_latency_ms", raw.p99_latency_ms)?,
+        success_rate: within(section, "success_rate", raw.success_rate, (1.0, "1"))?,
+        tags: raw.tags,
+        scopes: raw.scopes,
+        group: raw.group,
+    })
+}
+
+/// A larger number is a slip: no call costs as much or takes as long.
+fn amount(section: &Section, key: &str, value: Option<Spanned<f64>>) -> Result<Option<f64>, Fault> {
+    within(section, key, value, (1e9, "a billion"))
+}
+
+fn within(
+    section: &Section,
+    key: &str,
+    value: Option<Spanned<f64>>,
+    (most, named): (f64, &'static str),
+) -> Result<Option<f64>, Fault> {
+    match value {
+        Some(value) if !(0.0..=most).contains(value.get_ref()) => {
+            let found = value.get_ref().to_string();
+            Err(section.wrong_at(key, &value, Problem::OutOfRange { found, most: named }))
+        }
+        other => Ok(other.map(Spanned::into_inner)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{check, config};
+
+    #[test]
+    fn what_is_declared_of_a_tool_must_be_possible() {
+        let text = "[tools.\"crm__search\"]\ncost_usd = 2\np95_latency_ms = 380\nsuccess_rate = 0.97\ntags = ['crm']";
+        let expected = DeclaredTool {
+            cost_usd: Some(2.0),
+            p95_latency_ms: Some(380.0),
+            success_rate: Some(0.97),
+            tags: vec!["crm".to_owned()],
+            ..DeclaredTool::default()
+        };
+        assert_eq!(
+            config(text).unwrap().tools,
+            BTreeMap::from([("crm__search".to_owned(), expected)])
+        );
+        check(
+            "[tools.a]\nsuccess_rate = 97",
+            "line 2, in `tools.a.success_rate`: expected a number between 0 and 1, found 97",
+        );
+        check(
+            "[tools.a]\ncost_usd = -1",
+            "line 2, in `tools.a.cost_usd`: expected a number between 0 and a billion, found -1",
+        );
+        check(
+            "[tools.a]\ncost_usd = 'low'",
+            "line 2, in `tools.a.cost_usd`: expected a number, found a string",
+        );
+        check(
+            "[tools.a]\ncost = 1",
+            "line 2, in `tools.a`: there is no key `cost` => did you mean `cost_usd`?",
+        );
+    }
+}

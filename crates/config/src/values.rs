@@ -1,0 +1,165 @@
+//! Reads single values of a table, and names the place of a value that is wrong.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::str::FromStr;
+use std::time::Duration;
+
+use http::HeaderName;
+use kitbag_domain::Template;
+use toml::Spanned;
+use url::Url;
+
+use super::error::{Fault, Problem};
+use super::nearest;
+use super::raw::{Named, RawDuration};
+
+/// The table that a value belongs to: its path, and its place in the text.
+pub(crate) struct Section {
+    pub(crate) key: String,
+    pub(crate) span: Range<usize>,
+}
+
+impl Section {
+    /// A table of which only single values can be wrong.
+    pub(crate) fn of(key: impl Into<String>) -> Self {
+        Self {
+            key: key.into(),
+            span: 0..0,
+        }
+    }
+
+    /// The table of a name that the person chose.
+    pub(crate) fn named(section: &str, name: &Spanned<String>) -> Self {
+        Self {
+            key: format!("{section}.{}", name.get_ref()),
+            span: name.span(),
+        }
+    }
+
+    pub(crate) fn wrong(&self, problem: impl Into<Problem>) -> Fault {
+        Fault::new(self.span.clone(), &self.key, problem)
+    }
+
+    pub(crate) fn wrong_at<T>(
+        &self,
+        key: &str,
+        value: &Spanned<T>,
+        problem: impl Into<Problem>,
+    ) -> Fault {
+        Fault::new(value.span(), format!("{}.{key}", self.key), problem)
+    }
+
+    /// Returns a whole number of at least `least`, or the default.
+    pub(crate) fn number(
+        &self,
+        key: &str,
+        value: Option<Spanned<i64>>,
+        least: i64,
+        default: usize,
+    ) -> Result<usize, Fault> {
+        let Some(value) = value else {
+            return Ok(default);
+        };
+        let found = *value.get_ref();
+        usize::try_from(found)
+            .ok()
+            .filter(|_| found >= least)
+            .ok_or_else(|| self.wrong_at(key, &value, Problem::TooSmall { found, least }))
+    }
+
+    pub(crate) fn duration(
+        &self,
+        key: &str,
+        value: Option<Spanned<RawDuration>>,
+        default: Duration,
+    ) -> Result<Duration, Fault> {
+        let Some(value) = value else {
+            return Ok(default);
+        };
+        parse_duration(value.get_ref()).map_err(|problem| self.wrong_at(key, &value, problem))
+    }
+
+    pub(crate) fn choose<T: Copy>(
+        &self,
+        key: &str,
+        text: Option<Spanned<String>>,
+        choices: &[(&'static str, T)],
+    ) -> Result<Option<T>, Fault> {
+        let Some(text) = text else { return Ok(None) };
+        let found = text.get_ref();
+        match choices.iter().find(|(choice, _)| choice == found) {
+            Some((_, value)) => Ok(Some(*value)),
+            None => {
+                let names = choices.iter().map(|(choice, _)| *choice).collect();
+                Err(self.wrong_at(key, &text, none_of(found, names)))
+            }
+        }
+    }
+
+    pub(crate) fn header_name(&self, name: &Spanned<String>) -> Result<(), Fault> {
+        let problem = || Problem::HeaderName {
+            name: name.get_ref().clone(),
+        };
+        HeaderName::try_from(name.get_ref())
+            .map(|_| ())
+            .map_err(|_| self.wrong_at("headers", name, problem()))
+    }
+}
+
+pub(crate) fn none_of(found: &str, choices: Vec<&'static str>) -> Problem {
+    let nearest = nearest(found, choices.iter().copied());
+    Problem::NotOneOf {
+        found: found.to_owned(),
+        choices,
+        nearest,
+    }
+}
+
+pub(crate) fn templates(
+    raw: Option<Spanned<Named<String>>>,
+    check: impl Fn(&Spanned<String>) -> Result<(), Fault>,
+) -> Result<BTreeMap<String, Template>, Fault> {
+    raw.map(Spanned::into_inner)
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(name, value)| check(&name).map(|()| (name.into_inner(), Template::new(value))))
+        .collect()
+}
+
+/// Reads a name that the person chose for a table of `section`.
+pub(crate) fn parse_key<T, E>(name: &Spanned<String>, section: &str) -> Result<T, Fault>
+where
+    T: FromStr<Err = E>,
+    Problem: From<E>,
+{
+    name.get_ref()
+        .parse()
+        .map_err(|error: E| Fault::new(name.span(), section, error))
+}
+
+fn parse_duration(raw: &RawDuration) -> Result<Duration, Problem> {
+    let (parsed, found) = match raw {
+        RawDuration::Seconds(seconds) => (
+            u64::try_from(*seconds).ok().map(Duration::from_secs),
+            seconds.to_string(),
+        ),
+        RawDuration::Text(text) => {
+            let signed: Option<jiff::SignedDuration> = text.parse().ok();
+            (
+                signed.and_then(|signed| Duration::try_from(signed).ok()),
+                text.clone(),
+            )
+        }
+    };
+    parsed
+        .filter(|duration| !duration.is_zero())
+        .ok_or(Problem::Duration { found })
+}
+
+/// Reads an address of the web to which a path can be added.
+pub(crate) fn web_address(text: &str) -> Option<Url> {
+    let url = Url::parse(text).ok()?;
+    let is_base = url.has_host() && url.query().is_none() && url.fragment().is_none();
+    (matches!(url.scheme(), "http" | "https") && is_base).then_some(url)
+}

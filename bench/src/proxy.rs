@@ -13,7 +13,7 @@ use xtask::processes::Memory;
 use xtask::repository::Repository;
 
 use crate::load::{self, Sample};
-use crate::ways::{Upstream, Ways, installed_mcp_proxy};
+use crate::ways::{Beside, Upstream, Ways, installed_mcp_proxy};
 
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
     let plan = Plan::parse(arguments)?;
@@ -32,7 +32,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     )?;
     let mut rows = Vec::new();
     for upstream in Upstream::available(repository) {
-        let ways = Ways::open(repository, upstream, plan.mcp_proxy.as_deref())?;
+        let ways = Ways::open(repository, upstream, &plan.beside)?;
         for &clients in upstream.clients() {
             let (
                 era,
@@ -60,7 +60,7 @@ struct Plan {
     json: bool,
     rounds: usize,
     seconds: f64,
-    mcp_proxy: Option<PathBuf>,
+    beside: Beside,
 }
 
 impl Plan {
@@ -69,7 +69,10 @@ impl Plan {
             json: false,
             rounds: 5,
             seconds: 3.0,
-            mcp_proxy: installed_mcp_proxy(),
+            beside: Beside {
+                mcp_proxy: installed_mcp_proxy(),
+                ..Beside::default()
+            },
         };
         let mut rest = arguments;
         loop {
@@ -88,14 +91,21 @@ impl Plan {
                     rest
                 }
                 ["--with-mcp-proxy", path, rest @ ..] => {
-                    plan.mcp_proxy =
-                        Some(fs::canonicalize(path).with_context(|| format!("finding {path}"))?);
+                    plan.beside.mcp_proxy = Some(found(path)?);
+                    rest
+                }
+                ["--with-kitbag", path, rest @ ..] => {
+                    plan.beside.kitbag = Some(found(path)?);
                     rest
                 }
                 [unknown, ..] => bail!("`cargo xtask bench proxy` does not take {unknown}"),
             };
         }
     }
+}
+
+fn found(path: &str) -> anyhow::Result<PathBuf> {
+    fs::canonicalize(path).with_context(|| format!("finding {path}"))
 }
 
 fn compare(

@@ -65,6 +65,14 @@ impl fmt::Display for Upstream {
     }
 }
 
+/// Programs that are measured beside this build of Kitbag.
+#[derive(Debug, Default)]
+pub(crate) struct Beside {
+    /// Another build of Kitbag.
+    pub(crate) kitbag: Option<PathBuf>,
+    pub(crate) mcp_proxy: Option<PathBuf>,
+}
+
 /// The first one is the direct way.
 #[derive(Debug)]
 pub(crate) struct Ways(pub(crate) Vec<Way>);
@@ -80,7 +88,7 @@ impl Ways {
     pub(crate) fn open(
         repository: &Repository,
         upstream: Upstream,
-        mcp_proxy: Option<&Path>,
+        beside: &Beside,
     ) -> anyhow::Result<Self> {
         let era = upstream.era();
         let folder = repository.scratch(&format!("bench-{upstream}-{era}"))?;
@@ -91,31 +99,40 @@ impl Ways {
             &folder,
             &scene::http_section(&url),
         )?;
-        let way = |name, url: String, tool: String, process| Way {
+        let (bare, bare_url) = start_bare(repository, &folder, &url)?;
+        let mut ways = vec![
+            Way::new("direct", era, url.clone(), TOOL.to_owned(), process),
+            Way::new("bare", era, bare_url, TOOL.to_owned(), bare),
+            Way::through("kitbag", era, gateway),
+        ];
+        if let Some(program) = &beside.kitbag {
+            let folder = repository.scratch(&format!("bench-beside-{upstream}-{era}"))?;
+            let section = format!("[servers.{}]\n{}", scene::NAME, scene::http_section(&url));
+            let other = Gateway::of_program(program, &folder, &section)?;
+            ways.push(Way::through("beside", era, other));
+        }
+        if let (Some(program), Era::Legacy) = (&beside.mcp_proxy, era) {
+            let (process, url) = start_mcp_proxy(program, &folder, &url)?;
+            let tool = format!("{}/{TOOL}", scene::NAME);
+            ways.push(Way::new("mcp-proxy", era, url, tool, process));
+        }
+        Ok(Self(ways))
+    }
+}
+
+impl Way {
+    fn new(name: &'static str, era: Era, url: String, tool: String, process: Server) -> Self {
+        Self {
             name,
             endpoint: Endpoint { url, tool, era },
             process,
-        };
-        let proxied = match mcp_proxy.filter(|_| era == Era::Legacy) {
-            Some(program) => Some(start_mcp_proxy(program, &folder, &url)?),
-            None => None,
-        };
-        let name = scene::NAME;
-        let (bare, bare_url) = start_bare(repository, &folder, &url)?;
-        let mut ways = vec![
-            way("direct", url, TOOL.to_owned(), process),
-            way("bare", bare_url, TOOL.to_owned(), bare),
-            way(
-                "kitbag",
-                format!("{}/mcp/all", gateway.origin),
-                format!("{name}__{TOOL}"),
-                gateway.process,
-            ),
-        ];
-        ways.extend(
-            proxied.map(|(process, url)| way("mcp-proxy", url, format!("{name}/{TOOL}"), process)),
-        );
-        Ok(Self(ways))
+        }
+    }
+
+    fn through(name: &'static str, era: Era, gateway: Gateway) -> Self {
+        let url = format!("{}/mcp/all", gateway.origin);
+        let tool = format!("{}__{TOOL}", scene::NAME);
+        Self::new(name, era, url, tool, gateway.process)
     }
 }
 

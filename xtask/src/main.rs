@@ -30,7 +30,7 @@ The chores of this repository:
   cargo xtask fuzz [TARGET] [--minutes N] [--seed N]
                                            feed random input to each parser of foreign text; ten minutes
   cargo xtask conformance [--pair PAIR]…   the official suite, through the gateway, for each pair of eras
-  cargo xtask bench proxy [--json] [--seconds N] [--rounds N] [--with-mcp-proxy PATH]
+  cargo xtask bench proxy [--json] [--seconds N] [--rounds N] [--with-kitbag PATH] [--with-mcp-proxy PATH]
                                            the cost of the gateway, against the same upstream directly
   cargo xtask bench retrieval [--data DIR] [--install] [--json]
                                            the quality of search, by BM25, published weights and Kitbag

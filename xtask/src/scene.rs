@@ -91,10 +91,15 @@ impl Gateway {
         folder: &Path,
         sections: &str,
     ) -> anyhow::Result<Self> {
+        Self::of_program(&repository.built(profile, "kitbag"), folder, sections)
+    }
+
+    /// Starts this program in `folder`, in front of all the servers of these sections.
+    pub fn of_program(program: &Path, folder: &Path, sections: &str) -> anyhow::Result<Self> {
         let config = folder.join("kitbag.toml");
         let text = format!("[serve]\nbind = \"127.0.0.1:0\"\n\n{sections}");
         fs::write(&config, text).with_context(|| format!("writing {}", config.display()))?;
-        let mut command = Command::new(repository.built(profile, "kitbag"));
+        let mut command = Command::new(program);
         command
             .args(["serve", "--config"])
             .arg(&config)

@@ -3,22 +3,23 @@
 //! - [`sink`]: takes rows in off the hot path and writes them; `queue`: the rows that wait for that
 //! - [`query`]: reads rows, narrowed and page by page; [`row`]: one row
 //! - [`tool_statistics`]: the success and the latency of tools; [`favourites`]: the tools that a caller uses most
-//! - `table`: the SQL that writes, counts and removes rows; `selection`: the SQL that reads them
+//! - `columns`: a record as the columns of a row; `sqlite`, `postgres`: the statements of the table
 
+mod columns;
 pub mod favourites;
+mod postgres;
 pub mod query;
 mod queue;
 pub mod row;
-mod selection;
 pub mod sink;
-mod table;
+mod sqlite;
 pub mod tool_statistics;
 
 use std::time::Duration;
 
 use kitbag_domain::{Event, Observation, Outcome, Timestamp};
 
-use crate::sqlite::Transaction;
+use crate::engine::statement;
 use crate::{Error, Store};
 
 /// A call or an event that is to become a row.
@@ -60,32 +61,14 @@ impl Store {
 
     /// Writes the whole batch or nothing. Returns the rows of the calls that have begun, in order.
     pub(crate) async fn write_audit(&self, batch: &AuditBatch<'_>) -> Result<Vec<RowId>, Error> {
-        let mut transaction = self.sqlite.begin("begin to record").await?;
-        table::insert(&mut transaction, &batch.records).await?;
-        for ending in &batch.ended {
-            table::finish(&mut transaction, ending).await?;
-        }
-        let begun = insert_begun(&mut transaction, &batch.begun).await?;
-        transaction.commit("record what happened").await?;
-        Ok(begun)
+        statement!(&self.engine, write(batch))
     }
 
     /// Removes up to `at_most` rows from before a moment, and returns how many it removed. Small
     /// portions let calls be recorded in between.
     pub async fn forget_audit(&self, before: Timestamp, at_most: u32) -> Result<u64, Error> {
-        table::delete(&self.sqlite.writer, before, at_most).await
+        statement!(&self.engine, delete(before, at_most))
     }
-}
-
-async fn insert_begun(
-    transaction: &mut Transaction,
-    calls: &[&Observation],
-) -> Result<Vec<RowId>, Error> {
-    let mut rows = Vec::with_capacity(calls.len());
-    for call in calls {
-        rows.push(table::insert_begun(transaction, call).await?);
-    }
-    Ok(rows)
 }
 
 impl From<Observation> for AuditRecord {
@@ -135,7 +118,13 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::AuditQuery;
-    use crate::tests::store;
+    use crate::test_place::{TestPlace, each_engine};
+
+    each_engine!(
+        old_rows_are_removed_a_few_at_a_time,
+        more_rows_than_fit_one_statement_are_recorded_together,
+        a_call_has_a_row_before_it_ends,
+    );
 
     pub(crate) fn seen(at: i64, tenant: &str, capability: &str) -> Observation {
         let (server, name) = capability.split_once('/').unwrap();
@@ -160,9 +149,8 @@ pub(crate) mod tests {
         observations.into_iter().map(AuditRecord::Call).collect()
     }
 
-    #[tokio::test]
-    async fn old_rows_are_removed_a_few_at_a_time() {
-        let (_directory, store) = store().await;
+    async fn old_rows_are_removed_a_few_at_a_time(place: TestPlace) {
+        let store = place.open().await;
         let rows = (0..5).map(|at| seen(at, "acme", &format!("git/{at}")));
         store.record(&records(rows)).await.unwrap();
         assert_eq!(store.forget_audit(Timestamp(3), 2).await.unwrap(), 2);
@@ -172,18 +160,16 @@ pub(crate) mod tests {
         assert_eq!(store.audit(&EVERYTHING).await.unwrap().len(), 2);
     }
 
-    #[tokio::test]
-    async fn more_rows_than_fit_one_statement_are_recorded_together() {
-        let (_directory, store) = store().await;
+    async fn more_rows_than_fit_one_statement_are_recorded_together(place: TestPlace) {
+        let store = place.open().await;
         let many = records((0..1000).map(|at| seen(at, "acme", "git/log")));
         store.record(&many).await.unwrap();
         store.record(&[]).await.unwrap();
         assert_eq!(store.audit(&EVERYTHING).await.unwrap().len(), 1000);
     }
 
-    #[tokio::test]
-    async fn a_call_has_a_row_before_it_ends() {
-        let (_directory, store) = store().await;
+    async fn a_call_has_a_row_before_it_ends(place: TestPlace) {
+        let store = place.open().await;
         let begun = Observation {
             outcome: Outcome::Unfinished,
             ..seen(1, "acme", "git/push")

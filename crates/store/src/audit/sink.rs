@@ -272,7 +272,20 @@ impl TroubleLog {
 mod tests {
     use super::*;
     use crate::audit::tests::{EVERYTHING, seen};
-    use crate::tests::store;
+    use crate::engine::Engine;
+    use crate::test_place::{TestPlace, each_engine, execute};
+
+    each_engine!(
+        a_flush_returns_when_every_observation_is_written,
+        an_overflowing_queue_loses_and_counts_instead_of_blocking,
+        one_tenant_cannot_fill_the_queue_for_the_others,
+        the_queue_is_bounded_by_bytes_too,
+        a_shutdown_writes_what_is_queued_and_takes_no_more,
+        records_that_cannot_be_written_before_the_end_are_counted_as_lost,
+        records_that_could_not_be_written_for_a_while_are_written_later,
+        a_call_begins_only_after_its_row_is_written,
+        the_row_of_a_caller_that_left_before_its_call_began_says_so,
+    );
 
     async fn written(store: &Store) -> usize {
         store.audit(&EVERYTHING).await.unwrap().len()
@@ -297,23 +310,31 @@ mod tests {
 
     /// Lets no row into the table, as a full disk would not: a trigger refuses each.
     async fn close_table(store: &Store) {
-        let trigger = "CREATE TRIGGER closed BEFORE INSERT ON audit BEGIN SELECT RAISE(ROLLBACK, 'closed'); END";
-        sqlx::query(trigger)
-            .execute(&store.sqlite.writer)
-            .await
-            .unwrap();
+        let statements: &[&str] = match &store.engine {
+            Engine::Sqlite(_) => &[
+                "CREATE TRIGGER closed BEFORE INSERT ON audit BEGIN SELECT RAISE(ROLLBACK, 'closed'); END",
+            ],
+            Engine::Postgres(_) => &[
+                "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql
+                 AS 'BEGIN RAISE EXCEPTION ''closed''; END'",
+                "CREATE TRIGGER closed BEFORE INSERT ON audit EXECUTE FUNCTION refuse()",
+            ],
+        };
+        for statement in statements {
+            execute(store, statement).await;
+        }
     }
 
     async fn open_table(store: &Store) {
-        sqlx::query("DROP TRIGGER closed")
-            .execute(&store.sqlite.writer)
-            .await
-            .unwrap();
+        let statement = match &store.engine {
+            Engine::Sqlite(_) => "DROP TRIGGER closed",
+            Engine::Postgres(_) => "DROP FUNCTION refuse CASCADE",
+        };
+        execute(store, statement).await;
     }
 
-    #[tokio::test]
-    async fn a_flush_returns_when_every_observation_is_written() {
-        let (_directory, store) = store().await;
+    async fn a_flush_returns_when_every_observation_is_written(place: TestPlace) {
+        let store = place.open().await;
         let sink = store.audit_sink();
         for at in 0..3000 {
             sink.clone().observe(seen(at, "acme", "git/log"));
@@ -324,10 +345,9 @@ mod tests {
         assert_eq!((written(&store).await, sink.queued()), (3000, 0));
     }
 
-    // On a runtime with one thread the writing task cannot run between two observations.
-    #[tokio::test(flavor = "current_thread")]
-    async fn an_overflowing_queue_loses_and_counts_instead_of_blocking() {
-        let (_directory, store) = store().await;
+    // The runtime has one thread, so that the writing task cannot run between two observations.
+    async fn an_overflowing_queue_loses_and_counts_instead_of_blocking(place: TestPlace) {
+        let store = place.open().await;
         let sink = AuditSink::start(store.clone(), FEW);
         for (at, tenant) in ["a", "b", "c", "d", "e", "f"].into_iter().enumerate() {
             sink.observe(seen(at as i64, tenant, "git/log"));
@@ -337,9 +357,8 @@ mod tests {
         assert_eq!(written(&store).await, 4);
     }
 
-    #[tokio::test(flavor = "current_thread")]
-    async fn one_tenant_cannot_fill_the_queue_for_the_others() {
-        let (_directory, store) = store().await;
+    async fn one_tenant_cannot_fill_the_queue_for_the_others(place: TestPlace) {
+        let store = place.open().await;
         let sink = AuditSink::start(store.clone(), FEW);
         for at in 0..100 {
             sink.observe(seen(at, "low", "git/log"));
@@ -352,9 +371,8 @@ mod tests {
         assert_eq!(sink.lost(), 98, "what is written counts no more");
     }
 
-    #[tokio::test(flavor = "current_thread")]
-    async fn the_queue_is_bounded_by_bytes_too() {
-        let (_directory, store) = store().await;
+    async fn the_queue_is_bounded_by_bytes_too(place: TestPlace) {
+        let store = place.open().await;
         let sink = AuditSink::start(
             store.clone(),
             QueueLimits {
@@ -370,9 +388,8 @@ mod tests {
         assert_eq!(sink.lost() as usize + sink.queued(), 1000);
     }
 
-    #[tokio::test]
-    async fn a_shutdown_writes_what_is_queued_and_takes_no_more() {
-        let (_directory, store) = store().await;
+    async fn a_shutdown_writes_what_is_queued_and_takes_no_more(place: TestPlace) {
+        let store = place.open().await;
         let sink = store.audit_sink();
         sink.observe(seen(1, "acme", "git/log"));
         sink.shutdown().await;
@@ -386,9 +403,8 @@ mod tests {
         );
     }
 
-    #[tokio::test]
-    async fn records_that_cannot_be_written_before_the_end_are_counted_as_lost() {
-        let (_directory, store) = store().await;
+    async fn records_that_cannot_be_written_before_the_end_are_counted_as_lost(place: TestPlace) {
+        let store = place.open().await;
         let sink = AuditSink::start(store.clone(), FEW);
         store.close().await;
         sink.observe(seen(1, "acme", "git/log"));
@@ -396,9 +412,8 @@ mod tests {
         assert_eq!(sink.lost(), 1);
     }
 
-    #[tokio::test]
-    async fn records_that_could_not_be_written_for_a_while_are_written_later() {
-        let (_directory, store) = store().await;
+    async fn records_that_could_not_be_written_for_a_while_are_written_later(place: TestPlace) {
+        let store = place.open().await;
         let sink = store.audit_sink();
         close_table(&store).await;
         for at in 0..50 {
@@ -416,9 +431,8 @@ mod tests {
         );
     }
 
-    #[tokio::test]
-    async fn a_call_begins_only_after_its_row_is_written() {
-        let (_directory, store) = store().await;
+    async fn a_call_begins_only_after_its_row_is_written(place: TestPlace) {
+        let store = place.open().await;
         let sink = store.audit_sink();
         let row = sink.begin(seen(1, "acme", "git/push")).await.unwrap();
         assert_eq!(outcomes(&store).await, [Outcome::Unfinished]);
@@ -436,9 +450,8 @@ mod tests {
         assert_eq!(outcomes(&store).await, [Outcome::Unfinished, Outcome::Ok]);
     }
 
-    #[tokio::test(flavor = "current_thread")]
-    async fn the_row_of_a_caller_that_left_before_its_call_began_says_so() {
-        let (_directory, store) = store().await;
+    async fn the_row_of_a_caller_that_left_before_its_call_began_says_so(place: TestPlace) {
+        let store = place.open().await;
         let sink = store.audit_sink();
         let beginning = sink.begin(seen(1, "acme", "git/push"));
         // Polled once, so that it waits in the queue, and dropped.

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use kitbag_domain::sync::lock;
@@ -16,7 +16,7 @@ use crate::pepper::Pepper;
 
 #[derive(Debug)]
 pub(crate) struct KeyCache {
-    pub(super) pepper: Pepper,
+    pepper: RwLock<Pepper>,
     keys: Mutex<HashMap<String, SharedKey>>,
     uses: Mutex<HashMap<String, KeyUse>>,
 }
@@ -60,10 +60,25 @@ impl KeyCache {
 
     pub(crate) fn new(pepper: Pepper) -> Self {
         Self {
-            pepper,
+            pepper: RwLock::new(pepper),
             keys: Mutex::default(),
             uses: Mutex::default(),
         }
+    }
+
+    pub(super) fn hash(&self, secret: &str) -> KeyHash {
+        self.pepper().hash(secret)
+    }
+
+    pub(crate) fn pepper(&self) -> Pepper {
+        let pepper = self.pepper.read();
+        pepper.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Recognises keys by another pepper from now on, because the keys of another store came here.
+    pub(crate) fn replace_pepper(&self, pepper: Pepper) {
+        *self.pepper.write().unwrap_or_else(PoisonError::into_inner) = pepper;
+        lock(&self.keys).clear();
     }
 
     pub(super) fn get(&self, id: &str) -> Option<SharedKey> {

@@ -12,6 +12,7 @@
 //! - [`listings`]: what each server offered when it was last asked
 //! - [`vectors`]: the embeddings of texts, by what was embedded and by which model
 //! - [`mirror`]: what an index says of its entries, by exact name; [`mirror_owners`]: for which configuration
+//! - [`changes`]: which tables have changed, also by other processes
 //! - [`keys`]: API keys, kept as keyed hashes, and how one is recognised
 //! - [`secrets`]: the values that configuration refers to by name, encrypted
 //! - `vault_key`: the key they are encrypted under, and where it is kept
@@ -26,6 +27,7 @@
 
 pub mod address;
 pub mod audit;
+pub mod changes;
 mod engine;
 mod error;
 pub mod keys;
@@ -51,12 +53,14 @@ pub use audit::row::{AuditRow, AuditRowContent, AuditRowKind};
 pub use audit::sink::{AuditSink, Unrecorded};
 pub use audit::tool_statistics::ToolStatistics;
 pub use audit::{AuditRecord, RowId};
+pub use changes::ChangeCounts;
 use engine::{Alone, Engine};
 pub use error::Error;
 use error::{failed, unreadable};
 pub use keys::recognise::Recognition;
 pub use keys::{KeyInfo, KeyOrder, NewKey, RotatedKey, Token};
 pub use listings::StoredListing;
+pub use logins::lock::LoginLock;
 pub use secrets::{Secret, SecretInfo, SecretName, SecretNameError, Vault};
 pub use vault_key::{KeyFile, KeyKeeper, VaultKey, VaultKeyError};
 pub use vectors::{TextHash, VectorSpace};
@@ -69,6 +73,7 @@ pub struct Store {
     place: Arc<str>,
     engine: Engine,
     key_cache: Arc<keys::KeyCache>,
+    feed: Arc<changes::ChangeFeed>,
 }
 
 impl Store {
@@ -85,6 +90,7 @@ impl Store {
             address: Arc::new(address),
             engine,
             key_cache: Arc::new(keys::KeyCache::new(pepper)),
+            feed: Arc::new(changes::ChangeFeed::new()),
         })
     }
 
@@ -106,6 +112,7 @@ impl Store {
 
     /// Waits for the statements under way and closes the connections. Clones stop working too.
     pub async fn close(&self) {
+        self.feed.stop();
         self.engine.close().await;
     }
 }

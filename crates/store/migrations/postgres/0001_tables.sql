@@ -69,6 +69,14 @@ CREATE INDEX audit_by_time ON audit (at, id);
 CREATE INDEX audit_by_tenant ON audit (tenant, at, id);
 CREATE INDEX audit_by_server ON audit (server, at, id);
 
+-- The last batch that each writer of the audit has committed. A writer whose connection broke while
+-- it committed looks here whether it has to write the batch again.
+CREATE TABLE audit_writers (
+    writer  text COLLATE "C" PRIMARY KEY,
+    batch   bigint      NOT NULL,
+    used_at timestamptz NOT NULL DEFAULT now()
+);
+
 CREATE TABLE vectors (
     namespace text COLLATE "C" NOT NULL,
     model     text COLLATE "C" NOT NULL,

@@ -1,6 +1,7 @@
 //! The record of what happened: one row for each call, and for each event beside the calls.
 //!
-//! - [`sink`]: takes rows in off the hot path and writes them; `queue`: the rows that wait for that
+//! - [`sink`]: takes rows in off the hot path; `queue`: the rows that wait to be written
+//! - `writer`: the task that writes them; `trouble`: what it tells the operator
 //! - [`query`]: reads rows, narrowed and page by page; [`row`]: one row
 //! - [`tool_statistics`]: the success and the latency of tools; [`favourites`]: the tools that a caller uses most
 //! - `columns`: a record as the columns of a row; `sqlite`, `postgres`: the statements of the table
@@ -14,12 +15,15 @@ pub mod row;
 pub mod sink;
 mod sqlite;
 pub mod tool_statistics;
+mod trouble;
+mod writer;
 
 use std::time::Duration;
 
 use kitbag_domain::{Event, Observation, Outcome, Timestamp};
 
-use crate::engine::statement;
+use crate::engine::{Engine, answered, statement};
+use crate::private_file::random;
 use crate::{Error, Store};
 
 /// A call or an event that is to become a row.
@@ -49,6 +53,52 @@ pub(crate) struct AuditBatch<'a> {
     pub(crate) ended: Vec<&'a CallEnding>,
 }
 
+/// Identifies a batch of one writer, so that the writer can find out whether it was written.
+#[derive(Debug)]
+pub(crate) struct BatchMark {
+    writer: String,
+    number: i64,
+}
+
+#[derive(Debug)]
+pub(crate) enum AuditWriteError {
+    NotWritten(Error),
+    /// The commit was not answered: the batch is written or not. The rows of calls that have begun
+    /// are those that it would have.
+    Doubtful {
+        begun: Vec<RowId>,
+        error: Error,
+    },
+}
+
+impl BatchMark {
+    /// The first batch of a new writer.
+    fn first() -> Self {
+        Self {
+            writer: blake3::Hash::from_bytes(random()).to_string(),
+            number: 1,
+        }
+    }
+
+    fn advance(&mut self) {
+        self.number += 1;
+    }
+}
+
+impl From<Error> for AuditWriteError {
+    fn from(error: Error) -> Self {
+        Self::NotWritten(error)
+    }
+}
+
+impl From<AuditWriteError> for Error {
+    fn from(error: AuditWriteError) -> Self {
+        match error {
+            AuditWriteError::NotWritten(error) | AuditWriteError::Doubtful { error, .. } => error,
+        }
+    }
+}
+
 impl Store {
     /// Writes all of them or none.
     pub async fn record(&self, records: &[AuditRecord]) -> Result<(), Error> {
@@ -56,12 +106,29 @@ impl Store {
             records: records.iter().collect(),
             ..AuditBatch::default()
         };
-        self.write_audit(&batch).await.map(drop)
+        self.write_marked(&batch, None).await?;
+        Ok(())
     }
 
     /// Writes the whole batch or nothing. Returns the rows of the calls that have begun, in order.
-    pub(crate) async fn write_audit(&self, batch: &AuditBatch<'_>) -> Result<Vec<RowId>, Error> {
-        statement!(&self.engine, write(batch))
+    /// A writer that would try again marks its batch.
+    pub(crate) async fn write_marked(
+        &self,
+        batch: &AuditBatch<'_>,
+        mark: Option<&BatchMark>,
+    ) -> Result<Vec<RowId>, AuditWriteError> {
+        match &self.engine {
+            Engine::Sqlite(it) => Ok(sqlite::write(it, batch).await?),
+            Engine::Postgres(it) => postgres::write(it, batch, mark).await,
+        }
+    }
+
+    /// Returns true if the batch of this mark is written. On SQLite no commit is in doubt.
+    pub(crate) async fn is_written(&self, mark: &BatchMark) -> Result<bool, Error> {
+        match &self.engine {
+            Engine::Sqlite(_) => Ok(false),
+            Engine::Postgres(it) => answered(it.patience(), postgres::is_written(it, mark)).await,
+        }
     }
 
     /// Removes up to `at_most` rows from before a moment, and returns how many it removed. Small
@@ -178,7 +245,7 @@ pub(crate) mod tests {
             begun: vec![&begun],
             ..AuditBatch::default()
         };
-        let rows = store.write_audit(&batch).await.unwrap();
+        let rows = store.write_marked(&batch, None).await.unwrap();
         let there = store.audit(&EVERYTHING).await.unwrap();
         assert_eq!(
             (there[0].id, there[0].outcome),
@@ -191,10 +258,13 @@ pub(crate) mod tests {
             latency: Duration::from_millis(7),
         };
         store
-            .write_audit(&AuditBatch {
-                ended: vec![&ending],
-                ..AuditBatch::default()
-            })
+            .write_marked(
+                &AuditBatch {
+                    ended: vec![&ending],
+                    ..AuditBatch::default()
+                },
+                None,
+            )
             .await
             .unwrap();
         let there = store.audit(&EVERYTHING).await.unwrap();

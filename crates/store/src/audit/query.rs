@@ -333,7 +333,23 @@ mod tests {
         check(&store, named("[cd]"), "d c").await;
         check(&store, named("mail__*"), "b").await;
         check(&store, named("git/?"), "d c a").await;
-        check(&store, named("' OR TRUE --"), "").await;
+        check(&store, named("[^cd]"), "b a").await;
+        check(&store, named("[a-b]"), "b a").await;
+        check(&store, named("[]d]"), "d").await;
+        check(&store, named("[d-a]"), "d").await;
+        check(&store, named("*/[b]"), "b").await;
+        for nothing in [
+            "' OR TRUE --",
+            "[",
+            "[c",
+            "[d-a]",
+            "git.d",
+            "git__\\",
+            "(",
+            "D",
+        ] {
+            check(&store, named(nothing), "").await;
+        }
     }
 
     async fn pages_follow_one_another_and_rows_written_later_are_found(place: TestPlace) {

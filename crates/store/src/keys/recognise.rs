@@ -7,7 +7,7 @@ use kitbag_domain::{Caller, KeyId, Timestamp};
 use super::cache::{CachedKey, SharedKey};
 use super::row::read_record;
 use super::{ID_BYTES, PREFIX, SECRET_BYTES, postgres, sqlite};
-use crate::engine::statement;
+use crate::engine::{Engine, statement};
 use crate::{Error, Store};
 
 /// The result of presenting a token. A revoked or expired key is reported as such only to a client
@@ -24,13 +24,17 @@ pub enum Recognition {
 impl Store {
     /// Finds the caller that this token belongs to.
     ///
-    /// A key that this process has seen is recognised from memory, which is at most one second
-    /// old. So a key that another process revokes is accepted for up to a second more; one that
-    /// this process revokes is refused at once.
+    /// A key that this process has seen is recognised from memory. A key that another process
+    /// revokes is refused within a second, and one that this process revokes at once. On
+    /// PostgreSQL the other process is heard of; while that does not work, memory is believed for a
+    /// second only, as on SQLite.
     pub async fn authenticate(&self, token: &str, at: Timestamp) -> Result<Recognition, Error> {
         let Some(presented) = PresentedToken::parse(token) else {
             return Ok(Recognition::Unknown);
         };
+        if let Engine::Postgres(_) = &self.engine {
+            self.feed.start(&self.engine);
+        }
         let hash = self.key_cache.hash(presented.secret);
         let Some(key) = self.cached_key(presented.id).await? else {
             return Ok(Recognition::Unknown);
@@ -77,7 +81,7 @@ impl Store {
 
     async fn refreshed_key(&self, id: &str, known: SharedKey) -> Result<Option<CachedKey>, Error> {
         let mut key = known.lock().await;
-        if key.is_old() {
+        if key.is_old(&self.feed) {
             match self.read_key(id).await? {
                 Some(read) => *key = read,
                 None => return Ok(None),
@@ -88,10 +92,10 @@ impl Store {
 
     async fn read_key(&self, id: &str) -> Result<Option<CachedKey>, Error> {
         // Taken before the table is read, so that the entry is never believed to be newer than it is.
-        let read_at = Instant::now();
+        let (read_at, changes) = (Instant::now(), self.feed.key_changes());
         let row = statement!(&self.engine, select_record(id))?;
         let record = row.map(read_record).transpose()?;
-        Ok(record.map(|record| CachedKey::new(record, read_at)))
+        Ok(record.map(|record| CachedKey::new(record, read_at, changes)))
     }
 }
 

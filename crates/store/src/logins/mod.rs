@@ -1,5 +1,8 @@
 //! The logins at servers: one text for each server, encrypted like the secrets.
+//!
+//! - [`lock`]: the right to renew one
 
+pub mod lock;
 mod postgres;
 mod sqlite;
 

@@ -41,7 +41,8 @@ fn class(text: &str) -> Option<(String, &str)> {
     Some((class, &body[end + 1..]))
 }
 
-/// The letters and ranges of a class. A range from a later to an earlier letter has no members.
+/// The letters and ranges of a class. In SQLite a range from a later to an
+/// earlier letter has the first as its only member.
 fn members(body: &str) -> String {
     let letters: Vec<char> = body.chars().collect();
     let mut members = String::new();
@@ -49,8 +50,8 @@ fn members(body: &str) -> String {
     while at < letters.len() {
         match letters[at..] {
             [first, '-', last, ..] => {
-                if first <= last {
-                    push_member(&mut members, first);
+                push_member(&mut members, first);
+                if first < last {
                     members.push('-');
                     push_member(&mut members, last);
                 }

@@ -1,11 +1,13 @@
 //! The statements of the table `audit`, for PostgreSQL.
 //!
 //! - `insertion`: a whole batch in one statement
+//! - `writers`: the last batch of each writer
 //! - `selection`: the statements that read rows; `glob`: patterns of names as regular expressions
 
 mod glob;
 mod insertion;
 mod selection;
+mod writers;
 
 use kitbag_domain::{Caller, Kind, Outcome, Purpose, Timestamp};
 
@@ -13,29 +15,59 @@ use super::columns::{Columns, micros};
 use super::query::AuditQuery;
 use super::row::StoredAuditRow;
 use super::tool_statistics::ToolCallRow;
-use super::{AuditBatch, CallEnding, RowId};
+use super::{AuditBatch, AuditWriteError, BatchMark, CallEnding, RowId};
+use crate::engine::answered;
 use crate::engine::postgres::{Postgres, PostgresTransaction};
 use crate::{Error, failed};
 
 const RECORD: &str = "record what happened";
 
 /// Writes the whole batch or nothing. Returns the rows of the calls that have begun, in order.
-///
-/// Batches of all gateways come one after another. Otherwise a row could become visible after one
-/// with a larger id, and would be missed by those who read on from the last row that they know.
 pub(super) async fn write(
     postgres: &Postgres,
     batch: &AuditBatch<'_>,
-) -> Result<Vec<RowId>, Error> {
-    let mut transaction = postgres.begin("begin to record").await?;
-    transaction.lock("audit", "begin to record").await?;
+    mark: Option<&BatchMark>,
+) -> Result<Vec<RowId>, AuditWriteError> {
+    let filling = fill(postgres, batch, mark);
+    let (transaction, begun) = answered(postgres.patience(), filling).await?;
+    let committing = transaction.commit(RECORD);
+    match answered(postgres.patience(), committing).await {
+        Ok(()) => Ok(begun),
+        Err(error) => Err(AuditWriteError::Doubtful { begun, error }),
+    }
+}
+
+/// Does everything but the commit.
+async fn fill(
+    postgres: &Postgres,
+    batch: &AuditBatch<'_>,
+    mark: Option<&BatchMark>,
+) -> Result<(PostgresTransaction, Vec<RowId>), Error> {
+    let mut transaction = begin(postgres).await?;
     let records = batch.records.iter().map(|record| Columns::of(record));
     insertion::insert(&mut transaction, records.collect()).await?;
     finish(&mut transaction, &batch.ended).await?;
     let begun = batch.begun.iter().map(|call| Columns::of_call(call));
     let begun = insertion::insert(&mut transaction, begun.collect()).await?;
-    transaction.commit(RECORD).await?;
-    Ok(begun)
+    if let Some(mark) = mark {
+        writers::note(&mut transaction, mark).await?;
+    }
+    Ok((transaction, begun))
+}
+
+/// Batches of all gateways come one after another. Otherwise a row could become visible after one
+/// with a larger id, and would be missed by those who read on from the last row that they know.
+async fn begin(postgres: &Postgres) -> Result<PostgresTransaction, Error> {
+    const ACTION: &str = "begin to record";
+    let mut transaction = postgres.begin(ACTION).await?;
+    transaction.lock("audit", ACTION).await?;
+    Ok(transaction)
+}
+
+/// Waits until a batch that may still be under way has ended, and returns true if it was written.
+pub(super) async fn is_written(postgres: &Postgres, mark: &BatchMark) -> Result<bool, Error> {
+    let mut transaction = begin(postgres).await?;
+    writers::has_written(&mut transaction, mark).await
 }
 
 async fn finish(

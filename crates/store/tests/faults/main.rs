@@ -160,12 +160,43 @@ async fn connections_cut_at_any_moment_neither_lose_nor_double_anything() {
     let mut session = server.session().await;
     let writer = BusyWriter::start(&store, &sink);
     for round in 0..60 {
-        // Every other cut meets a commit, if there is one under way.
-        cut(&mut session, if round % 2 == 0 { "COMMIT" } else { "" }).await;
+        // Every other cut meets a statement that is under way.
+        let which = if round % 2 == 0 {
+            "state <> 'idle'"
+        } else {
+            "TRUE"
+        };
+        cut(&mut session, which).await;
         tokio::time::sleep(Duration::from_millis(25)).await;
     }
     let result = writer.finish().await;
     check(&store, &sink, &result).await;
+}
+
+#[tokio::test]
+async fn a_batch_whose_commit_was_done_and_not_answered_is_not_written_again() {
+    let server = OwnServer::start().await;
+    let store = Store::open(&server.address()).await.unwrap();
+    let sink = store.audit_sink();
+    let mut session = server.session().await;
+    // A commit is done and then waits for a standby that does not exist; there it is cut.
+    execute(
+        &mut session,
+        "ALTER SYSTEM SET synchronous_standby_names = 'absent'",
+    )
+    .await;
+    execute(&mut session, "SELECT pg_reload_conf()").await;
+    sink.observe(call("1"));
+    while !cut(&mut session, "wait_event = 'SyncRep'").await {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    execute(&mut session, "ALTER SYSTEM RESET synchronous_standby_names").await;
+    execute(&mut session, "SELECT pg_reload_conf()").await;
+    wait_until("the cut is noticed", async || sink.is_failing()).await;
+    sink.observe(call("2"));
+    sink.flush().await;
+    let once = ["1", "2"].map(|name| (name.to_owned(), 1));
+    assert_eq!(recorded(&store).await, HashMap::from(once));
 }
 
 #[tokio::test]

@@ -185,16 +185,15 @@ pub(crate) async fn execute(session: &mut PgConnection, sql: &str) {
     done.unwrap();
 }
 
-/// Cuts every connection whose last statement contains this text; all of Kitbag, if it is empty.
-pub(crate) async fn cut(session: &mut PgConnection, statement: &str) {
-    sqlx::query(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-         WHERE application_name = 'kitbag' AND strpos(query, $1) > 0",
-    )
-    .bind(statement)
-    .execute(session)
-    .await
-    .unwrap();
+/// Cuts every connection of Kitbag that fits the condition. Returns true if there was one.
+pub(crate) async fn cut(session: &mut PgConnection, condition: &str) -> bool {
+    let select =
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'kitbag'";
+    let cut = sqlx::query(AssertSqlSafe(format!("{select} AND {condition}")))
+        .execute(session)
+        .await
+        .unwrap();
+    cut.rows_affected() > 0
 }
 
 fn user() -> Option<(u32, u32)> {

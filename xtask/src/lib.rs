@@ -6,6 +6,7 @@
 )]
 
 pub mod cargo;
+pub mod postgres;
 pub mod processes;
 pub mod repository;
 pub mod scene;

@@ -20,13 +20,14 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use xtask::repository::Repository;
-use xtask::{cargo, setup, shape};
+use xtask::{cargo, postgres, setup, shape};
 
 const USAGE: &str = "\
 The chores of this repository:
 
   cargo xtask setup                        install into .tools, pinned, the tools of the end-to-end tests
   cargo xtask test [--only STEP]           every check that a change must pass before it is merged
+  cargo xtask postgres -- COMMAND…         run a command with a PostgreSQL server up, such as the tests of the store
   cargo xtask fuzz [TARGET] [--minutes N] [--seed N]
                                            feed random input to each parser of foreign text; ten minutes
   cargo xtask conformance [--pair PAIR]…   the official suite, through the gateway, for each pair of eras
@@ -66,6 +67,7 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
         ["setup"] => setup::run(&repository),
         ["test"] => test::all(&repository),
         ["test", "--only", step] => test::only(&repository, step),
+        ["postgres", "--", rest @ ..] => postgres::run(rest),
         ["fuzz", rest @ ..] => fuzz::run(&repository, rest),
         ["conformance", rest @ ..] => conformance::run(&repository, rest),
         ["bench", rest @ ..] => bench(&repository, rest),

@@ -9,10 +9,11 @@ use std::process::Command;
 
 use anyhow::{Context, bail};
 
-use crate::processes;
 use crate::repository::Repository;
+use crate::{postgres, processes};
 
 pub fn run(repository: &Repository) -> anyhow::Result<()> {
+    postgres::install()?;
     if cfg!(not(all(target_os = "linux", target_arch = "x86_64"))) {
         bail!("the end-to-end tests are pinned to Node for Linux on x86-64");
     }
@@ -147,7 +148,7 @@ fn machine_has(program: &str, packages: &[&str]) -> anyhow::Result<()> {
     }
 }
 
-fn install_system_packages(missing: &str, packages: &[&str]) -> anyhow::Result<()> {
+pub(crate) fn install_system_packages(missing: &str, packages: &[&str]) -> anyhow::Result<()> {
     let advice = format!(
         "`{missing}` does not work here; install {} and try again",
         packages.join(" and ")
@@ -170,7 +171,7 @@ fn apt_get() -> Command {
     command
 }
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     fs::read_to_string("/proc/self/status").is_ok_and(|status| {
         status
             .lines()

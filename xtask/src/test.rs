@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use anyhow::{Context, anyhow};
+use xtask::postgres::PostgresServer;
 use xtask::repository::Repository;
 use xtask::{cargo, processes, setup};
 
@@ -157,5 +158,8 @@ fn tests(repository: &Repository) -> anyhow::Result<()> {
             "--include-ignored",
         ]
     };
-    processes::run(cargo::command(repository, arguments).env("KITBAG_TOOLS", repository.tools()))
+    let server = PostgresServer::start()?;
+    let mut tests = cargo::command(repository, arguments);
+    tests.env("KITBAG_TOOLS", repository.tools());
+    processes::run(server.announce(&mut tests))
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -12,28 +13,33 @@ pub enum Error {
         source: io::Error,
     },
     #[error(
-        "the database `{}` belongs to a newer version of kitbag (its schema is {found}, this version \
-         knows {known}); update kitbag or choose another database",
-        path.display()
+        "the database `{place}` belongs to a newer version of kitbag (its schema is {found}, this version \
+         knows {known}); update kitbag or choose another database"
     )]
     Newer {
-        path: PathBuf,
+        place: String,
         found: i64,
         known: i64,
     },
     #[error(
-        "`{}` is missing, and without it no API key in the database can be recognised; restore it from \
-         a backup, or put 32 random bytes there and create new keys",
-        path.display()
+        "{place} is missing, and without it no API key in the database can be recognised; restore it from \
+         a backup, or put 32 random bytes there and create new keys"
     )]
-    PepperMissing { path: PathBuf },
-    #[error("`{}` should hold 32 bytes and holds {found}; restore it from a backup", path.display())]
-    WrongLength { path: PathBuf, found: usize },
+    PepperMissing { place: String },
+    #[error("{place} should hold 32 bytes and holds {found}; restore it from a backup")]
+    WrongLength { place: String, found: usize },
     #[error(
         "{place} is missing, and without it no secret in the database can be opened; restore it from a \
-         backup, set KITBAG_SECRET_KEY, or remove the secrets and set them anew"
+         backup or from the machine on which they were set, set KITBAG_SECRET_KEY, or remove the secrets \
+         and set them anew"
     )]
     SecretKeyMissing { place: String },
+    #[error(
+        "{place} is not the key that the secrets in the database are encrypted under; every gateway of a \
+         database needs the same key: bring it here from the machine on which they were set, or remove \
+         them and set them anew"
+    )]
+    WrongSecretKey { place: String },
     /// A [`crate::KeyKeeper`] of another crate failed.
     #[error("{place} cannot be used")]
     Keeper {
@@ -49,6 +55,35 @@ pub enum Error {
          bring back the former key"
     )]
     Sealed { name: String },
+    /// The connection failed, so that the same may succeed a little later.
+    #[error(
+        "the store could not {action}: the database cannot be reached, or every connection to it is in use"
+    )]
+    Away {
+        action: &'static str,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    #[error(
+        "the database is connected and did not answer within {} s; its server may hang or be \
+         overloaded",
+        patience.as_secs()
+    )]
+    Silent { patience: Duration },
+    #[error(
+        "the store could not {action} in time, because another program holds a lock in the database or \
+         the database is overloaded"
+    )]
+    Busy {
+        action: &'static str,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    #[error(
+        "the store could not {action}, because the disk of the database is full; make room there"
+    )]
+    Full {
+        action: &'static str,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     #[error("the store could not {action}")]
     Database {
         action: &'static str,
@@ -68,14 +103,49 @@ impl Error {
     }
 }
 
-/// For `map_err`: says what the store could not do.
+/// For `map_err`: says what the store could not do, and whether that is likely to pass.
 pub(crate) fn failed<E>(action: &'static str) -> impl FnOnce(E) -> Error
 where
     E: std::error::Error + Send + Sync + 'static,
 {
-    move |source| Error::Database {
-        action,
-        source: Box::new(source),
+    move |source| {
+        let source: Box<dyn std::error::Error + Send + Sync> = Box::new(source);
+        match source.downcast_ref().map_or(Cause::Other, Cause::of) {
+            Cause::Away => Error::Away { action, source },
+            Cause::Busy => Error::Busy { action, source },
+            Cause::Full => Error::Full { action, source },
+            Cause::Other => Error::Database { action, source },
+        }
+    }
+}
+
+enum Cause {
+    Away,
+    Busy,
+    Full,
+    Other,
+}
+
+impl Cause {
+    fn of(error: &sqlx::Error) -> Self {
+        match error {
+            sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut => Self::Away,
+            sqlx::Error::Database(error) => Self::of_code(error.code().as_deref().unwrap_or("")),
+            _ => Self::Other,
+        }
+    }
+
+    /// The codes of PostgreSQL have five letters, those of SQLite are numbers.
+    fn of_code(code: &str) -> Self {
+        match code {
+            // A statement that was broken off, a lock that was not given, a deadlock.
+            "57014" | "55P03" | "40P01" | "5" | "6" => Self::Busy,
+            "53100" | "13" => Self::Full,
+            // The server is ending, starting, or has no connection left.
+            "57P01" | "57P02" | "57P03" | "53300" => Self::Away,
+            _ if code.len() == 5 && code.starts_with("08") => Self::Away,
+            _ => Self::Other,
+        }
     }
 }
 

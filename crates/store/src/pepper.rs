@@ -1,17 +1,23 @@
-//! The secret beside the database that the key hashes depend on.
+//! The secret that the key hashes depend on.
 //!
-//! A thief who has the database alone can neither check nor forge a key.
+//! With SQLite it lies in a file beside the database, so that a thief who has the database alone
+//! can neither check nor forge a key. With PostgreSQL it is a row: gateways on several machines
+//! have to agree on it, and no file is common to them. A thief of the database then has it, too,
+//! and still cannot guess a secret of 256 random bits. A copied store has it as a row in either
+//! engine, so that a backup is one file.
 
 use std::fmt;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::Path;
 
-use crate::Error;
+use crate::engine::Engine;
 use crate::keys::KeyHash;
-use crate::sqlite::PreparationLock;
+use crate::private_file::{self, random};
+use crate::properties::Property;
+use crate::{Error, keys};
 
+#[derive(Clone)]
 pub(crate) struct Pepper([u8; Self::LENGTH]);
 
 impl Pepper {
@@ -20,6 +26,19 @@ impl Pepper {
 
     pub(crate) fn hash(&self, secret: &str) -> KeyHash {
         KeyHash::new(blake3::keyed_hash(&self.0, secret.as_bytes()))
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn read(bytes: Vec<u8>, place: impl FnOnce() -> String) -> Result<Self, Error> {
+        let found = bytes.len();
+        let bytes = bytes.try_into().map_err(|_| Error::WrongLength {
+            place: place(),
+            found,
+        })?;
+        Ok(Self(bytes))
     }
 }
 
@@ -30,56 +49,55 @@ impl fmt::Debug for Pepper {
 }
 
 /// Reads the pepper. If there is none it is created, unless there are keys, which were hashed with
-/// the one that was lost.
-pub(crate) fn load(
-    preparing: &PreparationLock,
-    path: &Path,
-    has_keys: bool,
-) -> Result<Pepper, Error> {
-    match fs::read(path) {
-        Ok(bytes) => read(bytes, path),
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(Error::file("read", path, error))
-        }
-        Err(_) if has_keys => Err(Error::PepperMissing {
-            path: path.to_owned(),
-        }),
-        Err(_) => create(preparing, path),
+/// the one that was lost. The caller is alone in preparing the store.
+pub(crate) async fn load(engine: &Engine, files: &Path) -> Result<Pepper, Error> {
+    if let Some(row) = engine.property(Property::Pepper).await? {
+        return Pepper::read(row, row_place);
+    }
+    match engine {
+        Engine::Sqlite(_) => load_file(engine, &files.join("pepper")).await,
+        Engine::Postgres(_) => create_row(engine).await,
     }
 }
 
-fn read(bytes: Vec<u8>, path: &Path) -> Result<Pepper, Error> {
-    let found = bytes.len();
-    let bytes = bytes.try_into().map_err(|_| Error::WrongLength {
-        path: path.to_owned(),
-        found,
-    })?;
-    Ok(Pepper(bytes))
+async fn load_file(engine: &Engine, path: &Path) -> Result<Pepper, Error> {
+    match fs::read(path) {
+        Ok(bytes) => Pepper::read(bytes, || file_place(path)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => create_file(engine, path).await,
+        Err(error) => Err(Error::file("read", path, error)),
+    }
 }
 
-fn create(preparing: &PreparationLock, path: &Path) -> Result<Pepper, Error> {
-    let bytes = random();
-    write(path, &bytes).map_err(|source| Error::file("create", path, source))?;
-    preparing.sync()?;
-    Ok(Pepper(bytes))
+async fn create_file(engine: &Engine, path: &Path) -> Result<Pepper, Error> {
+    refuse_if_lost(engine, || file_place(path)).await?;
+    let pepper = Pepper(random());
+    private_file::write(path, &pepper.0).map_err(|source| Error::file("create", path, source))?;
+    Ok(pepper)
 }
 
-/// Writes the file under another name and then renames it, so that no process ever reads half of it.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let draft = path.with_extension("new");
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&draft)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&draft, path)
+async fn create_row(engine: &Engine) -> Result<Pepper, Error> {
+    const ACTION: &str = "create the pepper of its keys";
+    refuse_if_lost(engine, row_place).await?;
+    let pepper = Pepper(random());
+    let mut transaction = engine.begin(ACTION).await?;
+    transaction
+        .put_property(Property::Pepper, &pepper.0)
+        .await?;
+    transaction.commit(ACTION).await?;
+    Ok(pepper)
 }
 
-pub(crate) fn random<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).expect("the operating system has randomness to give");
-    bytes
+async fn refuse_if_lost(engine: &Engine, place: impl FnOnce() -> String) -> Result<(), Error> {
+    if keys::any_unrevoked(engine).await? {
+        return Err(Error::PepperMissing { place: place() });
+    }
+    Ok(())
+}
+
+fn file_place(path: &Path) -> String {
+    format!("`{}`", path.display())
+}
+
+fn row_place() -> String {
+    "the row `pepper` of the table `properties`".to_owned()
 }

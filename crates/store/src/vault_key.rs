@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 
-use crate::pepper::{self, random};
+use crate::private_file::{self, random};
 use crate::secrets::Secret;
 use crate::{Error, Store};
 
@@ -29,7 +29,8 @@ pub trait KeyKeeper: fmt::Debug + Send + Sync {
     fn place(&self) -> String;
 }
 
-/// A file beside the database that only its owner can read.
+/// A file that only its owner can read: beside the database, or in the data directory if the
+/// database is on a server.
 #[derive(Debug, Clone)]
 pub struct KeyFile {
     path: PathBuf,
@@ -38,7 +39,7 @@ pub struct KeyFile {
 impl Store {
     pub fn key_file(&self) -> KeyFile {
         KeyFile {
-            path: self.path.with_file_name("secret.key"),
+            path: self.address.files().join("secret.key"),
         }
     }
 }
@@ -53,7 +54,7 @@ impl KeyKeeper for KeyFile {
     }
 
     fn write(&self, key: &VaultKey) -> Result<(), Error> {
-        pepper::write(&self.path, &key.0)
+        private_file::write(&self.path, &key.0)
             .map_err(|source| Error::file("create", &self.path, source))
     }
 
@@ -75,7 +76,7 @@ impl KeyFile {
     fn parse(&self, bytes: Vec<u8>) -> Result<VaultKey, Error> {
         let found = bytes.len();
         let bytes = bytes.try_into().map_err(|_| Error::WrongLength {
-            path: self.path.clone(),
+            place: self.place(),
             found,
         })?;
         Ok(VaultKey(bytes))

@@ -2,7 +2,8 @@
 
 use kitbag_domain::{Caller, Capability, Timestamp};
 
-use super::table;
+use super::{postgres, sqlite};
+use crate::engine::statement;
 use crate::{Error, Store, unreadable};
 
 impl Store {
@@ -13,7 +14,7 @@ impl Store {
         since: Timestamp,
         limit: usize,
     ) -> Result<Vec<Capability>, Error> {
-        let rows = table::most_used(&self.sqlite.reader, caller, since, limit).await?;
+        let rows = statement!(&self.engine, most_used(caller, since, limit))?;
         let tools = rows.into_iter().map(|(server, name)| tool(server, name));
         tools.collect()
     }
@@ -32,11 +33,12 @@ mod tests {
 
     use super::*;
     use crate::audit::tests::{records, seen};
-    use crate::tests::store;
+    use crate::test_place::{TestPlace, each_engine};
 
-    #[tokio::test]
-    async fn the_most_used_tools_come_first_and_only_calls_of_the_caller_count() {
-        let (_directory, store) = store().await;
+    each_engine!(the_most_used_tools_come_first_and_only_calls_of_the_caller_count,);
+
+    async fn the_most_used_tools_come_first_and_only_calls_of_the_caller_count(place: TestPlace) {
+        let store = place.open().await;
         let mut rows = vec![
             seen(1, "acme", "git/old"),
             seen(10, "acme", "git/log"),

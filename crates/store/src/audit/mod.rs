@@ -1,24 +1,29 @@
 //! The record of what happened: one row for each call, and for each event beside the calls.
 //!
-//! - [`sink`]: takes rows in off the hot path and writes them; `queue`: the rows that wait for that
+//! - [`sink`]: takes rows in off the hot path; `queue`: the rows that wait to be written
+//! - `writer`: the task that writes them; `trouble`: what it tells the operator
 //! - [`query`]: reads rows, narrowed and page by page; [`row`]: one row
 //! - [`tool_statistics`]: the success and the latency of tools; [`favourites`]: the tools that a caller uses most
-//! - `table`: the SQL that writes, counts and removes rows; `selection`: the SQL that reads them
+//! - `columns`: a record as the columns of a row; `sqlite`, `postgres`: the statements of the table
 
+mod columns;
 pub mod favourites;
+mod postgres;
 pub mod query;
 mod queue;
 pub mod row;
-mod selection;
 pub mod sink;
-mod table;
+mod sqlite;
 pub mod tool_statistics;
+mod trouble;
+mod writer;
 
 use std::time::Duration;
 
 use kitbag_domain::{Event, Observation, Outcome, Timestamp};
 
-use crate::sqlite::Transaction;
+use crate::engine::{Engine, answered, statement};
+use crate::private_file::random;
 use crate::{Error, Store};
 
 /// A call or an event that is to become a row.
@@ -48,6 +53,52 @@ pub(crate) struct AuditBatch<'a> {
     pub(crate) ended: Vec<&'a CallEnding>,
 }
 
+/// Identifies a batch of one writer, so that the writer can find out whether it was written.
+#[derive(Debug)]
+pub(crate) struct BatchMark {
+    writer: String,
+    number: i64,
+}
+
+#[derive(Debug)]
+pub(crate) enum AuditWriteError {
+    NotWritten(Error),
+    /// The commit was not answered: the batch is written or not. The rows of calls that have begun
+    /// are those that it would have.
+    Doubtful {
+        begun: Vec<RowId>,
+        error: Error,
+    },
+}
+
+impl BatchMark {
+    /// The first batch of a new writer.
+    fn first() -> Self {
+        Self {
+            writer: blake3::Hash::from_bytes(random()).to_string(),
+            number: 1,
+        }
+    }
+
+    fn advance(&mut self) {
+        self.number += 1;
+    }
+}
+
+impl From<Error> for AuditWriteError {
+    fn from(error: Error) -> Self {
+        Self::NotWritten(error)
+    }
+}
+
+impl From<AuditWriteError> for Error {
+    fn from(error: AuditWriteError) -> Self {
+        match error {
+            AuditWriteError::NotWritten(error) | AuditWriteError::Doubtful { error, .. } => error,
+        }
+    }
+}
+
 impl Store {
     /// Writes all of them or none.
     pub async fn record(&self, records: &[AuditRecord]) -> Result<(), Error> {
@@ -55,37 +106,36 @@ impl Store {
             records: records.iter().collect(),
             ..AuditBatch::default()
         };
-        self.write_audit(&batch).await.map(drop)
+        self.write_marked(&batch, None).await?;
+        Ok(())
     }
 
     /// Writes the whole batch or nothing. Returns the rows of the calls that have begun, in order.
-    pub(crate) async fn write_audit(&self, batch: &AuditBatch<'_>) -> Result<Vec<RowId>, Error> {
-        let mut transaction = self.sqlite.begin("begin to record").await?;
-        table::insert(&mut transaction, &batch.records).await?;
-        for ending in &batch.ended {
-            table::finish(&mut transaction, ending).await?;
+    /// A writer that would try again marks its batch.
+    pub(crate) async fn write_marked(
+        &self,
+        batch: &AuditBatch<'_>,
+        mark: Option<&BatchMark>,
+    ) -> Result<Vec<RowId>, AuditWriteError> {
+        match &self.engine {
+            Engine::Sqlite(it) => Ok(sqlite::write(it, batch).await?),
+            Engine::Postgres(it) => postgres::write(it, batch, mark).await,
         }
-        let begun = insert_begun(&mut transaction, &batch.begun).await?;
-        transaction.commit("record what happened").await?;
-        Ok(begun)
+    }
+
+    /// Returns true if the batch of this mark is written. On SQLite no commit is in doubt.
+    pub(crate) async fn is_written(&self, mark: &BatchMark) -> Result<bool, Error> {
+        match &self.engine {
+            Engine::Sqlite(_) => Ok(false),
+            Engine::Postgres(it) => answered(it.patience(), postgres::is_written(it, mark)).await,
+        }
     }
 
     /// Removes up to `at_most` rows from before a moment, and returns how many it removed. Small
     /// portions let calls be recorded in between.
     pub async fn forget_audit(&self, before: Timestamp, at_most: u32) -> Result<u64, Error> {
-        table::delete(&self.sqlite.writer, before, at_most).await
+        statement!(&self.engine, delete(before, at_most))
     }
-}
-
-async fn insert_begun(
-    transaction: &mut Transaction,
-    calls: &[&Observation],
-) -> Result<Vec<RowId>, Error> {
-    let mut rows = Vec::with_capacity(calls.len());
-    for call in calls {
-        rows.push(table::insert_begun(transaction, call).await?);
-    }
-    Ok(rows)
 }
 
 impl From<Observation> for AuditRecord {
@@ -135,7 +185,13 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::AuditQuery;
-    use crate::tests::store;
+    use crate::test_place::{TestPlace, each_engine};
+
+    each_engine!(
+        old_rows_are_removed_a_few_at_a_time,
+        more_rows_than_fit_one_statement_are_recorded_together,
+        a_call_has_a_row_before_it_ends,
+    );
 
     pub(crate) fn seen(at: i64, tenant: &str, capability: &str) -> Observation {
         let (server, name) = capability.split_once('/').unwrap();
@@ -160,9 +216,8 @@ pub(crate) mod tests {
         observations.into_iter().map(AuditRecord::Call).collect()
     }
 
-    #[tokio::test]
-    async fn old_rows_are_removed_a_few_at_a_time() {
-        let (_directory, store) = store().await;
+    async fn old_rows_are_removed_a_few_at_a_time(place: TestPlace) {
+        let store = place.open().await;
         let rows = (0..5).map(|at| seen(at, "acme", &format!("git/{at}")));
         store.record(&records(rows)).await.unwrap();
         assert_eq!(store.forget_audit(Timestamp(3), 2).await.unwrap(), 2);
@@ -172,18 +227,16 @@ pub(crate) mod tests {
         assert_eq!(store.audit(&EVERYTHING).await.unwrap().len(), 2);
     }
 
-    #[tokio::test]
-    async fn more_rows_than_fit_one_statement_are_recorded_together() {
-        let (_directory, store) = store().await;
+    async fn more_rows_than_fit_one_statement_are_recorded_together(place: TestPlace) {
+        let store = place.open().await;
         let many = records((0..1000).map(|at| seen(at, "acme", "git/log")));
         store.record(&many).await.unwrap();
         store.record(&[]).await.unwrap();
         assert_eq!(store.audit(&EVERYTHING).await.unwrap().len(), 1000);
     }
 
-    #[tokio::test]
-    async fn a_call_has_a_row_before_it_ends() {
-        let (_directory, store) = store().await;
+    async fn a_call_has_a_row_before_it_ends(place: TestPlace) {
+        let store = place.open().await;
         let begun = Observation {
             outcome: Outcome::Unfinished,
             ..seen(1, "acme", "git/push")
@@ -192,7 +245,7 @@ pub(crate) mod tests {
             begun: vec![&begun],
             ..AuditBatch::default()
         };
-        let rows = store.write_audit(&batch).await.unwrap();
+        let rows = store.write_marked(&batch, None).await.unwrap();
         let there = store.audit(&EVERYTHING).await.unwrap();
         assert_eq!(
             (there[0].id, there[0].outcome),
@@ -205,10 +258,13 @@ pub(crate) mod tests {
             latency: Duration::from_millis(7),
         };
         store
-            .write_audit(&AuditBatch {
-                ended: vec![&ending],
-                ..AuditBatch::default()
-            })
+            .write_marked(
+                &AuditBatch {
+                    ended: vec![&ending],
+                    ..AuditBatch::default()
+                },
+                None,
+            )
             .await
             .unwrap();
         let there = store.audit(&EVERYTHING).await.unwrap();

@@ -1,11 +1,11 @@
 //! Reads the audit: narrowed, page by page, or as it grows.
 
 use kitbag_domain::{KeyId, Outcome, ServerName, Tenant, Timestamp};
-use sqlx::sqlite::SqliteRow;
 
-use super::row::{AuditRow, AuditRowKind};
-use super::{selection, table};
-use crate::{Error, Store, failed};
+use super::row::{AuditRow, AuditRowKind, StoredAuditRow};
+use super::{postgres, sqlite};
+use crate::engine::statement;
+use crate::{Error, Store};
 
 /// Asks for the newest `limit` rows of those that fit every condition.
 #[derive(Debug, Clone)]
@@ -56,9 +56,7 @@ impl AuditQuery {
 
 impl Store {
     pub async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditRow>, Error> {
-        let mut select = selection::by_query(query);
-        let rows = select.build().fetch_all(&self.sqlite.reader).await;
-        read(rows)
+        read(statement!(&self.engine, select(query))?)
     }
 
     /// Returns those of the rows that still exist, as they are now.
@@ -66,22 +64,18 @@ impl Store {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let mut select = selection::by_id(ids);
-        // Its text has as many parameters as there are ids, so that it is seldom used again.
-        let select = select.build().persistent(false);
-        read(select.fetch_all(&self.sqlite.reader).await)
+        read(statement!(&self.engine, select_by_id(ids))?)
     }
 
     /// Returns the id of the last row that was written, or zero.
     pub async fn newest_audit_row(&self) -> Result<i64, Error> {
-        let newest = table::newest_id(&self.sqlite.reader).await?;
+        let newest = statement!(&self.engine, newest_id())?;
         Ok(newest.unwrap_or(0))
     }
 }
 
-fn read(rows: sqlx::Result<Vec<SqliteRow>>) -> Result<Vec<AuditRow>, Error> {
-    let rows = rows.map_err(failed("recall what happened"))?;
-    rows.iter().map(AuditRow::read).collect()
+fn read(rows: Vec<StoredAuditRow>) -> Result<Vec<AuditRow>, Error> {
+    rows.into_iter().map(AuditRow::try_from).collect()
 }
 
 #[cfg(test)]
@@ -90,8 +84,15 @@ mod tests {
 
     use super::*;
     use crate::audit::tests::{EVERYTHING, records, seen};
-    use crate::tests::{path, store};
+    use crate::test_place::{TestPlace, each_engine};
     use crate::{AuditRecord, AuditRowContent};
+
+    each_engine!(
+        every_field_of_a_call_comes_back_after_a_restart,
+        every_field_of_an_event_comes_back,
+        the_newest_rows_come_first_and_a_query_narrows_them,
+        pages_follow_one_another_and_rows_written_later_are_found,
+    );
 
     /// The names of what the query finds, in order.
     async fn check(store: &Store, query: AuditQuery, expected: &str) {
@@ -117,9 +118,8 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn every_field_of_a_call_comes_back_after_a_restart() {
-        let (directory, store) = store().await;
+    async fn every_field_of_a_call_comes_back_after_a_restart(place: TestPlace) {
+        let store = place.open().await;
         let expected: Vec<Observation> = Outcome::ALL
             .into_iter()
             .zip(Kind::ALL.into_iter().cycle())
@@ -142,7 +142,7 @@ mod tests {
         store.record(&records(expected.clone())).await.unwrap();
         store.close().await;
 
-        let store = Store::open(&path(&directory)).await.unwrap();
+        let store = place.open().await;
         let rows = store.audit(&EVERYTHING).await.unwrap();
         assert_eq!(rows.len(), expected.len());
         for (row, seen) in rows.into_iter().zip(expected.into_iter().rev()) {
@@ -183,9 +183,8 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn every_field_of_an_event_comes_back() {
-        let (_directory, store) = store().await;
+    async fn every_field_of_an_event_comes_back(place: TestPlace) {
+        let store = place.open().await;
         let event = |action| Event {
             tenant: "acme".parse().ok(),
             key: Some(KeyId("0123abcd".to_owned())),
@@ -228,9 +227,8 @@ mod tests {
         assert_eq!((&rows[0].tenant, &rows[0].address), (&None, &None));
     }
 
-    #[tokio::test]
-    async fn the_newest_rows_come_first_and_a_query_narrows_them() {
-        let (_directory, store) = store().await;
+    async fn the_newest_rows_come_first_and_a_query_narrows_them(place: TestPlace) {
+        let store = place.open().await;
         let mut rows = records([
             seen(3, "acme", "git/c"),
             seen(1, "acme", "git/a"),
@@ -335,12 +333,18 @@ mod tests {
         check(&store, named("[cd]"), "d c").await;
         check(&store, named("mail__*"), "b").await;
         check(&store, named("git/?"), "d c a").await;
-        check(&store, named("' OR TRUE --"), "").await;
+        check(&store, named("[^cd]"), "b a").await;
+        check(&store, named("[a-b]"), "b a").await;
+        check(&store, named("[]d]"), "d").await;
+        check(&store, named("[d-a]"), "d").await;
+        check(&store, named("*/[b]"), "b").await;
+        for nothing in ["' OR TRUE --", "[", "[c", "git.d", "git__\\", "(", "D"] {
+            check(&store, named(nothing), "").await;
+        }
     }
 
-    #[tokio::test]
-    async fn pages_follow_one_another_and_rows_written_later_are_found() {
-        let (_directory, store) = store().await;
+    async fn pages_follow_one_another_and_rows_written_later_are_found(place: TestPlace) {
+        let store = place.open().await;
         store
             .record(&records(
                 (0..5).map(|at| seen(at / 2, "acme", &format!("git/{at}"))),

@@ -147,7 +147,7 @@ impl AuditQueue {
     /// Nothing of the batch is on the disk. Calls that must have their row first are refused;
     /// everything else waits where it was before.
     pub(crate) fn failed(&self, batch: Vec<QueueEntry>) {
-        self.failing.store(true, Ordering::Relaxed);
+        self.set_failing();
         let mut state = lock(&self.state);
         for entry in batch.into_iter().rev() {
             state.put_back(entry);
@@ -175,6 +175,10 @@ impl AuditQueue {
     /// True if the last attempt to write failed.
     pub(crate) fn is_failing(&self) -> bool {
         self.failing.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_failing(&self) {
+        self.failing.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use kitbag_domain::{Action, Capability, KeyId, Kind, Outcome, Purpose, Tenant, Timestamp};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Decode, Row, Sqlite, Type};
 
-use super::table::CALL;
-use crate::{Error, failed, unreadable};
+use super::columns::CALL;
+use crate::{Error, unreadable};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditRow {
@@ -54,46 +52,72 @@ impl AuditRow {
             AuditRowContent::Event { .. } => None,
         }
     }
+}
 
-    pub(super) fn read(row: &SqliteRow) -> Result<Self, Error> {
+/// A row as both engines give it.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct StoredAuditRow {
+    id: i64,
+    at: i64,
+    event: String,
+    /// Empty for events that belong to no tenant.
+    tenant: String,
+    key_id: Option<String>,
+    actor: Option<String>,
+    client: Option<String>,
+    server: String,
+    kind: String,
+    name: String,
+    outcome: String,
+    latency_us: i64,
+    purpose: String,
+    request_id: Option<String>,
+    address: Option<String>,
+    trace_id: Option<String>,
+    detail: Option<String>,
+}
+
+impl TryFrom<StoredAuditRow> for AuditRow {
+    type Error = Error;
+
+    fn try_from(mut row: StoredAuditRow) -> Result<Self, Error> {
         Ok(Self {
-            id: column(row, "id")?,
-            at: Timestamp(column(row, "at")?),
-            tenant: tenant(row)?,
-            key: column::<Option<String>>(row, "key_id")?.map(KeyId),
-            actor: column(row, "actor")?,
-            client: column(row, "client")?,
-            request: column(row, "request_id")?,
-            address: column(row, "address")?,
-            trace: column(row, "trace_id")?,
-            outcome: parse_column(row, "outcome", "outcome", Outcome::parse)?,
+            id: row.id,
+            at: Timestamp(row.at),
+            tenant: tenant(&row.tenant)?,
+            key: row.key_id.take().map(KeyId),
+            actor: row.actor.take(),
+            client: row.client.take(),
+            request: row.request_id.take(),
+            address: row.address.take(),
+            trace: row.trace_id.take(),
+            outcome: parse(&row.outcome, "outcome", Outcome::parse)?,
             content: AuditRowContent::read(row)?,
         })
     }
 }
 
 impl AuditRowContent {
-    fn read(row: &SqliteRow) -> Result<Self, Error> {
-        match parse_column(row, "event", "kind of row", AuditRowKind::parse)? {
+    fn read(row: StoredAuditRow) -> Result<Self, Error> {
+        match parse(&row.event, "kind of row", AuditRowKind::parse)? {
             AuditRowKind::Call => Self::read_call(row),
             AuditRowKind::Event(action) => Ok(Self::Event {
                 action,
-                subject: column(row, "name")?,
-                detail: column(row, "detail")?,
+                subject: row.name,
+                detail: row.detail,
             }),
         }
     }
 
-    fn read_call(row: &SqliteRow) -> Result<Self, Error> {
-        let latency: i64 = column(row, "latency_us")?;
+    fn read_call(row: StoredAuditRow) -> Result<Self, Error> {
         Ok(Self::Call {
             capability: Capability {
-                server: parse_column(row, "server", "server name", |text| text.parse().ok())?,
-                kind: parse_column(row, "kind", "kind of capability", Kind::parse)?,
-                name: column(row, "name")?,
+                server: parse(&row.server, "server name", |text| text.parse().ok())?,
+                kind: parse(&row.kind, "kind of capability", Kind::parse)?,
+                name: row.name,
             },
-            latency: Duration::from_micros(latency.unsigned_abs()),
-            purpose: parse_column(row, "purpose", "purpose", Purpose::parse)?,
+            latency: Duration::from_micros(row.latency_us.unsigned_abs()),
+            purpose: parse(&row.purpose, "purpose", Purpose::parse)?,
         })
     }
 }
@@ -115,28 +139,13 @@ impl AuditRowKind {
     }
 }
 
-/// The table has an empty text for events that belong to no tenant.
-fn tenant(row: &SqliteRow) -> Result<Option<Tenant>, Error> {
-    let text: String = column(row, "tenant")?;
+fn tenant(text: &str) -> Result<Option<Tenant>, Error> {
     if text.is_empty() {
         return Ok(None);
     }
-    parse_column(row, "tenant", "tenant", |text| text.parse().ok()).map(Some)
+    parse(text, "tenant", |text| text.parse().ok()).map(Some)
 }
 
-fn parse_column<T>(
-    row: &SqliteRow,
-    name: &str,
-    what: &'static str,
-    parse: impl Fn(&str) -> Option<T>,
-) -> Result<T, Error> {
-    let text: String = column(row, name)?;
-    parse(&text).ok_or_else(|| unreadable(what, text))
-}
-
-fn column<'r, T>(row: &'r SqliteRow, name: &str) -> Result<T, Error>
-where
-    T: Decode<'r, Sqlite> + Type<Sqlite>,
-{
-    row.try_get(name).map_err(failed("read an audit row"))
+fn parse<T>(text: &str, what: &'static str, parse: impl Fn(&str) -> Option<T>) -> Result<T, Error> {
+    parse(text).ok_or_else(|| unreadable(what, text))
 }

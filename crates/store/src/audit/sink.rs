@@ -1,10 +1,9 @@
 //! Writes to the audit table off the hot path, and loses nothing it has taken in while the
 //! process lives.
 //!
-//! Requests put their records into a bounded queue and go on; a task writes them in batches.
-//! After each batch it lets the next one gather for a moment, so a quiet gateway writes at
-//! once and a busy one does not spend its time on syncing the disk. A batch that cannot be
-//! written, for example because the disk is full, is tried again until it can be.
+//! Requests put their records into a bounded queue and go on; a task writes them in batches
+//! (`writer`). A batch that cannot be written, because the disk is full or the database is away, is
+//! tried again until it can be.
 //!
 //! If the audit is required, a call begins with its row: [`AuditSink::begin`] returns when
 //! the row is on the disk. All calls that wait at the same time share one sync.
@@ -14,11 +13,10 @@ use std::time::Duration;
 
 use kitbag_domain::{Event, Observation, Outcome};
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 
-use super::queue::{AuditQueue, QueueLimits, QueueRefusal, QueuedWrite, sorted};
-use super::{AuditRecord, CallEnding, RowId};
-use crate::{Error, Store};
+use super::queue::{AuditQueue, QueueLimits, QueueRefusal, QueuedWrite};
+use super::{AuditRecord, CallEnding, RowId, writer};
+use crate::Store;
 
 /// A cheap handle; clones feed the same queue. The writing task ends with the last of them.
 #[derive(Debug, Clone)]
@@ -123,7 +121,7 @@ impl AuditSink {
 
     fn start(store: Store, limits: QueueLimits) -> Self {
         let queue = Arc::new(AuditQueue::new(limits));
-        tokio::spawn(write(store, queue.clone()));
+        tokio::spawn(writer::write(store, queue.clone()));
         Self {
             producer: Arc::new(QueueProducer(queue)),
         }
@@ -153,126 +151,27 @@ const LIMITS: QueueLimits = QueueLimits {
     bytes: 16 * 1024 * 1024,
     patience: Duration::from_secs(5),
 };
-/// Rows in one transaction: a sync of the disk for each would be the slowest part.
-const BATCH: usize = 1024;
-/// A crash loses at most this much time of an audit that is not required.
-const GATHER: Duration = Duration::from_millis(50);
 /// The longest time that a call waits for its row, also while another process writes.
 const BEGIN_PATIENCE: Duration = Duration::from_secs(10);
-/// Pauses between attempts to write: they begin with the first and double up to the last.
-const FIRST_RETRY: Duration = Duration::from_millis(100);
-const LAST_RETRY: Duration = Duration::from_secs(2);
-/// The time between two log lines about losses and failures that last.
-const LOG_EVERY: Duration = Duration::from_secs(60);
-
-async fn write(store: Store, queue: Arc<AuditQueue>) {
-    let mut trouble = TroubleLog::default();
-    let mut retry = FIRST_RETRY;
-    while queue.has_work().await {
-        let entries = queue.take(BATCH);
-        match store.write_audit(&sorted(&entries)).await {
-            Ok(rows) => {
-                queue.written(entries, rows);
-                trouble.written(&queue);
-                retry = FIRST_RETRY;
-                wait(GATHER, &queue).await;
-            }
-            Err(error) => {
-                queue.failed(entries);
-                trouble.failed(&queue, &error);
-                if queue.give_up_at().is_some_and(|end| Instant::now() >= end) {
-                    break;
-                }
-                // The disk gets a pause also while calls wait for their rows.
-                tokio::time::sleep(FIRST_RETRY).await;
-                wait(retry, &queue).await;
-                retry = (retry * 2).min(LAST_RETRY);
-            }
-        }
-    }
-    give_up(&queue);
-}
-
-fn give_up(queue: &AuditQueue) {
-    let given_up = queue.give_up();
-    if given_up > 0 {
-        tracing::error!(
-            given_up,
-            lost = queue.lost(),
-            "records of the audit could not be written and are lost"
-        );
-    }
-}
-
-/// Waits, unless a caller waits for the next write.
-async fn wait(pause: Duration, queue: &AuditQueue) {
-    tokio::select! {
-        () = tokio::time::sleep(pause) => {}
-        () = queue.urgent() => {}
-    }
-}
-
-/// Logs trouble for the operator at once, and then every [`LOG_EVERY`].
-#[derive(Debug, Default)]
-struct TroubleLog {
-    logged_at: Option<Instant>,
-    lost_logged: u64,
-    failing: bool,
-}
-
-impl TroubleLog {
-    fn failed(&mut self, queue: &AuditQueue, error: &Error) {
-        if !self.failing || self.is_due() {
-            self.log_failure(queue, error);
-        }
-        self.failing = true;
-    }
-
-    fn written(&mut self, queue: &AuditQueue) {
-        let lost = queue.lost();
-        if lost > self.lost_logged && (self.failing || self.is_due()) {
-            self.log_losses(lost);
-        }
-        if std::mem::take(&mut self.failing) {
-            tracing::warn!("the audit is written again");
-            self.logged_at = None;
-        }
-    }
-
-    fn log_failure(&mut self, queue: &AuditQueue, error: &Error) {
-        let error: &dyn std::error::Error = error;
-        let (waiting, lost) = (queue.len(), queue.lost());
-        tracing::error!(
-            error,
-            waiting,
-            lost,
-            "the audit cannot be written; it is tried again"
-        );
-        self.logged(lost);
-    }
-
-    fn log_losses(&mut self, lost: u64) {
-        tracing::error!(
-            lost,
-            "records of the audit were lost, because too many waited to be written"
-        );
-        self.logged(lost);
-    }
-
-    fn logged(&mut self, lost: u64) {
-        (self.logged_at, self.lost_logged) = (Some(Instant::now()), lost);
-    }
-
-    fn is_due(&self) -> bool {
-        self.logged_at.is_none_or(|at| at.elapsed() >= LOG_EVERY)
-    }
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::audit::tests::{EVERYTHING, seen};
-    use crate::tests::store;
+    use crate::engine::Engine;
+    use crate::test_place::{TestPlace, each_engine, execute};
+
+    each_engine!(
+        a_flush_returns_when_every_observation_is_written,
+        an_overflowing_queue_loses_and_counts_instead_of_blocking,
+        one_tenant_cannot_fill_the_queue_for_the_others,
+        the_queue_is_bounded_by_bytes_too,
+        a_shutdown_writes_what_is_queued_and_takes_no_more,
+        records_that_cannot_be_written_before_the_end_are_counted_as_lost,
+        records_that_could_not_be_written_for_a_while_are_written_later,
+        a_call_begins_only_after_its_row_is_written,
+        the_row_of_a_caller_that_left_before_its_call_began_says_so,
+    );
 
     async fn written(store: &Store) -> usize {
         store.audit(&EVERYTHING).await.unwrap().len()
@@ -297,23 +196,31 @@ mod tests {
 
     /// Lets no row into the table, as a full disk would not: a trigger refuses each.
     async fn close_table(store: &Store) {
-        let trigger = "CREATE TRIGGER closed BEFORE INSERT ON audit BEGIN SELECT RAISE(ROLLBACK, 'closed'); END";
-        sqlx::query(trigger)
-            .execute(&store.sqlite.writer)
-            .await
-            .unwrap();
+        let statements: &[&str] = match &store.engine {
+            Engine::Sqlite(_) => &[
+                "CREATE TRIGGER closed BEFORE INSERT ON audit BEGIN SELECT RAISE(ROLLBACK, 'closed'); END",
+            ],
+            Engine::Postgres(_) => &[
+                "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql
+                 AS 'BEGIN RAISE EXCEPTION ''closed''; END'",
+                "CREATE TRIGGER closed BEFORE INSERT ON audit EXECUTE FUNCTION refuse()",
+            ],
+        };
+        for statement in statements {
+            execute(store, statement).await;
+        }
     }
 
     async fn open_table(store: &Store) {
-        sqlx::query("DROP TRIGGER closed")
-            .execute(&store.sqlite.writer)
-            .await
-            .unwrap();
+        let statement = match &store.engine {
+            Engine::Sqlite(_) => "DROP TRIGGER closed",
+            Engine::Postgres(_) => "DROP FUNCTION refuse CASCADE",
+        };
+        execute(store, statement).await;
     }
 
-    #[tokio::test]
-    async fn a_flush_returns_when_every_observation_is_written() {
-        let (_directory, store) = store().await;
+    async fn a_flush_returns_when_every_observation_is_written(place: TestPlace) {
+        let store = place.open().await;
         let sink = store.audit_sink();
         for at in 0..3000 {
             sink.clone().observe(seen(at, "acme", "git/log"));
@@ -324,10 +231,9 @@ mod tests {
         assert_eq!((written(&store).await, sink.queued()), (3000, 0));
     }
 
-    // On a runtime with one thread the writing task cannot run between two observations.
-    #[tokio::test(flavor = "current_thread")]
-    async fn an_overflowing_queue_loses_and_counts_instead_of_blocking() {
-        let (_directory, store) = store().await;
+    // The runtime has one thread, so that the writing task cannot run between two observations.
+    async fn an_overflowing_queue_loses_and_counts_instead_of_blocking(place: TestPlace) {
+        let store = place.open().await;
         let sink = AuditSink::start(store.clone(), FEW);
         for (at, tenant) in ["a", "b", "c", "d", "e", "f"].into_iter().enumerate() {
             sink.observe(seen(at as i64, tenant, "git/log"));
@@ -337,9 +243,8 @@ mod tests {
         assert_eq!(written(&store).await, 4);
     }
 
-    #[tokio::test(flavor = "current_thread")]
-    async fn one_tenant_cannot_fill_the_queue_for_the_others() {
-        let (_directory, store) = store().await;
+    async fn one_tenant_cannot_fill_the_queue_for_the_others(place: TestPlace) {
+        let store = place.open().await;
         let sink = AuditSink::start(store.clone(), FEW);
         for at in 0..100 {
             sink.observe(seen(at, "low", "git/log"));
@@ -352,9 +257,8 @@ mod tests {
         assert_eq!(sink.lost(), 98, "what is written counts no more");
     }
 
-    #[tokio::test(flavor = "current_thread")]
-    async fn the_queue_is_bounded_by_bytes_too() {
-        let (_directory, store) = store().await;
+    async fn the_queue_is_bounded_by_bytes_too(place: TestPlace) {
+        let store = place.open().await;
         let sink = AuditSink::start(
             store.clone(),
             QueueLimits {
@@ -370,9 +274,8 @@ mod tests {
         assert_eq!(sink.lost() as usize + sink.queued(), 1000);
     }
 
-    #[tokio::test]
-    async fn a_shutdown_writes_what_is_queued_and_takes_no_more() {
-        let (_directory, store) = store().await;
+    async fn a_shutdown_writes_what_is_queued_and_takes_no_more(place: TestPlace) {
+        let store = place.open().await;
         let sink = store.audit_sink();
         sink.observe(seen(1, "acme", "git/log"));
         sink.shutdown().await;
@@ -386,9 +289,8 @@ mod tests {
         );
     }
 
-    #[tokio::test]
-    async fn records_that_cannot_be_written_before_the_end_are_counted_as_lost() {
-        let (_directory, store) = store().await;
+    async fn records_that_cannot_be_written_before_the_end_are_counted_as_lost(place: TestPlace) {
+        let store = place.open().await;
         let sink = AuditSink::start(store.clone(), FEW);
         store.close().await;
         sink.observe(seen(1, "acme", "git/log"));
@@ -396,9 +298,8 @@ mod tests {
         assert_eq!(sink.lost(), 1);
     }
 
-    #[tokio::test]
-    async fn records_that_could_not_be_written_for_a_while_are_written_later() {
-        let (_directory, store) = store().await;
+    async fn records_that_could_not_be_written_for_a_while_are_written_later(place: TestPlace) {
+        let store = place.open().await;
         let sink = store.audit_sink();
         close_table(&store).await;
         for at in 0..50 {
@@ -416,9 +317,8 @@ mod tests {
         );
     }
 
-    #[tokio::test]
-    async fn a_call_begins_only_after_its_row_is_written() {
-        let (_directory, store) = store().await;
+    async fn a_call_begins_only_after_its_row_is_written(place: TestPlace) {
+        let store = place.open().await;
         let sink = store.audit_sink();
         let row = sink.begin(seen(1, "acme", "git/push")).await.unwrap();
         assert_eq!(outcomes(&store).await, [Outcome::Unfinished]);
@@ -436,17 +336,16 @@ mod tests {
         assert_eq!(outcomes(&store).await, [Outcome::Unfinished, Outcome::Ok]);
     }
 
-    #[tokio::test(flavor = "current_thread")]
-    async fn the_row_of_a_caller_that_left_before_its_call_began_says_so() {
-        let (_directory, store) = store().await;
+    async fn the_row_of_a_caller_that_left_before_its_call_began_says_so(place: TestPlace) {
+        let store = place.open().await;
         let sink = store.audit_sink();
         let beginning = sink.begin(seen(1, "acme", "git/push"));
         // Polled once, so that it waits in the queue, and dropped.
-        assert!(
-            tokio::time::timeout(Duration::ZERO, beginning)
-                .await
-                .is_err()
-        );
+        tokio::select! {
+            biased;
+            row = beginning => panic!("the row was not written yet: {row:?}"),
+            () = std::future::ready(()) => {}
+        }
         sink.flush().await;
         sink.flush().await;
         assert_eq!(outcomes(&store).await, [Outcome::Cancelled]);

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use kitbag_domain::{Capability, Outcome, Timestamp};
 
-use super::table::{self, ToolCallRow};
+use super::{postgres, sqlite};
+use crate::engine::statement;
 use crate::{Error, Store, unreadable};
 
 /// The calls of one tool, in figures.
@@ -18,6 +19,9 @@ pub struct ToolStatistics {
     latencies: Vec<u32>,
 }
 
+/// The server, the tool, the outcome and the latency in microseconds of a call.
+pub(super) type ToolCallRow = (String, String, String, i64);
+
 /// The newest calls decide; counting more would take long on a busy gateway and say the same.
 const MOST_ROWS: u32 = 200_000;
 
@@ -27,7 +31,7 @@ impl Store {
         &self,
         since: Timestamp,
     ) -> Result<HashMap<Capability, ToolStatistics>, Error> {
-        let rows = table::tool_calls(&self.sqlite.reader, since, MOST_ROWS).await?;
+        let rows = statement!(&self.engine, tool_calls(since, MOST_ROWS))?;
         let mut statistics = count(rows)?;
         statistics.retain(|_, tool| tool.calls > 0);
         for tool in statistics.values_mut() {
@@ -96,15 +100,19 @@ mod tests {
 
     use super::*;
     use crate::audit::tests::{records, seen};
-    use crate::tests::store;
+    use crate::test_place::{TestPlace, each_engine};
+
+    each_engine!(
+        a_latency_is_the_time_within_which_a_share_of_the_calls_was_done,
+        only_recent_calls_of_tools_count_and_only_outcomes_that_the_tool_caused,
+    );
 
     fn milliseconds(tool: &ToolStatistics, share: f64) -> u128 {
         tool.latency(share).unwrap().as_millis()
     }
 
-    #[tokio::test]
-    async fn a_latency_is_the_time_within_which_a_share_of_the_calls_was_done() {
-        let (_directory, store) = store().await;
+    async fn a_latency_is_the_time_within_which_a_share_of_the_calls_was_done(place: TestPlace) {
+        let store = place.open().await;
         let mut rows: Vec<_> = (1..=100)
             .map(|number| {
                 let mut call = seen(100, "acme", "git/log");
@@ -123,9 +131,10 @@ mod tests {
         );
     }
 
-    #[tokio::test]
-    async fn only_recent_calls_of_tools_count_and_only_outcomes_that_the_tool_caused() {
-        let (_directory, store) = store().await;
+    async fn only_recent_calls_of_tools_count_and_only_outcomes_that_the_tool_caused(
+        place: TestPlace,
+    ) {
+        let store = place.open().await;
         let mut rows: Vec<_> = Outcome::ALL
             .into_iter()
             .map(|outcome| {

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use kitbag_domain::sync::lock;
@@ -12,11 +12,12 @@ use kitbag_domain::{Caller, KeyId, Role, Tenant, Timestamp};
 use subtle::ConstantTimeEq;
 
 use super::recognise::Recognition;
+use crate::changes::ChangeFeed;
 use crate::pepper::Pepper;
 
 #[derive(Debug)]
 pub(crate) struct KeyCache {
-    pub(super) pepper: Pepper,
+    pepper: RwLock<Pepper>,
     keys: Mutex<HashMap<String, SharedKey>>,
     uses: Mutex<HashMap<String, KeyUse>>,
 }
@@ -31,6 +32,8 @@ pub(super) struct CachedKey {
     /// Absent right after this process has revoked the key.
     record: Option<KeyRecord>,
     read_at: Instant,
+    /// The number of changes of keys that were heard of before the row was read.
+    changes: u64,
 }
 
 /// The columns of a key that decide whether a token is accepted, and for whom.
@@ -60,10 +63,25 @@ impl KeyCache {
 
     pub(crate) fn new(pepper: Pepper) -> Self {
         Self {
-            pepper,
+            pepper: RwLock::new(pepper),
             keys: Mutex::default(),
             uses: Mutex::default(),
         }
+    }
+
+    pub(super) fn hash(&self, secret: &str) -> KeyHash {
+        self.pepper().hash(secret)
+    }
+
+    pub(crate) fn pepper(&self) -> Pepper {
+        let pepper = self.pepper.read();
+        pepper.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Recognises keys by another pepper from now on, because the keys of another store came here.
+    pub(crate) fn replace_pepper(&self, pepper: Pepper) {
+        *self.pepper.write().unwrap_or_else(PoisonError::into_inner) = pepper;
+        lock(&self.keys).clear();
     }
 
     pub(super) fn get(&self, id: &str) -> Option<SharedKey> {
@@ -113,11 +131,15 @@ impl KeyCache {
 impl CachedKey {
     /// A key that another process revokes is accepted by this one for at most this long.
     const TRUSTED_FOR: Duration = Duration::from_secs(1);
+    /// The same while every change is heard of. It bounds the harm of a change that is not told,
+    /// such as one by an operator who has switched the triggers off.
+    const TRUSTED_WHILE_LISTENING: Duration = Duration::from_secs(60);
 
-    pub(super) fn new(record: KeyRecord, read_at: Instant) -> Self {
+    pub(super) fn new(record: KeyRecord, read_at: Instant, changes: u64) -> Self {
         Self {
             record: Some(record),
             read_at,
+            changes,
         }
     }
 
@@ -125,11 +147,23 @@ impl CachedKey {
         Self {
             record: None,
             read_at: Instant::now(),
+            changes: 0,
         }
     }
 
-    pub(super) fn is_old(&self) -> bool {
-        self.read_at.elapsed() > Self::TRUSTED_FOR
+    /// Returns true if the table has to be read again.
+    pub(super) fn is_old(&self, feed: &ChangeFeed) -> bool {
+        let age = self.read_at.elapsed();
+        if self.record.is_none() {
+            return age > Self::TRUSTED_FOR;
+        }
+        let listening = feed.is_current(Self::TRUSTED_FOR);
+        let trusted_for = if listening {
+            Self::TRUSTED_WHILE_LISTENING
+        } else {
+            Self::TRUSTED_FOR
+        };
+        self.changes != feed.key_changes() || age > trusted_for
     }
 
     /// Compares the hash of a presented secret with that of the key. The hash is compared first: a

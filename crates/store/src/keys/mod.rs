@@ -5,22 +5,24 @@
 //!
 //! - [`recognise`]: a token that a client presents becomes a caller
 //! - `cache`: the keys that this process has seen, so that few requests read the table
-//! - `table`: the SQL
+//! - `row`: the rows of the table; `sqlite`, `postgres`: its statements
 
 mod cache;
+mod postgres;
 pub mod recognise;
-pub(crate) mod table;
+mod row;
+mod sqlite;
 
 use std::fmt;
 use std::time::Duration;
 
 use kitbag_domain::{KeyId, Role, Tenant, Timestamp};
-use sqlx::SqliteConnection;
 
 pub(crate) use cache::{KeyCache, KeyHash};
 
-use crate::pepper::random;
-use crate::{Error, Store, failed};
+use crate::engine::{Engine, Transaction, statement};
+use crate::private_file::random;
+use crate::{Error, Store};
 
 /// The properties of a key that is to be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,9 +145,11 @@ impl fmt::Debug for Token {
 
 impl Store {
     pub async fn create_key(&self, order: &KeyOrder, at: Timestamp) -> Result<NewKey, Error> {
-        let writer = self.sqlite.writer.acquire().await;
-        let mut writer = writer.map_err(failed("create a key"))?;
-        self.insert_key(&mut writer, order, at).await
+        const ACTION: &str = "create a key";
+        let mut transaction = self.engine.begin(ACTION).await?;
+        let key = self.insert_key(&mut transaction, order, at).await?;
+        transaction.commit(ACTION).await?;
+        Ok(key)
     }
 
     /// Creates a key like that one, which itself goes on working for `grace`. Returns nothing if
@@ -159,16 +163,17 @@ impl Store {
         at: Timestamp,
     ) -> Result<Option<RotatedKey>, Error> {
         const ACTION: &str = "rotate a key";
-        let mut transaction = self.sqlite.writer.begin().await.map_err(failed(ACTION))?;
-        let former = table::select_one(&mut transaction, id).await?;
+        let mut transaction = self.engine.begin(ACTION).await?;
+        let former = statement!(&mut transaction, select_one(id))?;
+        let former = former.map(row::read_info).transpose()?;
         let Some(former) = former.filter(|former| former.works(at)) else {
             return Ok(None);
         };
         let former_ends_at = former.end_of_grace(grace, at);
         let order = KeyOrder::like(former, expires_at, at);
         let key = self.insert_key(&mut transaction, &order, at).await?;
-        table::expire(&mut transaction, id, former_ends_at).await?;
-        transaction.commit().await.map_err(failed(ACTION))?;
+        statement!(&mut transaction, expire(id, former_ends_at))?;
+        transaction.commit(ACTION).await?;
         Ok(Some(RotatedKey {
             order,
             key,
@@ -178,26 +183,27 @@ impl Store {
 
     /// Returns every key there ever was, the oldest first.
     pub async fn keys(&self) -> Result<Vec<KeyInfo>, Error> {
-        table::select_all(&self.sqlite.reader).await
+        let rows = statement!(&self.engine, select_all())?;
+        rows.into_iter().map(row::read_info).collect()
     }
 
     /// Returns true if there was such a key and it was not revoked before.
     pub async fn revoke_key(&self, id: &KeyId, at: Timestamp) -> Result<bool, Error> {
-        let revoked = table::revoke(&self.sqlite.writer, id, at).await?;
+        let revoked = statement!(&self.engine, revoke(id, at))?;
         self.key_cache.refuse(&id.0);
         Ok(revoked)
     }
 
     /// Returns true if any key is accepted at that moment.
     pub async fn has_active_keys(&self, at: Timestamp) -> Result<bool, Error> {
-        table::any_active(&self.sqlite.reader, at).await
+        statement!(&self.engine, any_active(at))
     }
 
     /// Returns those of the keys that are no longer accepted: revoked, expired or gone. The cache
     /// forgets them.
     pub async fn ended_keys(&self, of: &[KeyId], at: Timestamp) -> Result<Vec<KeyId>, Error> {
         let mut ended = of.to_vec();
-        let active = table::select_active(&self.sqlite.reader, of, at).await?;
+        let active = statement!(&self.engine, select_active(of, at))?;
         ended.retain(|id| !active.contains(&id.0));
         ended.iter().for_each(|id| self.key_cache.forget(&id.0));
         Ok(ended)
@@ -205,20 +211,25 @@ impl Store {
 
     async fn insert_key(
         &self,
-        connection: &mut SqliteConnection,
+        transaction: &mut Transaction,
         order: &KeyOrder,
         at: Timestamp,
     ) -> Result<NewKey, Error> {
         let secret = hex(&random::<SECRET_BYTES>());
-        let hash = self.key_cache.pepper.hash(&secret);
+        let hash = self.key_cache.hash(&secret);
         loop {
             let id = KeyId(hex(&random::<ID_BYTES>()));
-            if table::insert(connection, &id, &hash, order, at).await? {
+            if statement!(&mut *transaction, insert(&id, &hash, order, at))? {
                 let token = Token(format!("{PREFIX}{id}_{secret}"));
                 return Ok(NewKey { id, token });
             }
         }
     }
+}
+
+/// Returns true if the hash of any key that was not revoked depends on the pepper.
+pub(crate) async fn any_unrevoked(engine: &Engine) -> Result<bool, Error> {
+    statement!(engine, any_unrevoked())
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -229,15 +240,21 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
     use crate::keys::recognise::Recognition;
-    use crate::tests::store;
+    use crate::test_place::{TestPlace, each_engine};
+
+    each_engine!(
+        keys_are_listed_with_everything_but_their_secret,
+        a_rotated_key_works_until_its_grace_ends_and_its_successor_from_the_start,
+        grace_never_lengthens_the_life_of_a_key_and_a_dead_one_is_not_rotated,
+        of_the_keys_in_use_those_that_ended_are_named,
+    );
 
     fn acme() -> Tenant {
         "acme".parse().unwrap()
     }
 
-    #[tokio::test]
-    async fn keys_are_listed_with_everything_but_their_secret() {
-        let (_directory, store) = store().await;
+    async fn keys_are_listed_with_everything_but_their_secret(place: TestPlace) {
+        let store = place.open().await;
         assert!(!store.has_active_keys(Timestamp(5)).await.unwrap());
         let labelled = KeyOrder {
             label: Some("laptop".to_owned()),
@@ -272,9 +289,10 @@ mod tests {
         assert!(!store.has_active_keys(Timestamp(8)).await.unwrap());
     }
 
-    #[tokio::test]
-    async fn a_rotated_key_works_until_its_grace_ends_and_its_successor_from_the_start() {
-        let (_directory, store) = store().await;
+    async fn a_rotated_key_works_until_its_grace_ends_and_its_successor_from_the_start(
+        place: TestPlace,
+    ) {
+        let store = place.open().await;
         let order = KeyOrder {
             label: Some("laptop".to_owned()),
             expires_at: Some(Timestamp(1_000)),
@@ -305,9 +323,10 @@ mod tests {
         assert!(!opens(&former, 150).await && opens(&rotated.key, 150).await);
     }
 
-    #[tokio::test]
-    async fn grace_never_lengthens_the_life_of_a_key_and_a_dead_one_is_not_rotated() {
-        let (_directory, store) = store().await;
+    async fn grace_never_lengthens_the_life_of_a_key_and_a_dead_one_is_not_rotated(
+        place: TestPlace,
+    ) {
+        let store = place.open().await;
         let order = KeyOrder {
             expires_at: Some(Timestamp(100)),
             ..KeyOrder::user(acme())
@@ -332,9 +351,8 @@ mod tests {
         assert!(none.unwrap().is_none());
     }
 
-    #[tokio::test]
-    async fn of_the_keys_in_use_those_that_ended_are_named() {
-        let (_directory, store) = store().await;
+    async fn of_the_keys_in_use_those_that_ended_are_named(place: TestPlace) {
+        let store = place.open().await;
         let living = store
             .create_key(&KeyOrder::user(acme()), Timestamp(0))
             .await

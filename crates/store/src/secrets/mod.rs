@@ -4,17 +4,19 @@
 //! The code that opens the [`Vault`] gives the key, or names the [`KeyKeeper`] that keeps it. A
 //! secret is bound to its name: moved to another row, it does not open.
 
+mod postgres;
+mod sqlite;
+
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use kitbag_domain::Timestamp;
 
-use crate::sqlite::{PreparationLock, Sqlite};
+use crate::engine::{Alone, Engine, statement};
 use crate::vault_key::{KeyKeeper, VaultKey};
-use crate::{Error, Store, failed, unreadable};
+use crate::{Error, Store, StoreAddress, unreadable};
 
 /// Letters, digits, `-`, `_` and `.`, at most [`SecretName::MAX`] of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,10 +40,13 @@ pub struct SecretInfo {
 
 #[derive(Debug, Clone)]
 pub struct Vault {
-    pub(crate) sqlite: Sqlite,
-    database: PathBuf,
+    pub(crate) engine: Engine,
+    address: Arc<StoreAddress>,
     key: KeySource,
 }
+
+/// The name that a value is sealed for, and the sealed value.
+pub(crate) type SealedRow = (String, Vec<u8>);
 
 #[derive(Debug, Clone)]
 enum KeySource {
@@ -50,7 +55,7 @@ enum KeySource {
 }
 
 impl Store {
-    /// The secrets under the given key, or else under the one in the file beside the database.
+    /// The secrets under the given key, or else under the one in [`Store::key_file`].
     pub fn vault(&self, given: Option<VaultKey>) -> Vault {
         match given {
             Some(key) => self.vault_under(KeySource::Given(key)),
@@ -65,8 +70,8 @@ impl Store {
 
     fn vault_under(&self, key: KeySource) -> Vault {
         Vault {
-            sqlite: self.sqlite.clone(),
-            database: self.path.to_path_buf(),
+            engine: self.engine.clone(),
+            address: self.address.clone(),
             key,
         }
     }
@@ -76,71 +81,59 @@ impl Vault {
     /// Keeps a secret in place of the one that has the name so far. The first secret of all creates
     /// the file with the key, if no key was given.
     pub async fn put(&self, name: &SecretName, value: &Secret, at: Timestamp) -> Result<(), Error> {
-        let sealed = self.key_for_writing().await?.seal(&name.0, value);
-        sqlx::query(
-            "INSERT INTO secrets (name, sealed, updated_at) VALUES (?, ?, ?)
-             ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at",
-        )
-        .bind(&name.0)
-        .bind(sealed)
-        .bind(at.0)
-        .execute(&self.sqlite.writer)
-        .await
-        .map_err(failed("keep a secret"))?;
-        Ok(())
+        let key = self.key_for_writing(&name.0).await?;
+        let sealed = key.seal(&name.0, value);
+        statement!(&self.engine, put(name, &sealed, at))
     }
 
     /// Returns the names, without the values.
     pub async fn list(&self) -> Result<Vec<SecretInfo>, Error> {
-        let rows: Vec<(String, i64)> =
-            sqlx::query_as("SELECT name, updated_at FROM secrets ORDER BY name")
-                .fetch_all(&self.sqlite.reader)
-                .await
-                .map_err(failed("list the secrets"))?;
+        let rows = statement!(&self.engine, select_names())?;
         let infos = rows.into_iter().map(|(name, at)| read_info(name, at));
         infos.collect()
     }
 
     /// Returns true if there was such a secret.
     pub async fn remove(&self, name: &SecretName) -> Result<bool, Error> {
-        let done = sqlx::query("DELETE FROM secrets WHERE name = ?")
-            .bind(&name.0)
-            .execute(&self.sqlite.writer)
-            .await
-            .map_err(failed("remove a secret"))?;
-        Ok(done.rows_affected() == 1)
+        statement!(&self.engine, delete(name))
     }
 
     /// Opens every secret.
     pub async fn open_all(&self) -> Result<BTreeMap<SecretName, Secret>, Error> {
-        let rows: Vec<(String, Vec<u8>)> = sqlx::query_as("SELECT name, sealed FROM secrets")
-            .fetch_all(&self.sqlite.reader)
-            .await
-            .map_err(failed("read the secrets"))?;
+        let rows = self.sealed_secrets().await?;
         if rows.is_empty() {
             return Ok(BTreeMap::new());
         }
         let key = self.key_for_reading()?;
+        self.check(&key, &rows)?;
         let secrets = rows
             .into_iter()
             .map(|(name, sealed)| open(&key, name, sealed));
         secrets.collect()
     }
 
+    async fn sealed_secrets(&self) -> Result<Vec<SealedRow>, Error> {
+        statement!(&self.engine, select_sealed())
+    }
+
     /// Copies the key to another keeper and makes sure that it has arrived. Returns false if there
     /// is no key, which is then created when the first secret is sealed.
     pub async fn copy_key_to(&self, other: &dyn KeyKeeper) -> Result<bool, Error> {
-        let _alone = PreparationLock::take(&self.database).await?;
+        let _alone = Alone::take(&self.address).await?;
+        let sealed = self.everything_sealed().await?;
         let Some(key) = self.key()? else {
-            return if self.holds_anything().await? {
-                Err(self.missing())
-            } else {
+            return if sealed.is_empty() {
                 Ok(false)
+            } else {
+                Err(self.missing())
             };
         };
-        // A key that opens nothing would lock everything away.
-        self.open_all().await?;
-        self.check_logins().await?;
+        // A key that does not open everything would lock the rest away.
+        for (name, value) in sealed {
+            if key.open(&name, value).is_none() {
+                return Err(Error::Sealed { name });
+            }
+        }
         copy(&key, other)?;
         Ok(true)
     }
@@ -156,45 +149,67 @@ impl Vault {
         }
     }
 
+    /// Returns the key to seal the value of that name under. A key that opens none of the other
+    /// values is refused: gateways with different keys would lock each other out.
+    pub(crate) async fn key_for_writing(&self, name: &str) -> Result<VaultKey, Error> {
+        let key = match self.key()? {
+            Some(key) => key,
+            None => self.create_key().await?,
+        };
+        let mut others = self.everything_sealed().await?;
+        others.retain(|(other, _)| other != name);
+        self.check(&key, &others)?;
+        Ok(key)
+    }
+
     /// A new key could not open what was encrypted under a lost one, so it is created only while
     /// nothing is encrypted.
-    pub(crate) async fn key_for_writing(&self) -> Result<VaultKey, Error> {
-        let keeper = match &self.key {
-            KeySource::Given(key) => return Ok(key.clone()),
-            KeySource::Kept(keeper) => keeper,
+    async fn create_key(&self) -> Result<VaultKey, Error> {
+        let KeySource::Kept(keeper) = &self.key else {
+            return Err(self.missing());
         };
-        if let Some(key) = keeper.read()? {
-            return Ok(key);
+        let _alone = Alone::take(&self.address).await?;
+        if let Some(made_meanwhile) = keeper.read()? {
+            return Ok(made_meanwhile);
         }
-        let alone = PreparationLock::take(&self.database).await?;
-        match keeper.read()? {
-            Some(made_meanwhile) => Ok(made_meanwhile),
-            None if self.holds_anything().await? => Err(self.missing()),
-            None => create_key(&**keeper, &alone),
+        if !self.everything_sealed().await?.is_empty() {
+            return Err(self.missing());
         }
+        let key = VaultKey::random();
+        keeper.write(&key)?;
+        Ok(key)
+    }
+
+    /// Fails if the key opens none of the values, so that it must be another one.
+    fn check(&self, key: &VaultKey, sealed: &[SealedRow]) -> Result<(), Error> {
+        let mut values = sealed.iter();
+        if sealed.is_empty() || values.any(|(name, value)| key.open(name, value.clone()).is_some())
+        {
+            return Ok(());
+        }
+        Err(Error::WrongSecretKey {
+            place: self.key_place(),
+        })
     }
 
     fn missing(&self) -> Error {
-        let place = match &self.key {
-            KeySource::Given(_) => "the key".to_owned(),
+        Error::SecretKeyMissing {
+            place: self.key_place(),
+        }
+    }
+
+    fn key_place(&self) -> String {
+        match &self.key {
+            KeySource::Given(_) => "the given key".to_owned(),
             KeySource::Kept(keeper) => keeper.place(),
-        };
-        Error::SecretKeyMissing { place }
+        }
     }
 
-    async fn holds_anything(&self) -> Result<bool, Error> {
-        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM secrets) OR EXISTS (SELECT 1 FROM logins)")
-            .fetch_one(&self.sqlite.reader)
-            .await
-            .map_err(failed("look for secrets"))
+    async fn everything_sealed(&self) -> Result<Vec<SealedRow>, Error> {
+        let mut all = self.sealed_secrets().await?;
+        all.extend(self.sealed_logins().await?);
+        Ok(all)
     }
-}
-
-fn create_key(keeper: &dyn KeyKeeper, alone: &PreparationLock) -> Result<VaultKey, Error> {
-    let key = VaultKey::random();
-    keeper.write(&key)?;
-    alone.sync()?;
-    Ok(key)
 }
 
 /// Writes the key and reads it again; a keeper that has another key is left alone.
@@ -284,7 +299,16 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::tests::{path, store};
+    use crate::test_place::{TestPlace, each_engine, execute};
+
+    each_engine!(
+        a_secret_comes_back_and_is_in_no_file_in_the_clear,
+        names_are_listed_and_removed,
+        another_key_opens_nothing_and_a_lost_one_is_not_replaced,
+        a_given_key_needs_no_file,
+        a_key_is_copied_to_another_place_and_never_over_another_one,
+        a_secret_moved_to_another_name_or_changed_does_not_open,
+    );
 
     fn name(text: &str) -> SecretName {
         text.parse().unwrap()
@@ -297,9 +321,8 @@ mod tests {
             .unwrap();
     }
 
-    #[tokio::test]
-    async fn a_secret_comes_back_and_is_in_no_file_in_the_clear() {
-        let (directory, store) = store().await;
+    async fn a_secret_comes_back_and_is_in_no_file_in_the_clear(place: TestPlace) {
+        let store = place.open().await;
         let vault = store.vault(None);
         assert_eq!(vault.open_all().await.unwrap(), BTreeMap::new());
         put(&vault, "API_KEY", "first-s3cret").await;
@@ -308,23 +331,17 @@ mod tests {
         assert_eq!(store.vault(None).open_all().await.unwrap(), expected);
 
         store.close().await;
-        let key = directory.path().join("data/secret.key");
+        let key = place.key_file();
         assert_eq!(
             std::fs::metadata(&key).unwrap().permissions().mode() & 0o777,
             0o600
         );
-        for file in std::fs::read_dir(directory.path().join("data")).unwrap() {
-            let file = file.unwrap().path();
-            let bytes = std::fs::read(&file).unwrap();
-            let found = bytes.windows(6).any(|window| window == b"s3cret");
-            assert!(!found, "{}", file.display());
-        }
+        assert!(!place.holds("s3cret").await);
         assert!(!format!("{expected:?} {vault:?}").contains("s3cret"));
     }
 
-    #[tokio::test]
-    async fn names_are_listed_and_removed() {
-        let (_directory, store) = store().await;
+    async fn names_are_listed_and_removed(place: TestPlace) {
+        let store = place.open().await;
         let vault = store.vault(None);
         put(&vault, "b", "1").await;
         put(&vault, "a", "2").await;
@@ -343,18 +360,19 @@ mod tests {
         assert_eq!(names().await, ["b"]);
     }
 
-    #[tokio::test]
-    async fn another_key_opens_nothing_and_a_lost_one_is_not_replaced() {
-        let (directory, store) = store().await;
+    async fn another_key_opens_nothing_and_a_lost_one_is_not_replaced(place: TestPlace) {
+        let store = place.open().await;
         put(&store.vault(None), "a", "1").await;
         let other: VaultKey = "0f".repeat(32).parse().unwrap();
-        let error = store.vault(Some(other)).open_all().await.unwrap_err();
-        assert!(
-            matches!(&error, Error::Sealed { name } if name == "a"),
-            "{error}"
-        );
+        let under_other = store.vault(Some(other));
+        let error = under_other.open_all().await.unwrap_err();
+        assert!(matches!(error, Error::WrongSecretKey { .. }), "{error}");
+        let mixed = under_other
+            .put(&name("b"), &Secret::new("2"), Timestamp(1))
+            .await;
+        assert!(matches!(mixed, Err(Error::WrongSecretKey { .. })));
 
-        std::fs::remove_file(path(&directory).with_file_name("secret.key")).unwrap();
+        std::fs::remove_file(place.key_file()).unwrap();
         let error = store.vault(None).open_all().await.unwrap_err();
         assert!(matches!(error, Error::SecretKeyMissing { .. }), "{error}");
         let error = store
@@ -365,12 +383,11 @@ mod tests {
         assert!(matches!(error, Error::SecretKeyMissing { .. }), "{error}");
     }
 
-    #[tokio::test]
-    async fn a_given_key_needs_no_file() {
-        let (directory, store) = store().await;
+    async fn a_given_key_needs_no_file(place: TestPlace) {
+        let store = place.open().await;
         let key: VaultKey = "aB".repeat(32).parse().unwrap();
         put(&store.vault(Some(key.clone())), "a", "1").await;
-        assert!(!path(&directory).with_file_name("secret.key").exists());
+        assert!(!place.key_file().exists());
         let opened = store.vault(Some(key)).open_all().await.unwrap();
         assert_eq!(opened, BTreeMap::from([(name("a"), Secret::new("1"))]));
     }
@@ -399,9 +416,8 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_key_is_copied_to_another_place_and_never_over_another_one() {
-        let (directory, store) = store().await;
+    async fn a_key_is_copied_to_another_place_and_never_over_another_one(place: TestPlace) {
+        let store = place.open().await;
         let (memory, file) = (Arc::new(MemoryKeeper::default()), store.key_file());
         let kept = store.vault_kept_by(memory.clone());
         assert!(
@@ -416,7 +432,7 @@ mod tests {
         ));
         assert!(store.vault(None).copy_key_to(&*memory).await.unwrap());
         file.remove().unwrap();
-        assert!(!path(&directory).with_file_name("secret.key").exists());
+        assert!(!place.key_file().exists());
         assert_eq!(kept.open_all().await.unwrap().len(), 1);
         put(&kept, "b", "2").await;
         assert!(kept.copy_key_to(&file).await.unwrap());
@@ -432,23 +448,28 @@ mod tests {
         );
     }
 
-    #[tokio::test]
-    async fn a_secret_moved_to_another_name_or_changed_does_not_open() {
-        let (_directory, store) = store().await;
+    async fn a_secret_moved_to_another_name_or_changed_does_not_open(place: TestPlace) {
+        let store = place.open().await;
         let vault = store.vault(None);
         put(&vault, "harmless", "1").await;
+        put(&vault, "other", "2").await;
         for change in [
-            "UPDATE secrets SET name = 'admin'",
-            "UPDATE secrets SET sealed = x'00'",
+            "UPDATE secrets SET name = 'admin' WHERE name = 'harmless'",
+            "UPDATE secrets SET sealed = '' WHERE name = 'admin'",
         ] {
-            sqlx::query(change)
-                .execute(&store.sqlite.writer)
-                .await
-                .unwrap();
+            execute(&store, &engine_bytes(&store, change)).await;
             assert!(
-                matches!(vault.open_all().await, Err(Error::Sealed { .. })),
+                matches!(vault.open_all().await, Err(Error::Sealed { name }) if name == "admin"),
                 "{change}"
             );
+        }
+    }
+
+    /// SQLite tells bytes from text, PostgreSQL reads either as bytes.
+    fn engine_bytes(store: &Store, sql: &str) -> String {
+        match &store.engine {
+            Engine::Sqlite(_) => sql.replace("''", "x''"),
+            Engine::Postgres(_) => sql.to_owned(),
         }
     }
 

@@ -3,13 +3,14 @@
 //! A vector belongs to what was embedded, not to the tool it came from: a tool that moves or
 //! shares its text with another costs nothing, and a changed text is simply not there yet.
 
+mod postgres;
+mod sqlite;
+
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use sqlx::{QueryBuilder, Sqlite};
-
-use crate::sqlite::Transaction;
-use crate::{Error, Store, failed};
+use crate::engine::statement;
+use crate::{Error, Store};
 
 /// Identifies a text by its content.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,139 +43,84 @@ impl fmt::Debug for TextHash {
     }
 }
 
+/// The vectors of one model in one namespace. A model alone stands for the index of capabilities;
+/// what a tenant alone may find lies in a namespace of that tenant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VectorSpace<'a> {
+    pub namespace: &'a str,
+    pub model: &'a str,
+}
+
+impl VectorSpace<'_> {
+    pub const CAPABILITIES: &'static str = "capability_index";
+}
+
+impl<'a> From<&'a str> for VectorSpace<'a> {
+    fn from(model: &'a str) -> Self {
+        Self {
+            namespace: Self::CAPABILITIES,
+            model,
+        }
+    }
+}
+
+impl<'a> From<&'a String> for VectorSpace<'a> {
+    fn from(model: &'a String) -> Self {
+        Self::from(model.as_str())
+    }
+}
+
 impl Store {
     /// Keeps all of them or none, in place of earlier ones of the same texts.
     pub async fn put_vectors(
         &self,
-        model: &str,
+        space: impl Into<VectorSpace<'_>>,
         vectors: &[(TextHash, Vec<f32>)],
     ) -> Result<(), Error> {
-        let mut transaction = self.sqlite.begin("begin to keep vectors").await?;
-        for some in vectors.chunks(ROWS_PER_STATEMENT) {
-            insertion(model, some)
-                .build()
-                .persistent(some.len() == ROWS_PER_STATEMENT)
-                .execute(&mut *transaction)
-                .await
-                .map_err(failed("keep vectors"))?;
-        }
-        transaction.commit("keep vectors").await
+        const ACTION: &str = "keep vectors";
+        let space = space.into();
+        let mut transaction = self.engine.begin(ACTION).await?;
+        statement!(&mut transaction, insert(space, vectors))?;
+        transaction.commit(ACTION).await
     }
 
     /// Returns those of the wanted vectors that are there and undamaged.
     pub async fn vectors(
         &self,
-        model: &str,
+        space: impl Into<VectorSpace<'_>>,
         wanted: &[TextHash],
     ) -> Result<HashMap<TextHash, Vec<f32>>, Error> {
-        let mut found = HashMap::with_capacity(wanted.len());
-        for some in wanted.chunks(ROWS_PER_STATEMENT) {
-            let rows: Vec<(Vec<u8>, Vec<u8>)> = selection(model, some)
-                .build_query_as()
-                .persistent(some.len() == ROWS_PER_STATEMENT)
-                .fetch_all(&self.sqlite.reader)
-                .await
-                .map_err(failed("recall vectors"))?;
-            found.extend(rows.iter().filter_map(read));
-        }
-        Ok(found)
+        let space = space.into();
+        let rows = statement!(&self.engine, select(space, wanted))?;
+        Ok(rows.iter().filter_map(read).collect())
     }
 
-    /// Returns how many vectors of the model are kept.
-    pub async fn vector_count(&self, model: &str) -> Result<u64, Error> {
-        let count: i64 = sqlx::query_scalar("SELECT count(*) FROM vectors WHERE model = ?")
-            .bind(model)
-            .fetch_one(&self.sqlite.reader)
-            .await
-            .map_err(failed("count vectors"))?;
+    /// Returns how many vectors are kept.
+    pub async fn vector_count(&self, space: impl Into<VectorSpace<'_>>) -> Result<u64, Error> {
+        let space = space.into();
+        let count = statement!(&self.engine, count(space))?;
         Ok(count.unsigned_abs())
     }
 
-    /// Removes the vectors of the model for all other texts. Returns how many those were.
+    /// Removes the vectors of all other texts. Returns how many those were.
     pub async fn forget_vectors(
         &self,
-        model: &str,
+        space: impl Into<VectorSpace<'_>>,
         keep: &HashSet<TextHash>,
     ) -> Result<u64, Error> {
-        let mut transaction = self.sqlite.begin("begin to forget vectors").await?;
-        let mut unneeded = hashes(&mut transaction, model).await?;
-        unneeded.retain(|hash| !stored_hash(hash).is_some_and(|hash| keep.contains(&hash)));
-        for some in unneeded.chunks(ROWS_PER_STATEMENT) {
-            delete(&mut transaction, model, some).await?;
-        }
-        transaction.commit("forget vectors").await?;
-        Ok(unneeded.len() as u64)
+        const ACTION: &str = "forget vectors";
+        let space = space.into();
+        let mut transaction = self.engine.begin(ACTION).await?;
+        let removed = statement!(&mut transaction, delete_others(space, keep))?;
+        transaction.commit(ACTION).await?;
+        Ok(removed)
     }
 }
 
-async fn hashes(transaction: &mut Transaction, model: &str) -> Result<Vec<Vec<u8>>, Error> {
-    sqlx::query_scalar("SELECT text_hash FROM vectors WHERE model = ?")
-        .bind(model)
-        .fetch_all(&mut **transaction)
-        .await
-        .map_err(failed("look for vectors to forget"))
-}
+/// The hash of a text, and its vector.
+type VectorRow = (Vec<u8>, Vec<u8>);
 
-async fn delete(
-    transaction: &mut Transaction,
-    model: &str,
-    hashes: &[Vec<u8>],
-) -> Result<(), Error> {
-    let mut delete = QueryBuilder::new("DELETE FROM vectors WHERE ");
-    push_key(&mut delete, model, hashes.iter().map(Vec::as_slice));
-    let done = delete.build().execute(&mut **transaction).await;
-    done.map(drop).map_err(failed("forget vectors"))
-}
-
-/// Well below the number of values SQLite accepts in one statement.
-const ROWS_PER_STATEMENT: usize = 512;
-
-fn insertion(model: &str, vectors: &[(TextHash, Vec<f32>)]) -> QueryBuilder<Sqlite> {
-    let mut insert =
-        QueryBuilder::new("INSERT INTO vectors (model, text_hash, dimension, vector) ");
-    insert.push_values(vectors, |mut values, (hash, vector)| {
-        values
-            .push_bind(model.to_owned())
-            .push_bind(hash.0.to_vec())
-            .push_bind(vector.len() as i64)
-            .push_bind(bytes(vector));
-    });
-    insert.push(
-        " ON CONFLICT (model, text_hash) DO UPDATE SET
-              dimension = excluded.dimension, vector = excluded.vector",
-    );
-    insert
-}
-
-fn selection(model: &str, wanted: &[TextHash]) -> QueryBuilder<Sqlite> {
-    let mut select = QueryBuilder::new(
-        "SELECT text_hash, vector FROM vectors WHERE length(vector) = 4 * dimension AND ",
-    );
-    push_key(
-        &mut select,
-        model,
-        wanted.iter().map(|hash| hash.0.as_slice()),
-    );
-    select
-}
-
-fn push_key<'a>(
-    query: &mut QueryBuilder<Sqlite>,
-    model: &str,
-    hashes: impl Iterator<Item = &'a [u8]>,
-) {
-    query
-        .push("model = ")
-        .push_bind(model.to_owned())
-        .push(" AND text_hash IN (");
-    let mut list = query.separated(", ");
-    for hash in hashes {
-        list.push_bind(hash.to_vec());
-    }
-    query.push(")");
-}
-
-fn read((hash, vector): &(Vec<u8>, Vec<u8>)) -> Option<(TextHash, Vec<f32>)> {
+fn read((hash, vector): &VectorRow) -> Option<(TextHash, Vec<f32>)> {
     Some((stored_hash(hash)?, numbers(vector)))
 }
 
@@ -200,7 +146,18 @@ fn numbers(bytes: &[u8]) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{path, store};
+    use crate::engine::Engine;
+    use crate::test_place::{TestPlace, each_engine, execute};
+
+    each_engine!(
+        vectors_come_back_to_the_bit_after_a_restart,
+        every_wanted_vector_that_is_there_is_found_and_no_other,
+        models_do_not_see_each_others_vectors,
+        a_tenant_has_vectors_of_its_own,
+        a_later_vector_replaces_the_earlier_one,
+        vectors_no_longer_needed_are_forgotten_and_the_others_stay,
+        a_damaged_vector_is_as_good_as_missing_and_can_be_replaced,
+    );
 
     const MODEL: &str = "small-1";
 
@@ -238,9 +195,8 @@ mod tests {
         );
     }
 
-    #[tokio::test]
-    async fn vectors_come_back_to_the_bit_after_a_restart() {
-        let (directory, store) = store().await;
+    async fn vectors_come_back_to_the_bit_after_a_restart(place: TestPlace) {
+        let store = place.open().await;
         let odd = vec![
             f32::MIN_POSITIVE / 2.0,
             -0.0,
@@ -254,14 +210,13 @@ mod tests {
             .await
             .unwrap();
         store.close().await;
-        let store = Store::open(&path(&directory)).await.unwrap();
+        let store = place.open().await;
         let found = store.vectors(MODEL, &[hash]).await.unwrap();
         assert_eq!(bytes(&found[&hash]), bytes(&odd));
     }
 
-    #[tokio::test]
-    async fn every_wanted_vector_that_is_there_is_found_and_no_other() {
-        let (_directory, store) = store().await;
+    async fn every_wanted_vector_that_is_there_is_found_and_no_other(place: TestPlace) {
+        let store = place.open().await;
         let all = texts(0..1500);
         store
             .put_vectors(MODEL, &embedded(&all[..1200]))
@@ -273,9 +228,8 @@ mod tests {
         check(store.vectors(MODEL, &[all[7], all[7]]).await, &all[7..8]);
     }
 
-    #[tokio::test]
-    async fn models_do_not_see_each_others_vectors() {
-        let (_directory, store) = store().await;
+    async fn models_do_not_see_each_others_vectors(place: TestPlace) {
+        let store = place.open().await;
         let all = texts(0..3);
         store.put_vectors(MODEL, &embedded(&all)).await.unwrap();
         check(store.vectors("small-2", &all).await, &[]);
@@ -289,9 +243,29 @@ mod tests {
         check(store.vectors(MODEL, &all).await, &all);
     }
 
-    #[tokio::test]
-    async fn a_later_vector_replaces_the_earlier_one() {
-        let (_directory, store) = store().await;
+    async fn a_tenant_has_vectors_of_its_own(place: TestPlace) {
+        let store = place.open().await;
+        let all = texts(0..3);
+        let tenant = VectorSpace {
+            namespace: "tenant_acme",
+            model: MODEL,
+        };
+        store
+            .put_vectors(MODEL, &embedded(&all[..2]))
+            .await
+            .unwrap();
+        store
+            .put_vectors(tenant, &embedded(&all[2..]))
+            .await
+            .unwrap();
+        check(store.vectors(MODEL, &all).await, &all[..2]);
+        check(store.vectors(tenant, &all).await, &all[2..]);
+        store.forget_vectors(MODEL, &HashSet::new()).await.unwrap();
+        check(store.vectors(tenant, &all).await, &all[2..]);
+    }
+
+    async fn a_later_vector_replaces_the_earlier_one(place: TestPlace) {
+        let store = place.open().await;
         let text = texts(0..1);
         store
             .put_vectors(MODEL, &[(text[0], vec![1.0, 2.0])])
@@ -301,9 +275,8 @@ mod tests {
         check(store.vectors(MODEL, &text).await, &text);
     }
 
-    #[tokio::test]
-    async fn vectors_no_longer_needed_are_forgotten_and_the_others_stay() {
-        let (_directory, store) = store().await;
+    async fn vectors_no_longer_needed_are_forgotten_and_the_others_stay(place: TestPlace) {
+        let store = place.open().await;
         let all = texts(0..1500);
         store.put_vectors(MODEL, &embedded(&all)).await.unwrap();
         let keep: HashSet<_> = all[1400..]
@@ -317,23 +290,19 @@ mod tests {
         check(store.vectors(MODEL, &all).await, &all[1400..]);
     }
 
-    #[tokio::test]
-    async fn a_damaged_vector_is_as_good_as_missing_and_can_be_replaced() {
-        let (_directory, store) = store().await;
+    async fn a_damaged_vector_is_as_good_as_missing_and_can_be_replaced(place: TestPlace) {
+        let store = place.open().await;
         let all = texts(0..4);
         store.put_vectors(MODEL, &embedded(&all)).await.unwrap();
-        for (hash, damaged) in [
-            (all[0], "x''"),
-            (all[1], "x'0000803f'"),
-            (all[2], "vector || x'00'"),
-        ] {
-            sqlx::query(sqlx::AssertSqlSafe(format!(
-                "UPDATE vectors SET vector = CAST({damaged} AS BLOB) WHERE text_hash = ?"
-            )))
-            .bind(hash.0.as_slice())
-            .execute(&store.sqlite.writer)
-            .await
-            .unwrap();
+        // Shorter and longer than its dimension says.
+        for (hash, damaged) in [(all[0], 0), (all[1], 1), (all[2], 4096)] {
+            let digits = hash.to_string();
+            let key = match &store.engine {
+                Engine::Sqlite(_) => format!("x'{digits}'"),
+                Engine::Postgres(_) => format!("'\\x{digits}'"),
+            };
+            let sql = format!("UPDATE vectors SET dimension = {damaged} WHERE text_hash = {key}");
+            execute(&store, &sql).await;
         }
         check(store.vectors(MODEL, &all).await, &all[3..]);
         store.put_vectors(MODEL, &embedded(&all)).await.unwrap();

@@ -1,9 +1,13 @@
 //! The listings of servers: what each offered when it was last asked, so that the next start need
 //! not ask first.
 
+mod postgres;
+mod sqlite;
+
 use kitbag_domain::{ServerName, Timestamp};
 
-use crate::{Error, Store, failed, unreadable};
+use crate::engine::statement;
+use crate::{Error, Store, unreadable};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredListing {
@@ -15,47 +19,26 @@ pub struct StoredListing {
     pub listed_at: Timestamp,
 }
 
-type ListingRow = (String, String, String, i64);
-
 impl Store {
     /// Remembers the listing in place of an earlier one of the same server.
     pub async fn put_listing(&self, listing: &StoredListing) -> Result<(), Error> {
-        sqlx::query(
-            "INSERT INTO listings (server, fingerprint, body, listed_at) VALUES (?, ?, ?, ?)
-             ON CONFLICT (server) DO UPDATE SET
-                 fingerprint = excluded.fingerprint, body = excluded.body, listed_at = excluded.listed_at",
-        )
-        .bind(listing.server.as_str())
-        .bind(&listing.fingerprint)
-        .bind(&listing.body)
-        .bind(listing.listed_at.0)
-        .execute(&self.sqlite.writer)
-        .await
-        .map_err(failed("remember a listing"))?;
-        Ok(())
+        statement!(&self.engine, put(listing))
     }
 
     pub async fn listing(&self, server: &ServerName) -> Result<Option<StoredListing>, Error> {
-        sqlx::query_as("SELECT server, fingerprint, body, listed_at FROM listings WHERE server = ?")
-            .bind(server.as_str())
-            .fetch_optional(&self.sqlite.reader)
-            .await
-            .map_err(failed("recall a listing"))?
-            .map(read)
-            .transpose()
+        let row = statement!(&self.engine, select(server))?;
+        row.map(read).transpose()
     }
 
     /// All listings, by the name of their server.
     pub async fn listings(&self) -> Result<Vec<StoredListing>, Error> {
-        let rows: Vec<ListingRow> = sqlx::query_as(
-            "SELECT server, fingerprint, body, listed_at FROM listings ORDER BY server",
-        )
-        .fetch_all(&self.sqlite.reader)
-        .await
-        .map_err(failed("recall the listings"))?;
+        let rows = statement!(&self.engine, select_all())?;
         rows.into_iter().map(read).collect()
     }
 }
+
+/// The server, the fingerprint, the body, and when it was listed.
+type ListingRow = (String, String, String, i64);
 
 fn read((server, fingerprint, body, listed_at): ListingRow) -> Result<StoredListing, Error> {
     let server = server
@@ -72,7 +55,12 @@ fn read((server, fingerprint, body, listed_at): ListingRow) -> Result<StoredList
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{path, store};
+    use crate::test_place::{TestPlace, each_engine};
+
+    each_engine!(
+        a_listing_comes_back_to_the_letter_after_a_restart,
+        a_new_listing_replaces_the_old_one_of_that_server_only,
+    );
 
     fn sample(server: &str, body: &str) -> StoredListing {
         StoredListing {
@@ -83,22 +71,20 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_listing_comes_back_to_the_letter_after_a_restart() {
-        let (directory, store) = store().await;
+    async fn a_listing_comes_back_to_the_letter_after_a_restart(place: TestPlace) {
+        let store = place.open().await;
         let odd = sample(
             "git",
             "{ \"b\":1.0,\"a\" : 12345678901234567890, \"é\":\"\\u0000\" }\n",
         );
         store.put_listing(&odd).await.unwrap();
         store.close().await;
-        let store = Store::open(&path(&directory)).await.unwrap();
+        let store = place.open().await;
         assert_eq!(store.listing(&odd.server).await.unwrap(), Some(odd));
     }
 
-    #[tokio::test]
-    async fn a_new_listing_replaces_the_old_one_of_that_server_only() {
-        let (_directory, store) = store().await;
+    async fn a_new_listing_replaces_the_old_one_of_that_server_only(place: TestPlace) {
+        let store = place.open().await;
         for (server, body) in [("git", "1"), ("apple", "2"), ("git", "3")] {
             store.put_listing(&sample(server, body)).await.unwrap();
         }

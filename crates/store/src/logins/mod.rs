@@ -1,9 +1,16 @@
 //! The logins at servers: one text for each server, encrypted like the secrets.
+//!
+//! - [`lock`]: the right to renew one
+
+pub mod lock;
+mod postgres;
+mod sqlite;
 
 use kitbag_domain::{ServerName, Timestamp};
 
-use crate::secrets::{Secret, Vault};
-use crate::{Error, failed, unreadable};
+use crate::Error;
+use crate::engine::statement;
+use crate::secrets::{SealedRow, Secret, Vault};
 
 impl Vault {
     /// Keeps a login in place of the one that the server has so far.
@@ -13,27 +20,13 @@ impl Vault {
         login: &Secret,
         at: Timestamp,
     ) -> Result<(), Error> {
-        let sealed = self.key_for_writing().await?.seal(&place(server), login);
-        sqlx::query(
-            "INSERT INTO logins (server, sealed, updated_at) VALUES (?, ?, ?)
-             ON CONFLICT (server) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at",
-        )
-        .bind(server.as_str())
-        .bind(sealed)
-        .bind(at.0)
-        .execute(&self.sqlite.writer)
-        .await
-        .map_err(failed("keep a login"))?;
-        Ok(())
+        let name = place(server);
+        let sealed = self.key_for_writing(&name).await?.seal(&name, login);
+        statement!(&self.engine, put(server, &sealed, at))
     }
 
     pub async fn login(&self, server: &ServerName) -> Result<Option<Secret>, Error> {
-        let sealed: Option<Vec<u8>> =
-            sqlx::query_scalar("SELECT sealed FROM logins WHERE server = ?")
-                .bind(server.as_str())
-                .fetch_optional(&self.sqlite.reader)
-                .await
-                .map_err(failed("read a login"))?;
+        let sealed = statement!(&self.engine, select(server))?;
         sealed
             .map(|sealed| self.open_login(server, sealed))
             .transpose()
@@ -45,46 +38,45 @@ impl Vault {
         opened.ok_or(Error::Sealed { name })
     }
 
-    /// Fails unless the key at hand opens every login.
-    pub(crate) async fn check_logins(&self) -> Result<(), Error> {
-        let servers: Vec<String> = sqlx::query_scalar("SELECT server FROM logins")
-            .fetch_all(&self.sqlite.reader)
-            .await
-            .map_err(failed("read the logins"))?;
-        for server in servers {
-            let server = server
-                .parse()
-                .map_err(|_| unreadable("name of a server", &server))?;
-            self.login(&server).await?;
-        }
-        Ok(())
+    /// Returns every login as it is stored, with the name that it is sealed for.
+    pub(crate) async fn sealed_logins(&self) -> Result<Vec<SealedRow>, Error> {
+        let rows = statement!(&self.engine, select_all())?;
+        let named = rows
+            .into_iter()
+            .map(|(server, sealed)| (sealed_for(&server), sealed));
+        Ok(named.collect())
     }
 
     /// Returns true if there was a login.
     pub async fn remove_login(&self, server: &ServerName) -> Result<bool, Error> {
-        let done = sqlx::query("DELETE FROM logins WHERE server = ?")
-            .bind(server.as_str())
-            .execute(&self.sqlite.writer)
-            .await
-            .map_err(failed("remove a login"))?;
-        Ok(done.rows_affected() == 1)
+        statement!(&self.engine, delete(server))
     }
 }
 
 /// The name that the login is sealed for. It has blanks and the name of a secret has none, so that
 /// neither opens in the row of the other.
 fn place(server: &ServerName) -> String {
+    sealed_for(server.as_str())
+}
+
+fn sealed_for(server: &str) -> String {
     format!("login of {server}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{path, store};
+    use crate::test_place::{TestPlace, each_engine, execute};
 
-    #[tokio::test]
-    async fn a_login_comes_back_for_its_server_only_and_is_in_no_file_in_the_clear() {
-        let (directory, store) = store().await;
+    each_engine!(
+        a_login_comes_back_for_its_server_only_and_is_in_no_file_in_the_clear,
+        a_lost_key_is_not_replaced_while_there_is_a_login,
+    );
+
+    async fn a_login_comes_back_for_its_server_only_and_is_in_no_file_in_the_clear(
+        place: TestPlace,
+    ) {
+        let store = place.open().await;
         let vault = store.vault(None);
         let [docs, other]: [ServerName; 2] = ["docs", "other"].map(|name| name.parse().unwrap());
         assert_eq!(vault.login(&docs).await.unwrap(), None);
@@ -103,10 +95,7 @@ mod tests {
         assert_eq!(vault.login(&other).await.unwrap(), None);
         assert!(vault.list().await.unwrap().is_empty());
 
-        sqlx::query("UPDATE logins SET server = 'other'")
-            .execute(&store.sqlite.writer)
-            .await
-            .unwrap();
+        execute(&store, "UPDATE logins SET server = 'other'").await;
         assert!(matches!(
             vault.login(&other).await,
             Err(Error::Sealed { .. })
@@ -115,22 +104,18 @@ mod tests {
         assert!(!vault.remove_login(&other).await.unwrap());
 
         store.close().await;
-        for file in std::fs::read_dir(directory.path().join("data")).unwrap() {
-            let bytes = std::fs::read(file.unwrap().path()).unwrap();
-            assert!(!bytes.windows(6).any(|window| window == b"s3cret"));
-        }
+        assert!(!place.holds("s3cret").await);
     }
 
-    #[tokio::test]
-    async fn a_lost_key_is_not_replaced_while_there_is_a_login() {
-        let (directory, store) = store().await;
+    async fn a_lost_key_is_not_replaced_while_there_is_a_login(place: TestPlace) {
+        let store = place.open().await;
         let docs: ServerName = "docs".parse().unwrap();
         store
             .vault(None)
             .put_login(&docs, &Secret::new("1"), Timestamp(1))
             .await
             .unwrap();
-        std::fs::remove_file(path(&directory).with_file_name("secret.key")).unwrap();
+        std::fs::remove_file(place.key_file()).unwrap();
         let vault = store.vault(None);
         assert!(matches!(
             vault.login(&docs).await,

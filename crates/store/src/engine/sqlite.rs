@@ -19,6 +19,7 @@ use sqlx::sqlite::{
     SqliteSynchronous,
 };
 
+use crate::address::directory_of;
 use crate::{Error, failed};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
@@ -48,10 +49,10 @@ impl Sqlite {
     }
 
     /// Begins to write. Other connections, and the next start, see none of it before
-    /// [`Transaction::commit`].
-    pub(crate) async fn begin(&self, action: &'static str) -> Result<Transaction, Error> {
+    /// [`SqliteTransaction::commit`].
+    pub(crate) async fn begin(&self, action: &'static str) -> Result<SqliteTransaction, Error> {
         let connection = self.writer.acquire().await.map_err(failed(action))?;
-        let mut transaction = Transaction {
+        let mut transaction = SqliteTransaction {
             connection,
             committed: false,
         };
@@ -60,6 +61,15 @@ impl Sqlite {
             .await
             .map_err(failed(action))?;
         Ok(transaction)
+    }
+
+    pub(crate) async fn check_writable(&self) -> Result<(), Error> {
+        // A number in the head of the file that Kitbag does not use.
+        sqlx::query("PRAGMA user_version = 0")
+            .execute(&self.writer)
+            .await
+            .map(drop)
+            .map_err(failed("write"))
     }
 
     pub(crate) async fn close(&self) {
@@ -77,12 +87,12 @@ impl Sqlite {
 /// wrong about the state of that connection. To close it is right in every case, and undoes what
 /// was begun.
 #[derive(Debug)]
-pub(crate) struct Transaction {
+pub(crate) struct SqliteTransaction {
     connection: PoolConnection<sqlx::Sqlite>,
     committed: bool,
 }
 
-impl Transaction {
+impl SqliteTransaction {
     pub(crate) async fn commit(mut self, action: &'static str) -> Result<(), Error> {
         sqlx::query("COMMIT")
             .execute(&mut *self.connection)
@@ -93,7 +103,7 @@ impl Transaction {
     }
 }
 
-impl Deref for Transaction {
+impl Deref for SqliteTransaction {
     type Target = SqliteConnection;
 
     fn deref(&self) -> &SqliteConnection {
@@ -101,13 +111,13 @@ impl Deref for Transaction {
     }
 }
 
-impl DerefMut for Transaction {
+impl DerefMut for SqliteTransaction {
     fn deref_mut(&mut self) -> &mut SqliteConnection {
         &mut self.connection
     }
 }
 
-impl Drop for Transaction {
+impl Drop for SqliteTransaction {
     fn drop(&mut self) {
         if !self.committed {
             self.connection.close_on_drop();
@@ -164,14 +174,7 @@ impl PreparationLock {
     }
 }
 
-fn directory_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    }
-}
-
-fn create_directory(path: &Path) -> io::Result<()> {
+pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
@@ -221,15 +224,10 @@ async fn keep_side_files(reader: &SqlitePool) -> Result<(), Error> {
 async fn migrate(writer: &SqlitePool, path: &Path) -> Result<(), Error> {
     MIGRATIONS.run(writer).await.map_err(|error| match error {
         MigrateError::VersionMissing(found) => Error::Newer {
-            path: path.to_owned(),
+            place: path.display().to_string(),
             found,
-            known: newest_migration(),
+            known: super::newest(&MIGRATIONS),
         },
         other => failed("bring the database up to date")(other),
     })
-}
-
-fn newest_migration() -> i64 {
-    let versions = MIGRATIONS.iter().map(|migration| migration.version);
-    versions.max().unwrap_or(0)
 }

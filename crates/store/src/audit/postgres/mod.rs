@@ -1,0 +1,195 @@
+//! The statements of the table `audit`, for PostgreSQL.
+//!
+//! - `insertion`: a whole batch in one statement
+//! - `writers`: the last batch of each writer
+//! - `selection`: the statements that read rows; `glob`: patterns of names as regular expressions
+
+mod glob;
+mod insertion;
+mod selection;
+mod writers;
+
+use kitbag_domain::{Caller, Kind, Outcome, Purpose, Timestamp};
+
+use super::columns::{Columns, micros};
+use super::query::AuditQuery;
+use super::row::StoredAuditRow;
+use super::tool_statistics::ToolCallRow;
+use super::{AuditBatch, AuditWriteError, BatchMark, CallEnding, RowId};
+use crate::engine::answered;
+use crate::engine::postgres::{Postgres, PostgresTransaction};
+use crate::{Error, failed};
+
+const RECORD: &str = "record what happened";
+
+/// Writes the whole batch or nothing. Returns the rows of the calls that have begun, in order.
+pub(super) async fn write(
+    postgres: &Postgres,
+    batch: &AuditBatch<'_>,
+    mark: Option<&BatchMark>,
+) -> Result<Vec<RowId>, AuditWriteError> {
+    let filling = fill(postgres, batch, mark);
+    let (transaction, begun) = answered(postgres.patience(), filling).await?;
+    let committing = transaction.commit(RECORD);
+    match answered(postgres.patience(), committing).await {
+        Ok(()) => Ok(begun),
+        Err(error) => Err(AuditWriteError::Doubtful { begun, error }),
+    }
+}
+
+/// Does everything but the commit.
+async fn fill(
+    postgres: &Postgres,
+    batch: &AuditBatch<'_>,
+    mark: Option<&BatchMark>,
+) -> Result<(PostgresTransaction, Vec<RowId>), Error> {
+    let mut transaction = begin(postgres).await?;
+    let records = batch.records.iter().map(|record| Columns::of(record));
+    insertion::insert(&mut transaction, records.collect()).await?;
+    finish(&mut transaction, &batch.ended).await?;
+    let begun = batch.begun.iter().map(|call| Columns::of_call(call));
+    let begun = insertion::insert(&mut transaction, begun.collect()).await?;
+    if let Some(mark) = mark {
+        writers::note(&mut transaction, mark).await?;
+    }
+    Ok((transaction, begun))
+}
+
+/// Batches of all gateways come one after another. Otherwise a row could become visible after one
+/// with a larger id, and would be missed by those who read on from the last row that they know.
+async fn begin(postgres: &Postgres) -> Result<PostgresTransaction, Error> {
+    const ACTION: &str = "begin to record";
+    let mut transaction = postgres.begin(ACTION).await?;
+    transaction.lock("audit", ACTION).await?;
+    Ok(transaction)
+}
+
+/// Waits until a batch that may still be under way has ended, and returns true if it was written.
+pub(super) async fn is_written(postgres: &Postgres, mark: &BatchMark) -> Result<bool, Error> {
+    let mut transaction = begin(postgres).await?;
+    writers::has_written(&mut transaction, mark).await
+}
+
+async fn finish(
+    transaction: &mut PostgresTransaction,
+    endings: &[&CallEnding],
+) -> Result<(), Error> {
+    if endings.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(
+        "UPDATE audit SET outcome = ending.outcome, latency_us = ending.latency_us
+         FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS ending (id, outcome, latency_us)
+         WHERE audit.id = ending.id",
+    )
+    .bind(endings.iter().map(|it| it.row.0).collect::<Vec<_>>())
+    .bind(
+        endings
+            .iter()
+            .map(|it| it.outcome.as_str())
+            .collect::<Vec<_>>(),
+    )
+    .bind(
+        endings
+            .iter()
+            .map(|it| micros(it.latency))
+            .collect::<Vec<_>>(),
+    )
+    .execute(&mut **transaction)
+    .await
+    .map(drop)
+    .map_err(failed("record how a call ended"))
+}
+
+pub(super) async fn select(
+    postgres: &Postgres,
+    query: &AuditQuery,
+) -> Result<Vec<StoredAuditRow>, Error> {
+    selection::by_query(query)
+        .build_query_as()
+        .fetch_all(&postgres.pool)
+        .await
+        .map_err(failed("recall what happened"))
+}
+
+pub(super) async fn select_by_id(
+    postgres: &Postgres,
+    ids: &[i64],
+) -> Result<Vec<StoredAuditRow>, Error> {
+    selection::by_id(ids)
+        .build_query_as()
+        .fetch_all(&postgres.pool)
+        .await
+        .map_err(failed("recall what happened"))
+}
+
+/// Deletes the oldest rows from before a moment, at most that many. Returns how many those were.
+/// Rows that another gateway is deleting are left to it.
+pub(super) async fn delete(
+    postgres: &Postgres,
+    before: Timestamp,
+    at_most: u32,
+) -> Result<u64, Error> {
+    let removed = sqlx::query(
+        "DELETE FROM audit WHERE id = ANY (ARRAY (
+             SELECT id FROM audit WHERE at < $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED))",
+    )
+    .bind(before.0)
+    .bind(i64::from(at_most))
+    .execute(&postgres.pool)
+    .await
+    .map_err(failed("forget what happened long ago"))?;
+    Ok(removed.rows_affected())
+}
+
+/// Returns the id of the last row that was written, if there is any row.
+pub(super) async fn newest_id(postgres: &Postgres) -> Result<Option<i64>, Error> {
+    sqlx::query_scalar("SELECT max(id) FROM audit")
+        .fetch_one(&postgres.pool)
+        .await
+        .map_err(failed("find the last row of the audit"))
+}
+
+/// Returns the calls of tools since a moment, the newest first, without measurements.
+pub(super) async fn tool_calls(
+    postgres: &Postgres,
+    since: Timestamp,
+    at_most: u32,
+) -> Result<Vec<ToolCallRow>, Error> {
+    sqlx::query_as(
+        "SELECT server, name, outcome, latency_us FROM audit
+         WHERE at >= $1 AND kind = 'tool' AND purpose = 'use'
+         ORDER BY at DESC LIMIT $2",
+    )
+    .bind(since.0)
+    .bind(i64::from(at_most))
+    .fetch_all(&postgres.pool)
+    .await
+    .map_err(failed("count how tools have done"))
+}
+
+/// Returns the server and the name of the tools that a caller called with success, the most used
+/// first.
+pub(super) async fn most_used(
+    postgres: &Postgres,
+    caller: &Caller,
+    since: Timestamp,
+    at_most: usize,
+) -> Result<Vec<(String, String)>, Error> {
+    sqlx::query_as(
+        "SELECT server, name FROM audit
+         WHERE tenant = $1 AND key_id IS NOT DISTINCT FROM $2 AND at >= $3
+         AND kind = $4 AND outcome = $5 AND purpose = $6
+         GROUP BY server, name ORDER BY count(*) DESC, server, name LIMIT $7",
+    )
+    .bind(caller.tenant.as_str())
+    .bind(caller.key.as_ref().map(|key| key.0.as_str()))
+    .bind(since.0)
+    .bind(Kind::Tool.as_str())
+    .bind(Outcome::Ok.as_str())
+    .bind(Purpose::Use.as_str())
+    .bind(i64::try_from(at_most).unwrap_or(i64::MAX))
+    .fetch_all(&postgres.pool)
+    .await
+    .map_err(failed("read what was used most"))
+}

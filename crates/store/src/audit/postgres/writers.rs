@@ -1,0 +1,49 @@
+//! The statements of the table `audit_writers`: the last batch that each writer has committed.
+//!
+//! The number of a transaction would not do: after a crash PostgreSQL may give it to another one.
+
+use crate::audit::BatchMark;
+use crate::engine::postgres::PostgresTransaction;
+use crate::{Error, failed};
+
+/// Notes the batch as a part of its transaction. A new writer clears away those that ended long ago.
+pub(super) async fn note(
+    transaction: &mut PostgresTransaction,
+    mark: &BatchMark,
+) -> Result<(), Error> {
+    sqlx::query(
+        "INSERT INTO audit_writers (writer, batch) VALUES ($1, $2)
+         ON CONFLICT (writer) DO UPDATE SET batch = excluded.batch, used_at = now()",
+    )
+    .bind(&mark.writer)
+    .bind(mark.number)
+    .execute(&mut **transaction)
+    .await
+    .map_err(failed("note a batch of the audit"))?;
+    if mark.number == 1 {
+        forget_old(transaction).await?;
+    }
+    Ok(())
+}
+
+async fn forget_old(transaction: &mut PostgresTransaction) -> Result<(), Error> {
+    sqlx::query("DELETE FROM audit_writers WHERE used_at < now() - interval '30 days'")
+        .execute(&mut **transaction)
+        .await
+        .map(drop)
+        .map_err(failed("forget writers of the audit"))
+}
+
+pub(super) async fn has_written(
+    transaction: &mut PostgresTransaction,
+    mark: &BatchMark,
+) -> Result<bool, Error> {
+    sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM audit_writers WHERE writer = $1 AND batch >= $2)",
+    )
+    .bind(&mark.writer)
+    .bind(mark.number)
+    .fetch_one(&mut **transaction)
+    .await
+    .map_err(failed("find out whether a batch of the audit is written"))
+}

@@ -1,0 +1,195 @@
+//! The statements of the table `audit`, for SQLite.
+//!
+//! - `selection`: those that read rows
+
+mod selection;
+
+use kitbag_domain::{Caller, Kind, Observation, Outcome, Purpose, Timestamp};
+use sqlx::query_builder::Separated;
+use sqlx::{QueryBuilder, Row as _};
+
+use super::columns::{Columns, micros};
+use super::query::AuditQuery;
+use super::row::StoredAuditRow;
+use super::tool_statistics::ToolCallRow;
+use super::{AuditBatch, AuditRecord, CallEnding, RowId};
+use crate::engine::sqlite::{Sqlite, SqliteTransaction};
+use crate::{Error, failed};
+
+/// Writes the whole batch or nothing. Returns the rows of the calls that have begun, in order.
+pub(super) async fn write(sqlite: &Sqlite, batch: &AuditBatch<'_>) -> Result<Vec<RowId>, Error> {
+    let mut transaction = sqlite.begin("begin to record").await?;
+    insert(&mut transaction, &batch.records).await?;
+    for ending in &batch.ended {
+        finish(&mut transaction, ending).await?;
+    }
+    let mut begun = Vec::with_capacity(batch.begun.len());
+    for call in &batch.begun {
+        begun.push(insert_begun(&mut transaction, call).await?);
+    }
+    transaction.commit("record what happened").await?;
+    Ok(begun)
+}
+
+pub(super) async fn select(
+    sqlite: &Sqlite,
+    query: &AuditQuery,
+) -> Result<Vec<StoredAuditRow>, Error> {
+    selection::by_query(query)
+        .build_query_as()
+        .fetch_all(&sqlite.reader)
+        .await
+        .map_err(failed("recall what happened"))
+}
+
+pub(super) async fn select_by_id(
+    sqlite: &Sqlite,
+    ids: &[i64],
+) -> Result<Vec<StoredAuditRow>, Error> {
+    selection::by_id(ids)
+        .build_query_as()
+        // Its text has as many parameters as there are ids, so that it is seldom used again.
+        .persistent(false)
+        .fetch_all(&sqlite.reader)
+        .await
+        .map_err(failed("recall what happened"))
+}
+
+/// As many rows as still leave a statement small. The rest of a batch is written row by row, so
+/// that there are two statements in all, which SQLite parses only once.
+const ROWS_PER_STATEMENT: usize = 32;
+
+async fn insert(
+    transaction: &mut SqliteTransaction,
+    records: &[&AuditRecord],
+) -> Result<(), Error> {
+    let full = records.chunks_exact(ROWS_PER_STATEMENT);
+    let rest = full.remainder().chunks(1);
+    for some in full.chain(rest) {
+        let rows = some.iter().map(|record| Columns::of(record));
+        insertion(rows)
+            .build()
+            .execute(&mut **transaction)
+            .await
+            .map_err(failed("record what happened"))?;
+    }
+    Ok(())
+}
+
+/// Inserts the row of a call that has not ended yet.
+async fn insert_begun(
+    transaction: &mut SqliteTransaction,
+    call: &Observation,
+) -> Result<RowId, Error> {
+    const ACTION: &str = "record what happened";
+    let mut insert = insertion([Columns::of_call(call)].into_iter());
+    insert.push(" RETURNING id");
+    let row = insert.build().fetch_one(&mut **transaction).await;
+    let row = row.map_err(failed(ACTION))?;
+    row.try_get("id").map(RowId).map_err(failed(ACTION))
+}
+
+async fn finish(transaction: &mut SqliteTransaction, ending: &CallEnding) -> Result<(), Error> {
+    sqlx::query("UPDATE audit SET outcome = ?, latency_us = ? WHERE id = ?")
+        .bind(ending.outcome.as_str())
+        .bind(micros(ending.latency))
+        .bind(ending.row.0)
+        .execute(&mut **transaction)
+        .await
+        .map(drop)
+        .map_err(failed("record how a call ended"))
+}
+
+/// Deletes the oldest rows from before a moment, at most that many. Returns how many those were.
+pub(super) async fn delete(sqlite: &Sqlite, before: Timestamp, at_most: u32) -> Result<u64, Error> {
+    let removed = sqlx::query(
+        "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < ? ORDER BY at LIMIT ?)",
+    )
+    .bind(before.0)
+    .bind(at_most)
+    .execute(&sqlite.writer)
+    .await
+    .map_err(failed("forget what happened long ago"))?;
+    Ok(removed.rows_affected())
+}
+
+/// Returns the id of the last row that was written, if there is any row.
+pub(super) async fn newest_id(sqlite: &Sqlite) -> Result<Option<i64>, Error> {
+    sqlx::query_scalar("SELECT max(id) FROM audit")
+        .fetch_one(&sqlite.reader)
+        .await
+        .map_err(failed("find the last row of the audit"))
+}
+
+/// Returns the calls of tools since a moment, the newest first, without measurements.
+pub(super) async fn tool_calls(
+    sqlite: &Sqlite,
+    since: Timestamp,
+    at_most: u32,
+) -> Result<Vec<ToolCallRow>, Error> {
+    sqlx::query_as(
+        "SELECT server, name, outcome, latency_us FROM audit
+         WHERE at >= ? AND kind = 'tool' AND purpose = 'use'
+         ORDER BY at DESC LIMIT ?",
+    )
+    .bind(since.0)
+    .bind(at_most)
+    .fetch_all(&sqlite.reader)
+    .await
+    .map_err(failed("count how tools have done"))
+}
+
+/// Returns the server and the name of the tools that a caller called with success, the most used
+/// first.
+pub(super) async fn most_used(
+    sqlite: &Sqlite,
+    caller: &Caller,
+    since: Timestamp,
+    at_most: usize,
+) -> Result<Vec<(String, String)>, Error> {
+    sqlx::query_as(
+        "SELECT server, name FROM audit
+         WHERE tenant = ? AND key_id IS ? AND at >= ? AND kind = ? AND outcome = ? AND purpose = ?
+         GROUP BY server, name ORDER BY count(*) DESC, server, name LIMIT ?",
+    )
+    .bind(caller.tenant.as_str())
+    .bind(caller.key.as_ref().map(|key| key.0.as_str()))
+    .bind(since.0)
+    .bind(Kind::Tool.as_str())
+    .bind(Outcome::Ok.as_str())
+    .bind(Purpose::Use.as_str())
+    .bind(i64::try_from(at_most).unwrap_or(i64::MAX))
+    .fetch_all(&sqlite.reader)
+    .await
+    .map_err(failed("read what was used most"))
+}
+
+fn insertion<'a>(rows: impl Iterator<Item = Columns<'a>>) -> QueryBuilder<sqlx::Sqlite> {
+    let mut insert = QueryBuilder::new(
+        "INSERT INTO audit (at, event, tenant, key_id, actor, client, server, kind, name, outcome, latency_us, \
+         purpose, request_id, address, trace_id, detail) ",
+    );
+    insert.push_values(rows, push_columns);
+    insert
+}
+
+/// Binds the columns in the order in which [`insertion`] names them.
+fn push_columns(mut values: Separated<'_, sqlx::Sqlite, &'static str>, row: Columns<'_>) {
+    values
+        .push_bind(row.at.0)
+        .push_bind(row.event)
+        .push_bind(row.tenant.to_owned())
+        .push_bind(row.key.map(ToOwned::to_owned))
+        .push_bind(row.actor.map(ToOwned::to_owned))
+        .push_bind(row.client.map(ToOwned::to_owned))
+        .push_bind(row.server.to_owned())
+        .push_bind(row.kind)
+        .push_bind(row.name.to_owned())
+        .push_bind(row.outcome.as_str())
+        .push_bind(micros(row.latency))
+        .push_bind(row.purpose)
+        .push_bind(row.request().map(ToOwned::to_owned))
+        .push_bind(row.address())
+        .push_bind(row.trace())
+        .push_bind(row.detail.map(ToOwned::to_owned));
+}

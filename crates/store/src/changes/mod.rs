@@ -1,0 +1,222 @@
+//! Tells which tables have changed, also if another process or another gateway changed them.
+//!
+//! - `postgres`: listens for the notifications that triggers of the tables send
+//! - `sqlite`: reads the numbers that triggers of the tables count up, twice a second
+
+mod postgres;
+mod sqlite;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use kitbag_domain::sync::lock;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use crate::Store;
+use crate::engine::Engine;
+
+/// How often each table may have changed since the store was opened. All of them rise when changes
+/// may have been missed, for example because the connection to the database was lost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ChangeCounts {
+    pub keys: u64,
+    pub secrets: u64,
+    pub logins: u64,
+    pub listings: u64,
+}
+
+/// The tables that others want to hear of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WatchedTable {
+    Keys,
+    Secrets,
+    Logins,
+    Listings,
+}
+
+/// Follows the tables from the first time that it is asked, until the last handle to the store
+/// goes or the store is closed.
+pub(crate) struct ChangeFeed {
+    news: Arc<ChangeNews>,
+    task: OnceLock<AbortHandle>,
+}
+
+/// The part of the feed that its task writes.
+#[derive(Debug)]
+struct ChangeNews {
+    counts: watch::Sender<ChangeCounts>,
+    /// The last moment up to which every change is known to have been heard of.
+    heard_at: Mutex<Option<Instant>>,
+}
+
+impl Store {
+    /// Follows the tables. On PostgreSQL a change is heard of at once, on SQLite within half a
+    /// second. The caller is within a Tokio runtime.
+    pub fn changes(&self) -> watch::Receiver<ChangeCounts> {
+        self.feed.start(&self.engine);
+        self.feed.news.counts.subscribe()
+    }
+}
+
+impl ChangeFeed {
+    pub(crate) fn new() -> Self {
+        Self {
+            news: Arc::new(ChangeNews {
+                counts: watch::Sender::default(),
+                heard_at: Mutex::default(),
+            }),
+            task: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn start(&self, engine: &Engine) {
+        self.task.get_or_init(|| spawn(engine, &self.news));
+    }
+
+    pub(crate) fn stop(&self) {
+        if let Some(task) = self.task.get() {
+            task.abort();
+        }
+        *lock(&self.news.heard_at) = None;
+    }
+
+    /// The number of changes of keys that were heard of.
+    pub(crate) fn key_changes(&self) -> u64 {
+        self.news.counts.borrow().keys
+    }
+
+    /// Returns true if every change up to less than that time ago has been heard of.
+    pub(crate) fn is_current(&self, within: Duration) -> bool {
+        let heard_at = *lock(&self.news.heard_at);
+        heard_at.is_some_and(|at| at.elapsed() < within)
+    }
+}
+
+fn spawn(engine: &Engine, news: &Arc<ChangeNews>) -> AbortHandle {
+    let news = news.clone();
+    let task = match engine.clone() {
+        Engine::Sqlite(sqlite) => tokio::spawn(sqlite::follow(sqlite, news)),
+        Engine::Postgres(postgres) => tokio::spawn(postgres::follow(postgres, news)),
+    };
+    task.abort_handle()
+}
+
+impl Drop for ChangeFeed {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl fmt::Debug for ChangeFeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChangeFeed").finish_non_exhaustive()
+    }
+}
+
+impl ChangeNews {
+    fn changed(&self, table: WatchedTable) {
+        self.counts.send_modify(|counts| *counts.of(table) += 1);
+    }
+
+    fn anything_may_have_changed(&self) {
+        for table in WatchedTable::ALL {
+            self.changed(table);
+        }
+    }
+
+    /// Every change before that moment has been heard of.
+    fn heard(&self, at: Instant) {
+        *lock(&self.heard_at) = Some(at);
+    }
+}
+
+impl ChangeCounts {
+    fn of(&mut self, table: WatchedTable) -> &mut u64 {
+        match table {
+            WatchedTable::Keys => &mut self.keys,
+            WatchedTable::Secrets => &mut self.secrets,
+            WatchedTable::Logins => &mut self.logins,
+            WatchedTable::Listings => &mut self.listings,
+        }
+    }
+}
+
+impl WatchedTable {
+    const ALL: [Self; 4] = [Self::Keys, Self::Secrets, Self::Logins, Self::Listings];
+
+    fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|table| table.name() == name)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Keys => "api_keys",
+            Self::Secrets => "secrets",
+            Self::Logins => "logins",
+            Self::Listings => "listings",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_domain::{Tenant, Timestamp};
+
+    use super::*;
+    use crate::test_place::{TestPlace, each_engine};
+    use crate::{KeyOrder, Secret, StoredListing};
+
+    each_engine!(a_change_of_a_table_is_heard_of_elsewhere_and_others_stay_quiet);
+
+    async fn a_change_of_a_table_is_heard_of_elsewhere_and_others_stay_quiet(place: TestPlace) {
+        let (here, elsewhere) = (place.open().await, place.open().await);
+        let mut changes = here.changes();
+        let mut heard = async |wanted: fn(&ChangeCounts) -> u64, than: u64| {
+            let waiting = changes.wait_for(|counts| wanted(counts) > than);
+            let found = tokio::time::timeout(Duration::from_secs(5), waiting).await;
+            *found.expect("the change is heard of").unwrap()
+        };
+        settle(&here, &elsewhere).await;
+        let before = *here.changes().borrow();
+        let order = KeyOrder::user(Tenant::local());
+        let key = elsewhere.create_key(&order, Timestamp(1)).await.unwrap();
+        let after = heard(|it| it.keys, before.keys).await;
+        assert_eq!(
+            (after.secrets, after.logins),
+            (before.secrets, before.logins)
+        );
+        elsewhere.revoke_key(&key.id, Timestamp(2)).await.unwrap();
+        heard(|it| it.keys, after.keys).await;
+
+        let (vault, secret) = (elsewhere.vault(None), Secret::new("1"));
+        let name = "token".parse().unwrap();
+        vault.put(&name, &secret, Timestamp(1)).await.unwrap();
+        heard(|it| it.secrets, before.secrets).await;
+        let server = "docs".parse().unwrap();
+        vault
+            .put_login(&server, &secret, Timestamp(1))
+            .await
+            .unwrap();
+        heard(|it| it.logins, before.logins).await;
+    }
+
+    /// Waits until the feed follows: a listing is written until one is heard of.
+    async fn settle(here: &Store, elsewhere: &Store) {
+        let mut changes = here.changes();
+        let listing = StoredListing {
+            server: "git".parse().unwrap(),
+            fingerprint: String::new(),
+            body: String::new(),
+            listed_at: Timestamp(1),
+        };
+        loop {
+            elsewhere.put_listing(&listing).await.unwrap();
+            let heard = tokio::time::timeout(Duration::from_millis(700), changes.changed()).await;
+            if heard.is_ok() && changes.borrow().listings > 1 {
+                return;
+            }
+        }
+    }
+}

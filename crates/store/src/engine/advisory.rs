@@ -1,0 +1,86 @@
+//! Locks that several gateways on several machines share: advisory locks of PostgreSQL.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+use sqlx::postgres::PgConnection;
+use sqlx::{ConnectOptions, Connection};
+
+use super::{answered, postgres};
+use crate::address::{PostgresAddress, SchemaName};
+use crate::{Error, failed};
+
+/// The longest time that one gateway waits for another that holds the lock. Migrations and logins
+/// at slow servers are done before that.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// A lock with a connection of its own, outside the pool: it is released when the connection
+/// closes, also by a process that dies.
+pub(crate) struct AdvisoryLock {
+    connection: PgConnection,
+}
+
+impl AdvisoryLock {
+    /// Waits for the lock of that name.
+    pub(crate) async fn take(address: &PostgresAddress, name: &str) -> Result<Self, Error> {
+        let patience = LONGEST_WAIT + address.limits.connect;
+        answered(patience, take(address, name)).await
+    }
+
+    pub(crate) async fn release(self) {
+        // A connection that cannot be closed is closed already, and the lock is gone with it.
+        let _ = self.connection.close().await;
+    }
+}
+
+async fn take(address: &PostgresAddress, name: &str) -> Result<AdvisoryLock, Error> {
+    let wait = LONGEST_WAIT.as_millis().to_string();
+    let limits = [
+        ("statement_timeout", "0"),
+        ("idle_in_transaction_session_timeout", "0"),
+        ("lock_timeout", &wait),
+    ];
+    let options = postgres::options(address).options(limits);
+    let connecting = async {
+        options
+            .connect()
+            .await
+            .map_err(failed("reach the database"))
+    };
+    let mut connection = answered(address.limits.connect, connecting).await?;
+    sqlx::query("SELECT pg_advisory_lock($1)")
+        .bind(number(&address.schema, name))
+        .execute(&mut connection)
+        .await
+        .map_err(failed("wait for another gateway"))?;
+    Ok(AdvisoryLock { connection })
+}
+
+/// The number of a lock. Numbers are shared by all programs that use the database, so that they are
+/// taken from a hash.
+pub(crate) fn number(schema: &SchemaName, name: &str) -> i64 {
+    let hash = blake3::hash(format!("kitbag {} {name}", schema.as_str()).as_bytes());
+    let (first, _) = hash.as_bytes().split_at(size_of::<i64>());
+    i64::from_le_bytes(first.try_into().expect("a hash is longer than a number"))
+}
+
+impl Deref for AdvisoryLock {
+    type Target = PgConnection;
+
+    fn deref(&self) -> &PgConnection {
+        &self.connection
+    }
+}
+
+impl DerefMut for AdvisoryLock {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        &mut self.connection
+    }
+}
+
+impl fmt::Debug for AdvisoryLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AdvisoryLock")
+    }
+}

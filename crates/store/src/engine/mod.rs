@@ -1,0 +1,137 @@
+//! The two engines that a store may stand on, and how a statement reaches the one at hand.
+//!
+//! Each table has a file `sqlite.rs` and a file `postgres.rs` with functions of the same names. The
+//! macro `statement!` calls the one that fits.
+
+pub(crate) mod advisory;
+pub(crate) mod postgres;
+pub(crate) mod sqlite;
+
+use std::time::Duration;
+
+use sqlx::migrate::Migrator;
+
+use crate::{Error, StoreAddress};
+
+/// A thing of SQLite, or the same thing of PostgreSQL.
+#[derive(Debug, Clone)]
+pub(crate) enum ByEngine<S, P> {
+    Sqlite(S),
+    Postgres(P),
+}
+
+pub(crate) type Engine = ByEngine<sqlite::Sqlite, postgres::Postgres>;
+
+/// Several writes that happen together or not at all.
+pub(crate) type Transaction = ByEngine<sqlite::SqliteTransaction, postgres::PostgresTransaction>;
+
+/// The exclusive right to prepare a store, across processes and machines, until it is dropped.
+pub(crate) type Alone = ByEngine<sqlite::PreparationLock, advisory::AdvisoryLock>;
+
+/// Calls the function of this name from the `sqlite.rs` or the `postgres.rs` of the room, on the
+/// engine or on a transaction.
+macro_rules! statement {
+    ($on:expr, $name:ident($($argument:expr),* $(,)?)) => {
+        match $on {
+            $crate::engine::ByEngine::Sqlite(it) => sqlite::$name(it, $($argument),*).await,
+            $crate::engine::ByEngine::Postgres(it) => {
+                let patience = it.patience();
+                $crate::engine::answered(patience, postgres::$name(it, $($argument),*)).await
+            }
+        }
+    };
+}
+pub(crate) use statement;
+
+/// Gives up on a server that is connected and does not answer, for example because its machine
+/// hangs. The limit of the server itself does not help then.
+pub(crate) async fn answered<T>(
+    patience: Duration,
+    asked: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    let answer = tokio::time::timeout(patience, asked).await;
+    answer.unwrap_or(Err(Error::Silent { patience }))
+}
+
+impl Alone {
+    pub(crate) async fn take(address: &StoreAddress) -> Result<Self, Error> {
+        match address {
+            StoreAddress::Sqlite(path) => {
+                let taken = sqlite::PreparationLock::take(path).await?;
+                Ok(Self::Sqlite(taken))
+            }
+            StoreAddress::Postgres(address) => {
+                let taken = advisory::AdvisoryLock::take(address, "prepare").await?;
+                Ok(Self::Postgres(taken))
+            }
+        }
+    }
+}
+
+impl Alone {
+    pub(crate) async fn release(self) {
+        match self {
+            Self::Sqlite(lock) => drop(lock),
+            Self::Postgres(lock) => lock.release().await,
+        }
+    }
+}
+
+impl Engine {
+    /// Connects, and brings the tables up to date. The caller is alone meanwhile.
+    pub(crate) async fn connect(address: &StoreAddress, alone: &mut Alone) -> Result<Self, Error> {
+        match (address, alone) {
+            (StoreAddress::Postgres(address), Alone::Postgres(alone)) => {
+                let postgres = postgres::Postgres::connect(address, alone).await?;
+                Ok(Self::Postgres(postgres))
+            }
+            (StoreAddress::Sqlite(path), _) => {
+                let sqlite = sqlite::Sqlite::connect(path).await?;
+                Ok(Self::Sqlite(sqlite))
+            }
+            (StoreAddress::Postgres(_), Alone::Sqlite(_)) => {
+                unreachable!("the lock was taken for the same address")
+            }
+        }
+    }
+
+    /// Begins to write. Other connections, and the next start, see none of it before
+    /// [`Transaction::commit`].
+    pub(crate) async fn begin(&self, action: &'static str) -> Result<Transaction, Error> {
+        match self {
+            Self::Sqlite(it) => it.begin(action).await.map(ByEngine::Sqlite),
+            Self::Postgres(it) => answered(it.patience(), it.begin(action))
+                .await
+                .map(ByEngine::Postgres),
+        }
+    }
+
+    pub(crate) async fn check_writable(&self) -> Result<(), Error> {
+        match self {
+            Self::Sqlite(it) => it.check_writable().await,
+            Self::Postgres(it) => answered(it.patience(), it.check_writable()).await,
+        }
+    }
+
+    pub(crate) async fn close(&self) {
+        match self {
+            Self::Sqlite(it) => it.close().await,
+            Self::Postgres(it) => it.close().await,
+        }
+    }
+}
+
+impl Transaction {
+    pub(crate) async fn commit(self, action: &'static str) -> Result<(), Error> {
+        match self {
+            Self::Sqlite(it) => it.commit(action).await,
+            Self::Postgres(it) => answered(it.patience(), it.commit(action)).await,
+        }
+    }
+}
+
+/// The version of the tables that this program knows.
+fn newest(migrations: &Migrator) -> i64 {
+    let versions = migrations.iter().map(|migration| migration.version);
+    versions.max().unwrap_or(0)
+}

@@ -1,0 +1,171 @@
+//! A PostgreSQL server: the pool of connections to it, and its migrations.
+//!
+//! All tables lie in one schema, which is created if it is missing, so that a database may be
+//! shared with other programs. A pool in front of the server must keep a session for as long as a
+//! client is connected: advisory locks and notifications belong to sessions.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
+use sqlx::{AssertSqlSafe, ConnectOptions};
+
+use super::advisory::{self, AdvisoryLock};
+use crate::address::{PoolLimits, PostgresAddress, SchemaName};
+use crate::{Error, failed};
+
+static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
+
+/// The time that an answer may take beyond the server's own limit for a statement.
+const ON_THE_WAY: Duration = Duration::from_secs(5);
+
+/// A connection that was not used for this long is closed, so that a quiet gateway holds few.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
+
+#[derive(Debug, Clone)]
+pub(crate) struct Postgres {
+    pub(crate) pool: PgPool,
+    pub(crate) address: Arc<PostgresAddress>,
+}
+
+impl Postgres {
+    pub(crate) async fn connect(
+        address: &PostgresAddress,
+        alone: &mut AdvisoryLock,
+    ) -> Result<Self, Error> {
+        create_schema(alone, address).await?;
+        migrate(alone, address).await?;
+        let pool = pool(address.limits).connect_lazy_with(options(address));
+        let address = Arc::new(address.clone());
+        Ok(Self { pool, address })
+    }
+
+    pub(crate) async fn begin(&self, action: &'static str) -> Result<PostgresTransaction, Error> {
+        let inner = self.pool.begin().await.map_err(failed(action))?;
+        Ok(PostgresTransaction {
+            inner,
+            patience: self.patience(),
+            schema: self.address.schema.clone(),
+        })
+    }
+
+    /// The longest time that a statement may take, with its way there and back.
+    pub(crate) fn patience(&self) -> Duration {
+        self.address.limits.statement + self.address.limits.connect + ON_THE_WAY
+    }
+
+    pub(crate) async fn check_writable(&self) -> Result<(), Error> {
+        sqlx::query("UPDATE properties SET value = value WHERE name = 'identity'")
+            .execute(&self.pool)
+            .await
+            .map(drop)
+            .map_err(failed("write"))
+    }
+
+    pub(crate) async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+/// A transaction that is rolled back unless it is committed.
+#[derive(Debug)]
+pub(crate) struct PostgresTransaction {
+    inner: sqlx::Transaction<'static, sqlx::Postgres>,
+    patience: Duration,
+    schema: SchemaName,
+}
+
+impl PostgresTransaction {
+    pub(crate) async fn commit(self, action: &'static str) -> Result<(), Error> {
+        self.inner.commit().await.map_err(failed(action))
+    }
+
+    pub(crate) fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    /// Takes the lock of that name until the transaction ends, so that transactions which read what
+    /// they replace come one after another.
+    pub(crate) async fn lock(&mut self, name: &str, action: &'static str) -> Result<(), Error> {
+        let number = advisory::number(&self.schema, name);
+        sqlx::query("SELECT pg_advisory_xact_lock($1)")
+            .bind(number)
+            .execute(&mut *self.inner)
+            .await
+            .map(drop)
+            .map_err(failed(action))
+    }
+}
+
+impl Deref for PostgresTransaction {
+    type Target = PgConnection;
+
+    fn deref(&self) -> &PgConnection {
+        &self.inner
+    }
+}
+
+impl DerefMut for PostgresTransaction {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        &mut self.inner
+    }
+}
+
+pub(crate) fn options(address: &PostgresAddress) -> PgConnectOptions {
+    let limit = address.limits.statement.as_millis().to_string();
+    let session = [
+        ("search_path", address.schema.as_str()),
+        ("statement_timeout", &limit),
+        // A gateway that hangs in the middle of a transaction must not hold its locks for ever.
+        ("idle_in_transaction_session_timeout", &limit),
+        // The server notices within a minute that a machine is gone, and gives its locks to others.
+        ("tcp_keepalives_idle", "30"),
+        ("tcp_keepalives_interval", "10"),
+        ("tcp_keepalives_count", "3"),
+    ];
+    let options = address.options.clone().options(session);
+    options.disable_statement_logging()
+}
+
+fn pool(limits: PoolLimits) -> PgPoolOptions {
+    PgPoolOptions::new()
+        .max_connections(limits.connections)
+        .acquire_timeout(limits.connect)
+        .idle_timeout(IDLE_TIMEOUT)
+        .test_before_acquire(true)
+}
+
+/// To create a schema that exists needs a right that a careful operator does not give, so it is
+/// looked for first.
+async fn create_schema(alone: &mut AdvisoryLock, address: &PostgresAddress) -> Result<(), Error> {
+    const ACTION: &str = "create its schema";
+    let schema = address.schema.as_str();
+    let exists: bool = sqlx::query_scalar("SELECT to_regnamespace($1) IS NOT NULL")
+        .bind(schema)
+        .fetch_one(&mut **alone)
+        .await
+        .map_err(failed(ACTION))?;
+    if exists {
+        return Ok(());
+    }
+    // The name has only letters, digits and `_`.
+    sqlx::query(AssertSqlSafe(format!("CREATE SCHEMA {schema}")))
+        .execute(&mut **alone)
+        .await
+        .map(drop)
+        .map_err(failed(ACTION))
+}
+
+async fn migrate(alone: &mut AdvisoryLock, address: &PostgresAddress) -> Result<(), Error> {
+    let done = MIGRATIONS.run_direct(None, &mut **alone, false).await;
+    done.map_err(|error| match error {
+        MigrateError::VersionMissing(found) => Error::Newer {
+            place: address.to_string(),
+            found,
+            known: super::newest(&MIGRATIONS),
+        },
+        other => failed("bring the database up to date")(other),
+    })
+}

@@ -1,0 +1,203 @@
+//! The mirror of an index: its entries, to be read by exact name without searching.
+//!
+//! An entry's key is `{namespace}:{name}`, such as `capability_index:git__log`; its value is
+//! JSON that only the gateway understands.
+
+mod postgres;
+mod sqlite;
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::engine::statement;
+use crate::{Error, Store};
+
+impl Store {
+    /// Makes these the entries of the namespace, and the only ones. Returns how many had to be
+    /// written or removed for that. Readers see the former entries or these, never a mixture.
+    /// Of two entries with the same name the later counts.
+    pub async fn put_mirror(
+        &self,
+        namespace: &str,
+        entries: &[(String, String)],
+    ) -> Result<u64, Error> {
+        const ACTION: &str = "mirror entries";
+        let mut transaction = self.engine.begin(ACTION).await?;
+        let wanted = distinct(entries);
+        let changed = statement!(&mut transaction, replace(namespace, &wanted))?;
+        transaction.commit(ACTION).await?;
+        Ok(changed)
+    }
+
+    pub async fn mirror(&self, namespace: &str, name: &str) -> Result<Option<String>, Error> {
+        statement!(&self.engine, select(namespace, name))
+    }
+
+    /// Returns every entry of the namespace, by name.
+    pub async fn mirrored(&self, namespace: &str) -> Result<HashMap<String, String>, Error> {
+        let rows = statement!(&self.engine, select_all(namespace))?;
+        Ok(rows.into_iter().collect())
+    }
+}
+
+/// The name and the value of an entry.
+type MirrorRow = (String, String);
+
+/// Returns one entry for each name, sorted.
+fn distinct(entries: &[(String, String)]) -> Vec<(&str, &str)> {
+    let entries = entries.iter().map(|(name, value)| (&**name, &**value));
+    let later: BTreeMap<&str, &str> = entries.collect();
+    later.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Engine;
+    use crate::test_place::{TestPlace, each_engine, each_engine_on_threads};
+
+    each_engine!(
+        an_entry_comes_back_to_the_letter_after_a_restart,
+        a_name_that_vanished_is_gone_and_other_namespaces_are_left_alone,
+        only_what_differs_is_written,
+        of_two_entries_with_one_name_the_later_counts,
+        an_entry_has_the_key_of_its_namespace_and_name,
+    );
+
+    each_engine_on_threads!(a_reader_never_meets_a_half_replaced_namespace,);
+
+    const TOOLS: &str = "capability_index";
+
+    /// From lines such as `git__log {"success_rate":1.0}`.
+    fn entries(lines: &[&str]) -> Vec<(String, String)> {
+        let entry = |line: &&str| {
+            line.split_once(' ')
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        };
+        lines.iter().map(|line| entry(line).unwrap()).collect()
+    }
+
+    async fn names(store: &Store, namespace: &str) -> String {
+        let mut names: Vec<_> = store
+            .mirrored(namespace)
+            .await
+            .unwrap()
+            .into_keys()
+            .collect();
+        names.sort();
+        names.join(" ")
+    }
+
+    async fn an_entry_comes_back_to_the_letter_after_a_restart(place: TestPlace) {
+        let store = place.open().await;
+        let value = "{ \"b\":1.0,\"a\" : 12345678901234567890, \"é\":\"\\u0000\" }\n";
+        store
+            .put_mirror(TOOLS, &[("git__log".to_owned(), value.to_owned())])
+            .await
+            .unwrap();
+        store.close().await;
+        let store = place.open().await;
+        assert_eq!(
+            store.mirror(TOOLS, "git__log").await.unwrap().as_deref(),
+            Some(value)
+        );
+        assert_eq!(store.mirror(TOOLS, "git__lo").await.unwrap(), None);
+        assert_eq!(store.mirror(TOOLS, "GIT__LOG").await.unwrap(), None);
+    }
+
+    async fn a_name_that_vanished_is_gone_and_other_namespaces_are_left_alone(place: TestPlace) {
+        let store = place.open().await;
+        store
+            .put_mirror(TOOLS, &entries(&["b 1", "a 1", "c 1"]))
+            .await
+            .unwrap();
+        store
+            .put_mirror("tenant_acme", &entries(&["z 9"]))
+            .await
+            .unwrap();
+        store
+            .put_mirror(TOOLS, &entries(&["d 2", "a 2"]))
+            .await
+            .unwrap();
+        assert_eq!(names(&store, TOOLS).await, "a d");
+        assert_eq!(
+            store.mirror(TOOLS, "a").await.unwrap().as_deref(),
+            Some("2")
+        );
+        assert_eq!(store.mirror(TOOLS, "b").await.unwrap(), None);
+
+        store.put_mirror(TOOLS, &[]).await.unwrap();
+        assert_eq!(names(&store, TOOLS).await, "");
+        assert_eq!(names(&store, "tenant_acme").await, "z");
+    }
+
+    async fn only_what_differs_is_written(place: TestPlace) {
+        let store = place.open().await;
+        let check = async |lines: &[&str], written: u64| {
+            assert_eq!(
+                store.put_mirror(TOOLS, &entries(lines)).await.unwrap(),
+                written,
+                "{lines:?}"
+            );
+        };
+        check(&["a 1", "b 1", "c 1"], 3).await;
+        check(&["c 1", "b 1", "a 1"], 0).await;
+        check(&["a 1", "b 2", "d 1"], 3).await;
+        check(&[], 3).await;
+    }
+
+    async fn of_two_entries_with_one_name_the_later_counts(place: TestPlace) {
+        let store = place.open().await;
+        store
+            .put_mirror(TOOLS, &entries(&["a 1", "a 2"]))
+            .await
+            .unwrap();
+        assert_eq!(
+            store.mirror(TOOLS, "a").await.unwrap().as_deref(),
+            Some("2")
+        );
+    }
+
+    async fn an_entry_has_the_key_of_its_namespace_and_name(place: TestPlace) {
+        let store = place.open().await;
+        store
+            .put_mirror(TOOLS, &entries(&["icp_scorer {}"]))
+            .await
+            .unwrap();
+        let select = "SELECT value FROM mirror WHERE key = 'capability_index:icp_scorer'";
+        let value: String = match &store.engine {
+            Engine::Sqlite(it) => sqlx::query_scalar(select).fetch_one(&it.reader).await,
+            Engine::Postgres(it) => sqlx::query_scalar(select).fetch_one(&it.pool).await,
+        }
+        .unwrap();
+        assert_eq!(value, "{}");
+    }
+
+    async fn a_reader_never_meets_a_half_replaced_namespace(place: TestPlace) {
+        let store = place.open().await;
+        let generation = |suffix: &str| -> Vec<_> {
+            (0..1200)
+                .map(|number| (format!("{number}.{suffix}"), String::new()))
+                .collect()
+        };
+        store.put_mirror(TOOLS, &generation("old")).await.unwrap();
+        let replacing = tokio::spawn({
+            let (store, new) = (store.clone(), generation("new"));
+            async move { store.put_mirror(TOOLS, &new).await }
+        });
+        loop {
+            let done = replacing.is_finished();
+            let seen = store.mirrored(TOOLS).await.unwrap();
+            let new = seen.keys().filter(|name| name.ends_with("new")).count();
+            assert_eq!(
+                (seen.len(), new == 0 || new == 1200),
+                (1200, true),
+                "{new} new ones"
+            );
+            if done {
+                assert_eq!(new, 1200);
+                break;
+            }
+        }
+        replacing.await.unwrap().unwrap();
+    }
+}

@@ -1,0 +1,83 @@
+//! The statements of the table `mirror`, for PostgreSQL.
+
+use super::MirrorRow;
+use crate::engine::postgres::{Postgres, PostgresTransaction};
+use crate::{Error, failed};
+
+pub(super) async fn select(
+    postgres: &Postgres,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<String>, Error> {
+    sqlx::query_scalar("SELECT value FROM mirror WHERE namespace = $1 AND name = $2")
+        .bind(namespace)
+        .bind(name)
+        .fetch_optional(&postgres.pool)
+        .await
+        .map_err(failed("read a mirrored entry"))
+}
+
+pub(super) async fn select_all(
+    postgres: &Postgres,
+    namespace: &str,
+) -> Result<Vec<MirrorRow>, Error> {
+    sqlx::query_as("SELECT name, value FROM mirror WHERE namespace = $1")
+        .bind(namespace)
+        .fetch_all(&postgres.pool)
+        .await
+        .map_err(failed("read a mirror"))
+}
+
+/// Returns how many rows had to be written or removed.
+pub(super) async fn replace(
+    transaction: &mut PostgresTransaction,
+    namespace: &str,
+    wanted: &[(&str, &str)],
+) -> Result<u64, Error> {
+    transaction
+        .lock(&format!("mirror {namespace}"), "mirror entries")
+        .await?;
+    let (names, values): (Vec<&str>, Vec<&str>) = wanted.iter().copied().unzip();
+    let removed = remove_others(transaction, namespace, &names).await?;
+    let written = write(transaction, namespace, &names, &values).await?;
+    Ok(removed + written)
+}
+
+async fn remove_others(
+    transaction: &mut PostgresTransaction,
+    namespace: &str,
+    names: &[&str],
+) -> Result<u64, Error> {
+    let done = sqlx::query(
+        "DELETE FROM mirror WHERE namespace = $1
+         AND NOT EXISTS (SELECT 1 FROM unnest($2::text[]) AS kept (name) WHERE kept.name = mirror.name)",
+    )
+    .bind(namespace)
+    .bind(names)
+    .execute(&mut **transaction)
+    .await
+    .map_err(failed("remove entries from a mirror"))?;
+    Ok(done.rows_affected())
+}
+
+/// Leaves rows alone that have their value already.
+async fn write(
+    transaction: &mut PostgresTransaction,
+    namespace: &str,
+    names: &[&str],
+    values: &[&str],
+) -> Result<u64, Error> {
+    let done = sqlx::query(
+        "INSERT INTO mirror (namespace, name, value)
+         SELECT $1, name, value FROM unnest($2::text[], $3::text[]) AS new (name, value)
+         ON CONFLICT (namespace, name) DO UPDATE SET value = excluded.value
+         WHERE mirror.value <> excluded.value",
+    )
+    .bind(namespace)
+    .bind(names)
+    .bind(values)
+    .execute(&mut **transaction)
+    .await
+    .map_err(failed("mirror entries"))?;
+    Ok(done.rows_affected())
+}

@@ -1,0 +1,96 @@
+//! The statements of the table `mirror_owners`, for SQLite.
+
+use kitbag_domain::Timestamp;
+
+use super::{FIND, OwnerRow};
+use crate::engine::sqlite::{Sqlite, SqliteTransaction};
+use crate::{Error, failed};
+
+pub(super) async fn select(
+    sqlite: &Sqlite,
+    configuration: &str,
+) -> Result<Option<OwnerRow>, Error> {
+    owned(&sqlite.reader, configuration).await
+}
+
+/// Only one transaction writes at a time, so that there is nothing else to lock.
+pub(super) async fn lock_and_select(
+    transaction: &mut SqliteTransaction,
+    configuration: &str,
+) -> Result<Option<OwnerRow>, Error> {
+    owned(&mut **transaction, configuration).await
+}
+
+async fn owned(
+    database: impl sqlx::Executor<'_, Database = sqlx::Sqlite>,
+    configuration: &str,
+) -> Result<Option<OwnerRow>, Error> {
+    sqlx::query_as("SELECT namespace, used_at FROM mirror_owners WHERE configuration = ?")
+        .bind(configuration)
+        .fetch_optional(database)
+        .await
+        .map_err(failed(FIND))
+}
+
+pub(super) async fn select_elsewhere(
+    sqlite: &Sqlite,
+    namespace: &str,
+) -> Result<Vec<String>, Error> {
+    sqlx::query_scalar(
+        "SELECT value FROM mirror JOIN mirror_owners USING (namespace) WHERE namespace <> ?
+         ORDER BY namespace, name",
+    )
+    .bind(namespace)
+    .fetch_all(&sqlite.reader)
+    .await
+    .map_err(failed("read the mirrors of other configurations"))
+}
+
+/// Notes that the configuration uses its mirror.
+pub(super) async fn claim(
+    transaction: &mut SqliteTransaction,
+    namespace: &str,
+    configuration: &str,
+    at: Timestamp,
+) -> Result<(), Error> {
+    sqlx::query(
+        "INSERT INTO mirror_owners (namespace, configuration, used_at) VALUES (?, ?, ?)
+         ON CONFLICT (namespace) DO UPDATE SET used_at = excluded.used_at",
+    )
+    .bind(namespace)
+    .bind(configuration)
+    .bind(at.0)
+    .execute(&mut **transaction)
+    .await
+    .map(drop)
+    .map_err(failed("claim a mirror"))
+}
+
+pub(super) async fn is_taken(
+    transaction: &mut SqliteTransaction,
+    namespace: &str,
+) -> Result<bool, Error> {
+    sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM mirror_owners WHERE namespace = ?)")
+        .bind(namespace)
+        .fetch_one(&mut **transaction)
+        .await
+        .map_err(failed("claim a mirror"))
+}
+
+/// Removes the mirrors that were not used since that moment.
+pub(super) async fn forget(
+    transaction: &mut SqliteTransaction,
+    since: Timestamp,
+) -> Result<(), Error> {
+    for statement in [
+        "DELETE FROM mirror WHERE namespace IN (SELECT namespace FROM mirror_owners WHERE used_at < ?)",
+        "DELETE FROM mirror_owners WHERE used_at < ?",
+    ] {
+        sqlx::query(statement)
+            .bind(since.0)
+            .execute(&mut **transaction)
+            .await
+            .map_err(failed("forget the mirrors of configurations that are gone"))?;
+    }
+    Ok(())
+}

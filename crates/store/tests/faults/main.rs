@@ -1,0 +1,324 @@
+//! Breaks a real PostgreSQL server under the store in every way it breaks in practice. No
+//! acknowledged write may be lost, no answer may be wrong, and the store recovers by itself.
+
+mod server;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use kitbag_domain::{Caller, Capability, Observation, Origin, Outcome, Purpose, Tenant, Timestamp};
+use kitbag_store::{
+    AuditQuery, AuditRow, AuditSink, Error, KeyOrder, NewKey, Recognition, Store, StoredListing,
+};
+use server::{OwnServer, cut, execute};
+
+const NOW: Timestamp = Timestamp(1);
+
+fn call(name: &str) -> Observation {
+    Observation {
+        at: NOW,
+        caller: Caller::local(),
+        client: None,
+        origin: Origin::default(),
+        purpose: Purpose::Use,
+        capability: Capability::tool("git".parse().unwrap(), name),
+        outcome: Outcome::Ok,
+        latency: Duration::ZERO,
+    }
+}
+
+fn listing(body: &str) -> StoredListing {
+    StoredListing {
+        server: "git".parse().unwrap(),
+        fingerprint: String::new(),
+        body: body.to_owned(),
+        listed_at: NOW,
+    }
+}
+
+async fn created(store: &Store) -> Result<NewKey, Error> {
+    store
+        .create_key(&KeyOrder::user(Tenant::local()), NOW)
+        .await
+}
+
+async fn is_known(store: &Store, key: &NewKey) -> Result<bool, Error> {
+    let found = store.authenticate(key.token.reveal(), NOW).await?;
+    Ok(matches!(found, Recognition::Known(_)))
+}
+
+/// How often each name is in the audit.
+async fn recorded(store: &Store) -> HashMap<String, usize> {
+    let rows = store.audit(&AuditQuery::newest(u32::MAX)).await.unwrap();
+    let mut counts = HashMap::new();
+    for name in rows.iter().filter_map(AuditRow::capability) {
+        *counts.entry(name.name.clone()).or_default() += 1;
+    }
+    counts
+}
+
+/// Tries until it succeeds, which it must within half a minute.
+async fn eventually<T>(mut attempt: impl AsyncFnMut() -> Result<T, Error>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        match attempt().await {
+            Ok(done) => return done,
+            Err(error) => assert!(Instant::now() < deadline, "it did not recover: {error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn wait_until(what: &str, condition: impl AsyncFn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !condition().await {
+        assert!(Instant::now() < deadline, "it did not happen: {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Writes keys and calls until it is told to end, and remembers what was acknowledged.
+struct BusyWriter {
+    task: tokio::task::JoinHandle<BusyResult>,
+    end: Arc<AtomicBool>,
+}
+
+#[derive(Default)]
+struct BusyResult {
+    keys: Vec<NewKey>,
+    calls: usize,
+    failures: usize,
+}
+
+impl BusyWriter {
+    fn start(store: &Store, sink: &AuditSink) -> Self {
+        let end = Arc::new(AtomicBool::new(false));
+        let task = tokio::spawn(keep_writing(store.clone(), sink.clone(), end.clone()));
+        Self { task, end }
+    }
+
+    async fn finish(self) -> BusyResult {
+        self.end.store(true, Ordering::Relaxed);
+        self.task.await.unwrap()
+    }
+}
+
+async fn keep_writing(store: Store, sink: AuditSink, end: Arc<AtomicBool>) -> BusyResult {
+    let mut result = BusyResult::default();
+    while !end.load(Ordering::Relaxed) {
+        sink.observe(call(&result.calls.to_string()));
+        result.calls += 1;
+        match created(&store).await {
+            Ok(key) => result.keys.push(key),
+            Err(_) => result.failures += 1,
+        }
+        // A full queue would lose calls, which is not what is tested here.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    result
+}
+
+/// Checks that everything acknowledged is there, and each call once.
+async fn check(store: &Store, sink: &AuditSink, result: &BusyResult) {
+    sink.flush().await;
+    assert_eq!(sink.lost(), 0);
+    let rows = recorded(store).await;
+    assert_eq!(rows.len(), result.calls, "calls are missing");
+    let twice: Vec<_> = rows.iter().filter(|(_, count)| **count != 1).collect();
+    assert!(twice.is_empty(), "{twice:?}");
+    for key in &result.keys {
+        assert!(is_known(store, key).await.unwrap(), "{} is lost", key.id);
+    }
+    assert!(!result.keys.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_crashes_again_and_again_loses_nothing_that_was_acknowledged() {
+    let mut server = OwnServer::start().await;
+    let store = Store::open(&server.address()).await.unwrap();
+    let sink = store.audit_sink();
+    let writer = BusyWriter::start(&store, &sink);
+    for _ in 0..3 {
+        eventually(async || created(&store).await).await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        server.crash();
+        server.start_again().await;
+    }
+    eventually(async || created(&store).await).await;
+    let result = writer.finish().await;
+    assert!(result.failures > 0, "the crashes were noticed");
+    check(&store, &sink, &result).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_cut_at_any_moment_neither_lose_nor_double_anything() {
+    let server = OwnServer::start().await;
+    let store = Store::open(&server.address()).await.unwrap();
+    let sink = store.audit_sink();
+    let mut session = server.session().await;
+    let writer = BusyWriter::start(&store, &sink);
+    for round in 0..60 {
+        // Every other cut meets a statement that is under way.
+        let which = if round % 2 == 0 {
+            "state <> 'idle'"
+        } else {
+            "TRUE"
+        };
+        cut(&mut session, which).await;
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    let result = writer.finish().await;
+    check(&store, &sink, &result).await;
+}
+
+#[tokio::test]
+async fn a_batch_whose_commit_was_done_and_not_answered_is_not_written_again() {
+    let server = OwnServer::start().await;
+    let store = Store::open(&server.address()).await.unwrap();
+    let sink = store.audit_sink();
+    let mut session = server.session().await;
+    // A commit is done and then waits for a standby that does not exist; there it is cut.
+    execute(
+        &mut session,
+        "ALTER SYSTEM SET synchronous_standby_names = 'absent'",
+    )
+    .await;
+    execute(&mut session, "SELECT pg_reload_conf()").await;
+    sink.observe(call("1"));
+    while !cut(&mut session, "wait_event = 'SyncRep'").await {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    execute(&mut session, "ALTER SYSTEM RESET synchronous_standby_names").await;
+    execute(&mut session, "SELECT pg_reload_conf()").await;
+    wait_until("the cut is noticed", async || sink.is_failing()).await;
+    sink.observe(call("2"));
+    sink.flush().await;
+    let once = ["1", "2"].map(|name| (name.to_owned(), 1));
+    assert_eq!(recorded(&store).await, HashMap::from(once));
+}
+
+#[tokio::test]
+async fn while_the_server_is_stopped_rows_wait_and_readers_are_told() {
+    let mut server = OwnServer::start().await;
+    let store = Store::open(&server.address()).await.unwrap();
+    let (sink, key) = (store.audit_sink(), created(&store).await.unwrap());
+    let mut changes = store.changes();
+    assert!(is_known(&store, &key).await.unwrap());
+    wait_until("it listens", async || store.changes().borrow().keys > 0).await;
+    server.stop();
+    for number in 0..100 {
+        sink.observe(call(&number.to_string()));
+    }
+    wait_until("the sink says that it fails", async || sink.is_failing()).await;
+    assert_eq!((sink.queued(), sink.lost()), (100, 0));
+    let error = store.put_listing(&listing("1")).await.unwrap_err();
+    assert!(matches!(error, Error::Away { .. }), "{error:?}");
+    wait_until("memory is no longer believed", async || {
+        is_known(&store, &key).await.is_err()
+    })
+    .await;
+
+    changes.mark_unchanged();
+    server.start_again().await;
+    sink.flush().await;
+    assert_eq!((recorded(&store).await.len(), sink.lost()), (100, 0));
+    assert!(!sink.is_failing());
+    let heard = tokio::time::timeout(Duration::from_secs(15), changes.changed()).await;
+    heard.expect("it listens again").unwrap();
+    assert!(is_known(&store, &key).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_gives_errors_in_time_and_no_wrong_answers() {
+    let server = OwnServer::start().await;
+    let store = Store::open(&server.address()).await.unwrap();
+    let (sink, key) = (store.audit_sink(), created(&store).await.unwrap());
+    assert!(is_known(&store, &key).await.unwrap());
+    server.freeze();
+    sink.observe(call("1"));
+    let begin = Instant::now();
+    let error = store.put_listing(&listing("1")).await.unwrap_err();
+    assert!(
+        matches!(error, Error::Silent { .. } | Error::Away { .. }),
+        "{error:?}"
+    );
+    assert!(begin.elapsed() < Duration::from_secs(10));
+    let refused = is_known(&store, &key).await;
+    assert!(refused.is_err(), "memory is no longer believed");
+    server.thaw();
+    eventually(async || store.put_listing(&listing("2")).await).await;
+    sink.flush().await;
+    assert_eq!(recorded(&store).await, HashMap::from([("1".to_owned(), 1)]));
+    assert!(eventually(async || is_known(&store, &key).await).await);
+}
+
+#[tokio::test]
+async fn a_lock_of_another_program_is_named_as_the_reason() {
+    let server = OwnServer::start().await;
+    let store = Store::open(&server.address()).await.unwrap();
+    let mut other = server.session().await;
+    execute(&mut other, "BEGIN").await;
+    execute(&mut other, "LOCK TABLE listings").await;
+    let error = store.put_listing(&listing("1")).await.unwrap_err();
+    assert!(matches!(error, Error::Busy { .. }), "{error:?}");
+    assert!(error.to_string().contains("holds a lock"), "{error}");
+    execute(&mut other, "ROLLBACK").await;
+    store.put_listing(&listing("1")).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_key_revoked_elsewhere_is_refused_within_a_second_also_when_nothing_is_heard() {
+    let server = OwnServer::start().await;
+    let (here, elsewhere) = (
+        Store::open(&server.address()).await.unwrap(),
+        Store::open(&server.address()).await.unwrap(),
+    );
+    for (hears, limit) in [(true, 300), (false, 1300)] {
+        let key = created(&elsewhere).await.unwrap();
+        assert!(is_known(&here, &key).await.unwrap());
+        wait_until("it listens", async || here.changes().borrow().keys > 0).await;
+        assert!(is_known(&here, &key).await.unwrap());
+        if !hears {
+            server.freeze_connection("SELECT 1").await;
+        }
+        let begin = Instant::now();
+        elsewhere.revoke_key(&key.id, NOW).await.unwrap();
+        while is_known(&here, &key).await.unwrap() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let took = begin.elapsed();
+        assert!(took < Duration::from_millis(limit), "{took:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_stops_the_audit_and_nothing_of_it_is_lost() {
+    let server = OwnServer::start().await;
+    let store = Store::open(&server.address()).await.unwrap();
+    let sink = store.audit_sink();
+    let key = created(&store).await.unwrap();
+    server.limit_files("3000000");
+    let long = "x".repeat(2000);
+    let mut calls = 0;
+    while !sink.is_failing() {
+        for _ in 0..200 {
+            sink.observe(call(&format!("{calls} {long}")));
+            calls += 1;
+        }
+        while !sink.is_failing() && sink.queued() > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+    assert!(
+        is_known(&store, &key).await.unwrap(),
+        "it can still be read"
+    );
+    assert!(recorded(&store).await.len() < calls);
+    server.limit_files("unlimited");
+    sink.flush().await;
+    let rows = recorded(&store).await;
+    assert_eq!((rows.len(), sink.lost()), (calls, 0));
+    assert!(rows.values().all(|count| *count == 1));
+}

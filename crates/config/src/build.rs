@@ -34,7 +34,7 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
         agents,
         serve: serve::build(raw.serve)?,
         data_dir: ground.data_dir.clone(),
-        store_path: store::build(raw.store, ground),
+        store: store::build(raw.store, ground)?,
         secret_key: secrets::build(raw.secrets)?,
         audit: audit::build(raw.audit)?,
         embedder: index::build(raw.index, ground)?,

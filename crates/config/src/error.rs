@@ -111,6 +111,12 @@ pub enum Problem {
     ClientDocument,
     #[error("{found} is not a port")]
     Port { found: i64 },
+    #[error("it has both a `path` and a `url`")]
+    PathAndUrl,
+    #[error("not the address of a PostgreSQL database")]
+    StoreUrl,
+    #[error("the password of the store cannot be a secret in that same store")]
+    SecretOfStore,
     #[error("not the address of a collector")]
     Collector,
     #[error("not the address of a registry")]
@@ -189,6 +195,15 @@ impl Problem {
             Self::NoUrl | Self::ProviderUrl { .. } => "write it like \"https://api.example/v1\"".to_owned(),
             Self::Collector => {
                 "write the part before `/v1/traces`, like \"http://127.0.0.1:4318\"".to_owned()
+            }
+            Self::PathAndUrl => {
+                "keep `path` for a file on this machine, or `url` for a PostgreSQL database".to_owned()
+            }
+            Self::StoreUrl => {
+                "write it like \"postgres://user@host/database\"; a file goes under `path`".to_owned()
+            }
+            Self::SecretOfStore => {
+                "use a variable of the environment, like ${PGPASSWORD}, or a password file (~/.pgpass)".to_owned()
             }
             Self::RegistryUrl => "write the part before `/v0.1/servers`, like \"https://host\"".to_owned(),
             Self::ReservedTenant => {

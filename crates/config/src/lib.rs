@@ -56,6 +56,7 @@ pub use sections::provider::ProviderConfig;
 pub use sections::registry::parse_registry;
 pub use sections::secrets::KeyPlace;
 pub use sections::serve::{OpenDoor, Serve, parse_bind};
+pub use sections::store::StorePlace;
 pub use sections::surfaces::Surfaces;
 pub use sections::telemetry::Telemetry;
 pub use sections::tools::DeclaredTool;
@@ -66,7 +67,7 @@ pub struct Config {
     pub serve: Serve,
     /// The directory of everything that Kitbag writes for itself.
     pub data_dir: PathBuf,
-    pub store_path: PathBuf,
+    pub store: StorePlace,
     /// The place of the key that encrypts secrets, unless the environment holds that key.
     pub secret_key: KeyPlace,
     pub audit: Audit,

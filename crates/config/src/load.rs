@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::ConfigError;
 use super::trust::TrustFile;
-use super::{Config, build, project, raw};
+use super::{Config, StorePlace, build, project, raw};
 
 /// The values of flags and of the environment. Both take precedence over the file.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +19,8 @@ pub struct Overrides {
     pub data_dir: Option<PathBuf>,
     pub bind: Option<SocketAddr>,
     pub require_key: Option<bool>,
+    /// The address or the path of the database.
+    pub store: Option<String>,
     pub surface: Option<Surface>,
 }
 
@@ -120,6 +122,9 @@ pub fn parse(
     let mut config = built.map_err(|fault| fault.at(text, file))?;
     config.serve.bind = overrides.bind.unwrap_or(config.serve.bind);
     config.serve.require_key = overrides.require_key.unwrap_or(config.serve.require_key);
+    if let Some(store) = &overrides.store {
+        config.store = StorePlace::parse(store, |path| around.cwd.join(path));
+    }
     config.surfaces.default = overrides.surface.unwrap_or(config.surfaces.default);
     config.origin = file.map(Path::to_owned);
     Ok(config)

@@ -218,7 +218,10 @@ fn every_key_of_the_house_reaches_what_the_program_runs_on() {
             access_log: true,
         }
     );
-    assert_eq!(config.store_path, Path::new("/etc/state/kitbag.db"));
+    assert_eq!(
+        config.store,
+        StorePlace::File("/etc/state/kitbag.db".into())
+    );
     assert_eq!(config.data_dir, Path::new("/home/ann/.local/share/kitbag"));
 }
 
@@ -351,8 +354,8 @@ fn an_empty_configuration_is_the_defaults() {
     let config = config("").unwrap();
     assert_eq!(config.serve, Serve::default());
     assert_eq!(
-        config.store_path,
-        Path::new("/home/ann/.local/share/kitbag/kitbag.db")
+        config.store,
+        StorePlace::File("/home/ann/.local/share/kitbag/kitbag.db".into())
     );
     let log = config.server_log(&"git".parse().unwrap());
     assert_eq!(log, Path::new("/home/ann/.local/share/kitbag/logs/git.log"));
@@ -414,7 +417,10 @@ fn the_persons_own_file_is_taken_and_flags_lie_over_it() {
     at.overrides.data_dir = Some("data".into());
     let config = at.load().unwrap();
     assert_eq!((config.serve.page_size, config.serve.bind.port()), (3, 2));
-    assert_eq!(config.store_path, folder.path().join("here/data/kitbag.db"));
+    assert_eq!(
+        config.store,
+        StorePlace::File(folder.path().join("here/data/kitbag.db"))
+    );
 
     at.overrides.config = Some("missing.toml".into());
     assert!(matches!(at.load(), Err(ConfigError::Missing { .. })));

@@ -186,6 +186,7 @@ pub async fn forget_old_audit(host: Arc<GatewayHost>) {
 
 /// Closes the sessions and streams of keys that were revoked or have expired.
 pub async fn close_ended_keys(host: Arc<GatewayHost>) {
+    let mut outage = Outage::of("whether keys were revoked could not be looked up");
     loop {
         tokio::time::sleep(LOOK_FOR_ENDED_KEYS).await;
         let gateway = host.gateway();
@@ -197,16 +198,19 @@ pub async fn close_ended_keys(host: Arc<GatewayHost>) {
         }
         let in_use: Vec<KeyId> = in_use.into_iter().collect();
         match gateway.services.store.ended_keys(&in_use, now()).await {
-            Ok(ended) if ended.is_empty() => {}
-            Ok(ended) => close_of(&gateway, &ended).await,
-            Err(error) => {
-                tracing::warn!(%error, "whether keys were revoked could not be looked up");
+            Ok(ended) => {
+                outage.is_over();
+                close_of(&gateway, &ended).await;
             }
+            Err(error) => outage.goes_on(&error),
         }
     }
 }
 
 async fn close_of(gateway: &Gateway, ended: &[KeyId]) {
+    if ended.is_empty() {
+        return;
+    }
     let named: Vec<_> = ended.iter().map(ToString::to_string).collect();
     tracing::info!(
         keys = named.join(", "),
@@ -221,15 +225,45 @@ async fn close_of(gateway: &Gateway, ended: &[KeyId]) {
 
 /// Writes down beside the requests when keys were last used.
 pub async fn keep_key_uses(host: Arc<GatewayHost>) {
+    let mut outage = Outage::of(USES_NOT_WRITTEN);
     loop {
         tokio::time::sleep(KEEP_USES_EVERY).await;
-        keep_key_uses_now(&host.gateway()).await;
+        match host.gateway().services.store.keep_key_uses().await {
+            Ok(()) => outage.is_over(),
+            Err(error) => outage.goes_on(&error),
+        }
     }
 }
 
+const USES_NOT_WRITTEN: &str = "when keys were last used could not be written down";
+
 pub(crate) async fn keep_key_uses_now(gateway: &Gateway) {
     if let Err(error) = gateway.services.store.keep_key_uses().await {
-        tracing::warn!(%error, "when keys were last used could not be written down");
+        tracing::warn!(%error, "{USES_NOT_WRITTEN}");
+    }
+}
+
+/// Tells the operator once that work which repeats fails, and once that it succeeds again.
+struct Outage {
+    what: &'static str,
+    lasts: bool,
+}
+
+impl Outage {
+    fn of(what: &'static str) -> Self {
+        Self { what, lasts: false }
+    }
+
+    fn goes_on(&mut self, error: &kitbag_store::Error) {
+        if !std::mem::replace(&mut self.lasts, true) {
+            tracing::warn!(%error, "{}; it is tried again", self.what);
+        }
+    }
+
+    fn is_over(&mut self) {
+        if std::mem::take(&mut self.lasts) {
+            tracing::info!("the store answers again");
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use crate::inside;
 use crate::login;
 use crate::providers::Providers;
 use crate::services::Services;
+use crate::store_place::store_address;
 use crate::vault;
 use kitbag_domain::sync::lock;
 use kitbag_embed::Embedder;
@@ -41,7 +42,7 @@ impl GatewayHost {
     pub(crate) async fn open(
         config: &Config,
     ) -> anyhow::Result<(Arc<Self>, mpsc::Receiver<Notice>)> {
-        let store = Store::open(&config.store_path).await?;
+        let store = Store::open(store_address(config)?).await?;
         let lookup = vault::lookup(config, &store).await?;
         let embedder = Arc::new(Embedder::new(&config.embedder, &lookup));
         let context = upstream_context(config, &store, lookup, &embedder)?;

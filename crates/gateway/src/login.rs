@@ -1,8 +1,6 @@
 //! Keeps the logins at servers, and tells a running gateway of new ones.
 
 use std::any::Any;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -20,7 +18,7 @@ use crate::vault;
 pub fn logins(config: &Config, store: &Store) -> anyhow::Result<Logins> {
     let grants = StoredGrants {
         vault: vault::vault(config.secret_key, store)?,
-        locks: config.data_dir.join("logins"),
+        store: store.clone(),
     };
     let guards = AddressGuards {
         public: guard(false),
@@ -42,8 +40,7 @@ fn guard(private: bool) -> AddressGuard {
 
 struct StoredGrants {
     vault: Vault,
-    /// A file for each server, locked by the process that renews its login.
-    locks: PathBuf,
+    store: Store,
 }
 
 #[async_trait]
@@ -70,21 +67,9 @@ impl GrantStore for StoredGrants {
     }
 
     async fn lock(&self, server: &ServerName) -> Result<Box<dyn Any + Send>, GrantStoreError> {
-        let path = self.locks.join(format!("{server}.lock"));
-        let locked = tokio::task::spawn_blocking(move || lock(&path)).await;
-        let file = locked.map_err(failed)?.map_err(failed)?;
-        Ok(Box::new(file))
+        let lock = self.store.lock_login(server).await.map_err(failed)?;
+        Ok(Box::new(lock))
     }
-}
-
-/// Released when the file is closed, also by a process that dies.
-fn lock(path: &Path) -> std::io::Result<File> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let file = File::create(path)?;
-    file.lock()?;
-    Ok(file)
 }
 
 fn failed(error: impl std::error::Error + Send + Sync + 'static) -> GrantStoreError {

@@ -2,20 +2,23 @@
 //! for `${secret:NAME}`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use arc_swap::ArcSwap;
-use kitbag_config::{Config, Embedder, KeyPlace};
+use kitbag_config::{Config, Embedder, KeyPlace, StorePlace};
 use kitbag_domain::{Lookup, Template};
-use kitbag_store::{KeyKeeper, SecretName, Store, Vault, VaultKey};
+use kitbag_store::{ChangeCounts, KeyKeeper, SecretName, Store, Vault, VaultKey};
 use kitbag_upstream::ServerSpec;
+use tokio::sync::watch;
 
 use crate::keyring::Keyring;
 use crate::secrecy;
+use crate::store_place::store_address;
 
-/// The time within which a running gateway knows of a secret that was set from the command line.
+/// The interval at which it is noticed that no lookup uses the secrets any more.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Holds the key that secrets in the store are encrypted under.
@@ -40,7 +43,7 @@ pub fn vault(place: KeyPlace, store: &Store) -> anyhow::Result<Vault> {
 pub fn keeper(place: KeyPlace, store: &Store) -> Arc<dyn KeyKeeper> {
     match place {
         KeyPlace::File => Arc::new(store.key_file()),
-        KeyPlace::Keyring => Arc::new(Keyring::of(store.path())),
+        KeyPlace::Keyring => Arc::new(Keyring::of(Path::new(store.place()))),
         KeyPlace::Env => Arc::new(Unset),
     }
 }
@@ -85,6 +88,8 @@ pub async fn lookup(config: &Config, store: &Store) -> anyhow::Result<Lookup> {
         return Ok(secrecy::hiding(environment));
     }
     let vault = vault(config.secret_key, store)?;
+    // Subscribed to before the first look, so that no change falls between the two.
+    let changes = store.changes();
     let secrets = Arc::new(SecretSnapshot {
         vault,
         known: ArcSwap::default(),
@@ -93,7 +98,7 @@ pub async fn lookup(config: &Config, store: &Store) -> anyhow::Result<Lookup> {
         .look()
         .await
         .context("the configuration needs secrets from the store")?;
-    tokio::spawn(follow(Arc::downgrade(&secrets)));
+    tokio::spawn(follow(Arc::downgrade(&secrets), changes));
     Ok(secrecy::hiding(move |variable: &str| {
         match variable.strip_prefix(Template::SECRET) {
             Some(name) => secrets.known.load().get(name).cloned(),
@@ -108,7 +113,7 @@ pub async fn lookup_anywhere(config: &Config) -> anyhow::Result<Lookup> {
     if !wants_secrets(config) {
         return Ok(secrecy::hiding(environment));
     }
-    lookup(config, &Store::open(&config.store_path).await?).await
+    lookup(config, &Store::open(store_address(config)?).await?).await
 }
 
 impl SecretSnapshot {
@@ -123,15 +128,22 @@ impl SecretSnapshot {
     }
 }
 
-/// Reads the secrets again at intervals, until no lookup uses them any more.
-async fn follow(secrets: std::sync::Weak<SecretSnapshot>) {
+/// Reads the secrets again when they change, until no lookup uses them any more.
+async fn follow(secrets: Weak<SecretSnapshot>, mut changes: watch::Receiver<ChangeCounts>) {
+    let mut known = changes.borrow().secrets;
     loop {
-        tokio::time::sleep(LOOK_EVERY).await;
-        let Some(secrets) = secrets.upgrade() else {
+        let waited = tokio::time::timeout(LOOK_EVERY, changes.changed()).await;
+        let is_closed = matches!(waited, Ok(Err(_)));
+        let Some(secrets) = secrets.upgrade().filter(|_| !is_closed) else {
             return;
         };
-        if let Err(error) = secrets.look().await {
-            tracing::debug!(%error, "the secrets could not be read again");
+        let counts = *changes.borrow_and_update();
+        if counts.secrets == known {
+            continue;
+        }
+        match secrets.look().await {
+            Ok(()) => known = counts.secrets,
+            Err(error) => tracing::debug!(%error, "the secrets could not be read again"),
         }
     }
 }
@@ -173,7 +185,15 @@ fn templates(config: &Config) -> Vec<&Template> {
         .providers
         .values()
         .flat_map(|provider| provider.spec.headers.values());
-    servers.chain(providers).chain(embedder).collect()
+    let store = match &config.store {
+        StorePlace::Postgres(address) => Some(address),
+        StorePlace::File(_) => None,
+    };
+    servers
+        .chain(providers)
+        .chain(embedder)
+        .chain(store)
+        .collect()
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::local::listener::LocalDoor;
 use crate::reload::{Entrance, Follower};
 use kitbag_gateway::app::App;
 use kitbag_gateway::background;
-use kitbag_gateway::follow_logins;
+use kitbag_gateway::follow_store;
 use kitbag_gateway::front;
 use kitbag_gateway::host::GatewayHost;
 use kitbag_gateway::view::McpEndpoint;
@@ -119,7 +119,7 @@ fn work_beside_requests(app: &App, follower: Follower, entrance: Entrance) {
         tokio::spawn(background::forget_old_audit(app.host().clone())).abort_handle(),
         tokio::spawn(background::close_ended_keys(app.host().clone())).abort_handle(),
         tokio::spawn(background::keep_key_uses(app.host().clone())).abort_handle(),
-        tokio::spawn(follow_logins::follow(app.host().clone())).abort_handle(),
+        tokio::spawn(follow_store::follow(app.host().clone())).abort_handle(),
     ]);
 }
 

@@ -2,30 +2,62 @@
 
 use std::path::PathBuf;
 
+use kitbag_domain::Template;
+use toml::Spanned;
+
+use crate::error::{Fault, Problem};
 use crate::load::Ground;
-use crate::rows::{Fallback, KeyRow, KeyTable, Restart, SectionRow, TableLayout, text};
+use crate::rows::{
+    Alternative, Fallback, KeyRow, KeyTable, Restart, Secrecy, SectionRow, TableLayout, text,
+};
+use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "store",
     layout: TableLayout::One(&TABLE),
-    in_force: Some(|config| format!("{:?}", config.store_path)),
+    in_force: Some(|config| format!("{:?}", config.store)),
 };
 
 const TABLE: KeyTable = KeyTable {
     path: "store",
-    alternatives: &[],
-    rows: &[KeyRow {
-        name: "path",
-        default: Fallback::OfMachine(
-            |config| text(&config.data_dir.join(FILE_NAME).display().to_string()),
-            "`kitbag.db` in the data directory",
-        ),
-        restart: Some(Restart::unless(|a, b| a.store_path == b.store_path)),
-        meaning: "The SQLite database. A file named `pepper` lies beside it; the API keys depend on it, so back up \
-                  both.",
-        ..KeyRow::PLAIN
-    }],
+    alternatives: &[
+        Alternative {
+            key: "url",
+            told: "a store with a `url`",
+        },
+        Alternative {
+            key: "path",
+            told: "a store with a `path`",
+        },
+    ],
+    rows: &[
+        KeyRow {
+            name: "path",
+            default: Fallback::OfMachine(
+                |config| text(&config.data_dir.join(FILE_NAME).display().to_string()),
+                "`kitbag.db` in the data directory",
+            ),
+            only_beside: Some("path"),
+            restart: Some(RESTART),
+            meaning: "The SQLite database. A file named `pepper` lies beside it; the API keys depend on it, so back up \
+                      both, best with `kitbag store backup`.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "url",
+            default: Fallback::Unset("none"),
+            secrecy: Secrecy::Address,
+            fills_variables: true,
+            only_beside: Some("url"),
+            restart: Some(RESTART),
+            meaning: "A PostgreSQL database instead, such as `\"postgres://kitbag:${PGPASSWORD}@db.example/kitbag\"`. May \
+                      contain `${VARIABLE}`. [Stores](store.md) lists the parameters.",
+            ..KeyRow::PLAIN
+        },
+    ],
 };
+
+const RESTART: Restart = Restart::unless(|a, b| a.store == b.store);
 
 const FILE_NAME: &str = "kitbag.db";
 
@@ -33,11 +65,92 @@ const FILE_NAME: &str = "kitbag.db";
 #[serde(default, expecting = "a table")]
 pub(crate) struct RawStore {
     path: Option<String>,
+    url: Option<Spanned<String>>,
 }
 
-pub(crate) fn build(raw: RawStore, ground: &Ground) -> PathBuf {
-    match raw.path {
-        Some(path) => ground.path(&path),
-        None => ground.data_dir.join(FILE_NAME),
+/// The place of the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StorePlace {
+    /// A SQLite database.
+    File(PathBuf),
+    /// The address of a PostgreSQL database. Variables in it come from the environment alone: the
+    /// secrets are in the database.
+    Postgres(Template),
+}
+
+impl StorePlace {
+    /// Reads `postgres://…` as the address of a server, and everything else as a path.
+    pub(crate) fn parse(text: &str, path: impl FnOnce(&str) -> PathBuf) -> Self {
+        if is_postgres(text) {
+            Self::Postgres(Template::new(text))
+        } else {
+            Self::File(path(text))
+        }
+    }
+}
+
+fn is_postgres(text: &str) -> bool {
+    text.starts_with("postgres://") || text.starts_with("postgresql://")
+}
+
+pub(crate) fn build(raw: RawStore, ground: &Ground) -> Result<StorePlace, Fault> {
+    match (raw.path, raw.url) {
+        (Some(_), Some(url)) => {
+            Err(Section::of("store").wrong_at("url", &url, Problem::PathAndUrl))
+        }
+        (None, Some(url)) => postgres(&url),
+        (Some(path), None) => Ok(StorePlace::File(ground.path(&path))),
+        (None, None) => Ok(StorePlace::File(ground.data_dir.join(FILE_NAME))),
+    }
+}
+
+fn postgres(url: &Spanned<String>) -> Result<StorePlace, Fault> {
+    let section = Section::of("store");
+    if !is_postgres(url.get_ref()) {
+        return Err(section.wrong_at("url", url, Problem::StoreUrl));
+    }
+    let template = Template::new(url.get_ref());
+    if template
+        .variables()
+        .any(|name| name.starts_with(Template::SECRET))
+    {
+        return Err(section.wrong_at("url", url, Problem::SecretOfStore));
+    }
+    Ok(StorePlace::Postgres(template))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::config;
+
+    #[test]
+    fn a_store_is_a_file_or_the_address_of_a_server() {
+        let store = |text: &str| config(text).unwrap().store;
+        let url = "postgres://ann:${PASSWORD}@db.example/bags";
+        assert_eq!(
+            store(&format!("store.url = '{url}'")),
+            StorePlace::Postgres(Template::new(url))
+        );
+        let StorePlace::File(path) = store("store.path = '/tmp/a.db'") else {
+            panic!("a file")
+        };
+        assert_eq!(path, PathBuf::from("/tmp/a.db"));
+    }
+
+    #[test]
+    fn an_address_that_cannot_be_meant_is_refused() {
+        for (text, told) in [
+            ("url = 'mysql://db/bags'", "postgres://"),
+            ("url = 'postgres://db/bags'\npath = 'a.db'", "both"),
+            (
+                "url = 'postgres://ann:${secret:PASSWORD}@db/bags'",
+                "variable",
+            ),
+        ] {
+            let error = config(&format!("[store]\n{text}")).unwrap_err();
+            let told_whole = format!("{error}; {}", error.remedy().unwrap());
+            assert!(told_whole.contains(told), "{told_whole}");
+        }
     }
 }

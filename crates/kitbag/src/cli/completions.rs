@@ -29,6 +29,7 @@ use kitbag_gateway::host;
 use kitbag_gateway::offers;
 use kitbag_gateway::prompts::PromptArgument;
 use kitbag_gateway::signature::summary;
+use kitbag_gateway::store_place::{store_address, store_may_exist};
 use kitbag_gateway::vault::vault;
 
 /// Print what a shell needs to complete commands, names and arguments.
@@ -358,11 +359,11 @@ fn known<T>(look: impl FnOnce(&Catalog, &Policy) -> T) -> Option<T> {
 /// them.
 fn from_store<T>(look: impl AsyncFnOnce(&Config, &Store) -> anyhow::Result<T>) -> Option<T> {
     let config = config()?;
-    if !config.store_path.exists() {
+    if !store_may_exist(&config) {
         return None;
     }
     let looking = async {
-        let store = Store::open(&config.store_path).await?;
+        let store = Store::open(store_address(&config)?).await?;
         let found = look(&config, &store).await;
         store.close().await;
         found
@@ -381,6 +382,10 @@ fn config() -> Option<Config> {
     let overrides = Overrides {
         config: path("config", "KITBAG_CONFIG"),
         data_dir: path("data_dir", "KITBAG_DATA_DIR"),
+        store: typed
+            .as_ref()
+            .and_then(|typed| typed.get_one::<String>("store").cloned())
+            .or_else(|| env::var("KITBAG_STORE").ok()),
         ..Overrides::default()
     };
     Whereabouts {

@@ -17,6 +17,7 @@ use super::Invocation;
 use super::failure::Advise as _;
 use super::output::{count, printable};
 use super::overriding::{Overriding, data_dir_origin, given};
+use kitbag_gateway::store_place::{store_address, store_may_exist};
 
 /// See the configuration in force, where it comes from, and whether it is right.
 #[derive(Debug, Args)]
@@ -145,10 +146,10 @@ async fn all_entries(config: &Config, invocation: &Invocation) -> anyhow::Result
 
 /// A store that the text does not refer to is neither opened nor made.
 async fn names_of_secrets(config: &Config, text: &str) -> anyhow::Result<BTreeSet<String>> {
-    if !text.contains(&format!("${{{}", Template::SECRET)) || !config.store_path.exists() {
+    if !text.contains(&format!("${{{}", Template::SECRET)) || !store_may_exist(config) {
         return Ok(BTreeSet::new());
     }
-    let store = Store::open(&config.store_path)
+    let store = Store::open(store_address(config)?)
         .await
         .context("the secrets cannot be reached")?;
     let secrets = store.vault(None).list().await?;

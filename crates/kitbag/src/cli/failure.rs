@@ -20,6 +20,7 @@ use kitbag_embed::EmbedderError;
 use kitbag_gateway::app::NotIndexed;
 use kitbag_gateway::failure::Failure as Refusal;
 use kitbag_gateway::keyring::KeyringError;
+use kitbag_gateway::store_place::StorePlaceError;
 
 /// An error, taken apart into the facts that a person wants to know. Its `Display` is for people.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -158,6 +159,9 @@ fn remedy(cause: &(dyn Error + 'static)) -> Option<String> {
     if let Some(embedder) = cause.downcast_ref::<EmbedderError>() {
         return embedder.remedy();
     }
+    if let Some(place) = cause.downcast_ref::<StorePlaceError>() {
+        return place.remedy();
+    }
     if let Some(data) = cause.downcast_ref::<kitbag_agents::DataError>() {
         return data.remedy();
     }
@@ -182,6 +186,7 @@ fn remedy(cause: &(dyn Error + 'static)) -> Option<String> {
         _ if cause.is::<GatewayEnded>() => GatewayEnded::REMEDY,
         _ if is_taken(cause) => TAKEN,
         _ if is_about_a_file_of_the_store(cause) => OUT_OF_REACH,
+        _ if is_about_a_server_of_the_store(cause) => AWAY,
         _ => return None,
     };
     Some(said.to_owned())
@@ -197,6 +202,14 @@ fn is_about_a_file_of_the_store(cause: &(dyn Error + 'static)) -> bool {
     matches!(cause.downcast_ref(), Some(kitbag_store::Error::File { .. }))
 }
 
+fn is_about_a_server_of_the_store(cause: &(dyn Error + 'static)) -> bool {
+    matches!(
+        cause.downcast_ref(),
+        Some(kitbag_store::Error::Away { .. } | kitbag_store::Error::Silent { .. })
+    )
+}
+
+const AWAY: &str = "check that the database server runs, and the address of the store; `kitbag doctor` looks closer";
 const OUT_OF_REACH: &str = "make the folder writable, or choose another with --data-dir";
 const TAKEN: &str = "\
 perhaps `kitbag serve` is running already; if not, choose another port: --bind 127.0.0.1:7421";

@@ -21,6 +21,7 @@ use super::moment::{self, relative};
 use super::output::{date, table};
 use crate::trail;
 use kitbag_gateway::clock::now;
+use kitbag_gateway::store_place::store_address;
 
 /// Create, list, rotate and revoke the API keys that open the endpoint.
 #[derive(Debug, Args)]
@@ -128,7 +129,7 @@ struct Seen {
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let store = Store::open(&config.store_path)
+    let store = Store::open(store_address(&config)?)
         .await
         .context("the keys cannot be reached")?;
     match arguments.verb {

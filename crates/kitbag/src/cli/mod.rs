@@ -67,6 +67,7 @@ use kitbag_store::Store;
 
 use crate::reload::Follower;
 use crate::trail;
+use kitbag_gateway::store_place::store_address;
 use logging::{LogFormat, Logging};
 use output::{Color, Output};
 
@@ -147,6 +148,15 @@ struct Global {
         value_name = "PATH"
     )]
     data_dir: Option<PathBuf>,
+    /// The database: a path, or postgres://user@host/database.
+    #[arg(
+        long,
+        global = true,
+        env = "KITBAG_STORE",
+        hide_env_values = true,
+        value_name = "ADDRESS"
+    )]
+    store: Option<String>,
     /// Answer in JSON, for programs.
     #[arg(long, global = true)]
     json: bool,
@@ -208,6 +218,7 @@ impl Cli {
         let Global {
             config,
             data_dir,
+            store,
             json,
             log,
             log_format,
@@ -225,6 +236,7 @@ impl Cli {
                 overrides: Overrides {
                     config,
                     data_dir,
+                    store,
                     ..Overrides::default()
                 },
                 around: Surroundings::of_this_process(),
@@ -287,7 +299,7 @@ async fn recorded(verb: Verb, invocation: Invocation) -> anyhow::Result<ExitCode
 }
 
 async fn record_edits(edits: &[Edit], at: &Whereabouts) -> anyhow::Result<()> {
-    let store = Store::open(&at.load()?.store_path)
+    let store = Store::open(store_address(&at.load()?)?)
         .await
         .context("the audit cannot be reached")?;
     for edit in edits {

@@ -4,9 +4,11 @@ use kitbag_config::show::{Given, Origin};
 use kitbag_config::{KeyPlace, Overrides, parse_bind};
 use kitbag_domain::Surface;
 use std::net::SocketAddr;
+use std::path::Path;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory as _};
+use kitbag_store::StoreAddress;
 use toml::Value;
 
 use super::Cli;
@@ -74,7 +76,13 @@ pub(super) fn given(overrides: &Overrides) -> Vec<Given> {
         .map(|surface| Value::String(surface.as_str().to_owned()));
     let key =
         std::env::var_os(KEY_VARIABLE).map(|_| Value::String(KeyPlace::Env.as_str().to_owned()));
+    let store = overrides.store.as_ref().map(|address| given_store(address));
     let given = [
+        (
+            ("store", store.as_ref().map_or("path", |(key, _)| key)),
+            store.map(|(_, value)| value),
+            ("store", "--store", "KITBAG_STORE"),
+        ),
         (("serve", "bind"), bind, ("bind", "--bind", "KITBAG_BIND")),
         (
             ("serve", "require_key"),
@@ -104,6 +112,16 @@ pub(super) fn given(overrides: &Overrides) -> Vec<Given> {
             origin,
         }))
         .collect()
+}
+
+/// Returns the key that the address of a store stands for, and the address as it may be shown.
+fn given_store(address: &str) -> (&'static str, Value) {
+    match StoreAddress::parse(address, Path::new("")) {
+        Ok(StoreAddress::Postgres(address)) => ("url", Value::String(address.to_string())),
+        Ok(StoreAddress::Sqlite(path)) => ("path", Value::String(path.display().to_string())),
+        // It cannot be used, and it may hold a password.
+        Err(_) => ("url", Value::String("…".to_owned())),
+    }
 }
 
 /// Returns the origin of the data directory: a flag, a variable or the default.

@@ -17,6 +17,7 @@ use super::confirm::{Question, confirm};
 use super::failure::Advise as _;
 use super::output::{count, table};
 use crate::trail;
+use kitbag_gateway::store_place::store_address;
 use kitbag_review::{Review, ReviewSource};
 
 /// Put the servers of a project's kitbag.toml in force.
@@ -183,7 +184,7 @@ async fn withdraw(path: Option<&Path>, invocation: &Invocation) -> anyhow::Resul
 }
 
 async fn record(action: Action, path: &Path, invocation: &Invocation) -> anyhow::Result<()> {
-    let store = Store::open(&invocation.at.load()?.store_path)
+    let store = Store::open(store_address(&invocation.at.load()?)?)
         .await
         .context("the audit cannot be reached")?;
     let event = trail::change(&trail::typed(), action, &path.display().to_string());

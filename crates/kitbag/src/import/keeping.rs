@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use kitbag_config::{Config, KeyPlace};
 use kitbag_domain::{Action, ServerName};
-use kitbag_store::{Secret, SecretName, Store};
+use kitbag_store::{Secret, SecretName, Store, StoreAddress};
 
 use crate::trail;
 use kitbag_gateway::clock::now;
+use kitbag_gateway::store_place::{store_address, store_may_exist};
 use kitbag_gateway::vault::vault;
 
 /// The secrets that are in the store, and those that are to go there.
@@ -27,10 +28,10 @@ pub(crate) struct Keeping {
 impl Keeping {
     /// A store that does not exist yet is not made for this.
     pub(crate) async fn of(config: &Config) -> anyhow::Result<Self> {
-        if !config.store_path.exists() {
+        if !store_may_exist(config) {
             return Ok(Self::default());
         }
-        let store = Store::open(&config.store_path)
+        let store = Store::open(store_address(config)?)
             .await
             .context("the secrets cannot be reached")?;
         let vault = vault(config.secret_key, &store)?;
@@ -104,11 +105,11 @@ impl Keeping {
     }
 
     /// Encrypts fresh secrets into the store; without fresh secrets, no store is made.
-    pub(crate) async fn put_down(&self, store_path: &Path, key: KeyPlace) -> anyhow::Result<()> {
+    pub(crate) async fn put_down(&self, store: &StoreAddress, key: KeyPlace) -> anyhow::Result<()> {
         if self.fresh.is_empty() {
             return Ok(());
         }
-        let store = Store::open(store_path)
+        let store = Store::open(store)
             .await
             .context("the secrets cannot be kept")?;
         let vault = vault(key, &store)?;

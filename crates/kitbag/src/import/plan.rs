@@ -19,9 +19,11 @@ use toml_edit::Array;
 use super::keeping::Keeping;
 use super::memory::{Look, Memory, place_of};
 use super::same::same;
+use kitbag_gateway::store_place::store_address;
 use kitbag_review::danger::Danger;
 use kitbag_review::words::variables;
 use kitbag_review::{Review, ReviewSource};
+use kitbag_store::StoreAddress;
 
 #[derive(Debug)]
 pub(crate) struct Plan {
@@ -36,7 +38,7 @@ pub(crate) struct Plan {
     /// True if there is something to write.
     pub(crate) edits: bool,
     keeping: Keeping,
-    store_path: PathBuf,
+    store: StoreAddress,
     secret_key: KeyPlace,
     data_dir: PathBuf,
     memory: Memory,
@@ -156,7 +158,7 @@ impl Plan {
             follow: config.follow.clone(),
             edits: false,
             keeping,
-            store_path: config.store_path.clone(),
+            store: store_address(&config)?,
             secret_key: config.secret_key,
             data_dir: config.data_dir.clone(),
             memory,
@@ -201,9 +203,7 @@ impl Plan {
     /// A secret must be in the store before anything refers to it.
     pub(crate) async fn carry_out(&mut self, at: &Whereabouts) -> anyhow::Result<()> {
         if self.edits {
-            self.keeping
-                .put_down(&self.store_path, self.secret_key)
-                .await?;
+            self.keeping.put_down(&self.store, self.secret_key).await?;
             at.parse(&self.text, &self.config)
                 .context("the servers were not added")?;
             edit::write(&self.config, &self.text)?;

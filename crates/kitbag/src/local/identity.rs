@@ -1,5 +1,6 @@
 //! Identifies a gateway: the one that serves the same configuration from the same data.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,8 @@ pub(crate) struct Identity {
     /// The project's file beside the configuration, if that is in force: its servers are for one
     /// folder.
     project: Option<PathBuf>,
+    /// The database, if a flag or a variable names it and not the configuration.
+    store: Option<String>,
 }
 
 impl Identity {
@@ -23,20 +26,20 @@ impl Identity {
             data_dir: real(&data_dir),
             config: real(&at.editable()?),
             project: project.map(Path::to_owned),
+            store: at.overrides.store.clone(),
         })
     }
 
-    /// Returns a name that is the same for the same paths, and short, because the address of a
+    /// Returns a name that is the same for the same places, and short, because the address of a
     /// socket must be.
     #[cfg_attr(not(unix), expect(dead_code, reason = "only sockets are named by it"))]
     pub(super) fn name(&self) -> String {
         let mut hasher = blake3::Hasher::new();
-        for path in [&self.data_dir, &self.config]
-            .into_iter()
-            .chain(&self.project)
-        {
-            let bytes = path.as_os_str().as_encoded_bytes();
-            // Lengths keep two lists of paths apart that read the same when joined.
+        let paths = [&self.data_dir, &self.config].into_iter();
+        let paths = paths.chain(&self.project).map(|path| path.as_os_str());
+        for text in paths.chain(self.store.as_deref().map(OsStr::new)) {
+            let bytes = text.as_encoded_bytes();
+            // Lengths keep two lists of texts apart that read the same when joined.
             hasher
                 .update(&(bytes.len() as u64).to_le_bytes())
                 .update(bytes);

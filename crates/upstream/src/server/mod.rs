@@ -231,6 +231,11 @@ impl Server {
         Ok(listing)
     }
 
+    /// Takes over a listing that another process has read from the same server.
+    pub fn take_over_listing(&self, listing: Listing) {
+        self.listing.store(Some(Arc::new(listing)));
+    }
+
     /// Takes in the tools of a listing that is not complete yet, and keeps the other lists.
     fn keep_tools(&self, first: Listing) -> Arc<Listing> {
         let known = Arc::new(match self.listing() {

@@ -16,6 +16,7 @@ use self::filter::Filter;
 use super::Invocation;
 use super::output::Output;
 use kitbag_gateway::audit::AuditLine;
+use kitbag_gateway::store_place::store_address;
 
 /// Show what was called, refused and changed, by whom, and how it ended.
 #[derive(Debug, Args)]
@@ -54,7 +55,7 @@ pub(super) async fn run(
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let store = Store::open(&config.store_path)
+    let store = Store::open(store_address(&config)?)
         .await
         .context("the audit cannot be reached")?;
     match &arguments.verb {

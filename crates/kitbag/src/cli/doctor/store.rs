@@ -5,13 +5,14 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use kitbag_config::Config;
-use kitbag_domain::Lookup;
+use kitbag_config::{Config, StorePlace};
+use kitbag_domain::{Lookup, Remedy as _};
 use kitbag_store::{Error, Store};
 
 use super::finding::{Area, Finding};
 use crate::key_check::{UnknownTenant, unknown_tenants};
 use kitbag_gateway::clock::now;
+use kitbag_gateway::store_place::{store_address, store_may_exist};
 use kitbag_gateway::vault;
 
 const AREA: Area = Area::Store;
@@ -25,33 +26,37 @@ pub(super) struct State {
 }
 
 pub(super) async fn check(config: &Config, findings: &mut Vec<Finding>) -> State {
-    let path = &config.store_path;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    findings.extend(open_to_others(
-        folder,
-        0o700,
-        "others on this machine can look into it",
-    ));
-    for (name, what) in PRIVATE {
-        findings.extend(open_to_others(&path.with_file_name(name), 0o600, what));
-    }
-    findings.extend(nearly_full(folder));
     let none = State {
         lookup: None,
         has_keys: false,
     };
-    if let Some(finding) = not_writable(path) {
-        findings.push(finding);
-        return none;
-    }
-    let is_new = !path.exists();
-    let store = match Store::open(path).await {
-        Ok(store) => store,
+    let address = match store_address(config) {
+        Ok(address) => address,
         Err(error) => {
-            findings.push(unusable(path, error));
+            let remedy = error.remedy();
+            let finding = AREA.error("address", error);
+            findings.push(remedy.into_iter().fold(finding, Finding::mend));
             return none;
         }
     };
+    if let StorePlace::File(path) = &config.store {
+        check_files(path, findings);
+        if let Some(finding) = not_writable(path) {
+            findings.push(finding);
+            return none;
+        }
+    }
+    let (is_new, place) = (!store_may_exist(config), address.to_string());
+    let store = match Store::open(address).await {
+        Ok(store) => store,
+        Err(error) => {
+            findings.push(unusable(&place, error));
+            return none;
+        }
+    };
+    if let Err(error) = store.check_writable().await {
+        findings.push(unusable(&place, error));
+    }
     let has_keys = store.has_active_keys(now()).await.unwrap_or(false);
     let unknown = unknown_tenants(&config.policy, &store)
         .await
@@ -73,8 +78,22 @@ pub(super) async fn check(config: &Config, findings: &mut Vec<Finding>) -> State
     } else {
         "opens and can be written"
     };
-    findings.push(AREA.ok(path.display().to_string(), what));
+    findings.push(AREA.ok(place, what));
     State { lookup, has_keys }
+}
+
+/// Checks the files of a database on this machine.
+fn check_files(path: &Path, findings: &mut Vec<Finding>) {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    findings.extend(open_to_others(
+        folder,
+        0o700,
+        "others on this machine can look into it",
+    ));
+    for (name, what) in PRIVATE {
+        findings.extend(open_to_others(&path.with_file_name(name), 0o600, what));
+    }
+    findings.extend(nearly_full(folder));
 }
 
 const PRIVATE: [(&str, &str); 3] = [
@@ -115,19 +134,21 @@ fn not_writable(path: &Path) -> Option<Finding> {
     )
 }
 
-fn unusable(path: &Path, error: Error) -> Finding {
+fn unusable(place: &str, error: Error) -> Finding {
     let advice = match &error {
-        Error::Newer { .. } => "update Kitbag, or choose another place with --data-dir".to_owned(),
-        Error::File { .. } => return AREA.error(path.display().to_string(), error),
-        Error::Database { .. } => {
-            format!(
-                "if it is damaged, move it away and start anew: `mv {0} {0}.old`",
-                path.display()
-            )
+        Error::Newer { .. } => "update Kitbag, or choose another place with --store".to_owned(),
+        Error::File { .. } | Error::Full { .. } => return AREA.error(place, error),
+        Error::Away { .. } | Error::Silent { .. } => {
+            "check that the database server runs, and the address, the password and `sslmode` in it"
+                .to_owned()
         }
-        _ => "see above; or choose another place with --data-dir".to_owned(),
+        Error::Busy { .. } => "see which program holds the lock, and try again".to_owned(),
+        Error::Database { .. } if !place.starts_with("postgres://") => {
+            format!("if it is damaged, move it away and start anew: `mv {place} {place}.old`")
+        }
+        _ => "see above; or choose another place with --store".to_owned(),
     };
-    let finding = AREA.error(path.display().to_string(), error);
+    let finding = AREA.error(place, error);
     finding.mend(advice)
 }
 

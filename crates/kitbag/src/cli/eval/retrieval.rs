@@ -24,6 +24,7 @@ use kitbag_gateway::index::CapabilityIndex;
 use kitbag_gateway::index::intent::EmbeddedIntent;
 use kitbag_gateway::index::priors::Priors;
 use kitbag_gateway::index::source::ToolSource;
+use kitbag_gateway::store_place::store_address;
 use kitbag_gateway::vault;
 
 /// Rank the tools of a set for each of its requests and compare with the right answers.
@@ -90,7 +91,7 @@ pub(super) async fn run(
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let store = kitbag_store::Store::open(&config.store_path).await?;
+    let store = kitbag_store::Store::open(store_address(&config)?).await?;
     let lookup = vault::lookup(&config, &store).await?;
     let embedder = Arc::new(Embedder::new(&config.embedder, &lookup));
     let index = CapabilityIndex::new(embedder, store, config.identity());

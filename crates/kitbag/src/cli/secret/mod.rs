@@ -18,6 +18,7 @@ use super::output::{date, table};
 use super::{Invocation, ask};
 use crate::trail;
 use kitbag_gateway::clock::now;
+use kitbag_gateway::store_place::store_address;
 use kitbag_gateway::vault::vault;
 
 /// Keep secrets encrypted in the store, for servers and providers.
@@ -70,7 +71,7 @@ enum Verb {
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let store = Store::open(&config.store_path)
+    let store = Store::open(store_address(&config)?)
         .await
         .context("the secrets cannot be reached")?;
     let vault = vault(config.secret_key, &store)?;

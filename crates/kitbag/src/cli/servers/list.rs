@@ -15,6 +15,7 @@ use super::standing::{Login, Standing, standings};
 use crate::cli::Invocation;
 use crate::cli::next_steps::{first_steps, is_bare};
 use crate::cli::output::{offers, table};
+use kitbag_gateway::store_place::{store_address, store_may_exist};
 use kitbag_review::line_of;
 
 /// Show the configured servers and what they offer.
@@ -159,13 +160,13 @@ async fn remembered(config: &Config, invocation: &Invocation) -> Remembered {
 }
 
 async fn read(config: &Config) -> anyhow::Result<Remembered> {
-    if !config.store_path.exists() {
+    if !store_may_exist(config) {
         return Ok(Remembered {
             standings: standings(config, None).await?,
             ..Remembered::default()
         });
     }
-    let store = Store::open(&config.store_path).await?;
+    let store = Store::open(store_address(config)?).await?;
     let offers = read_offers(&store).await?;
     // Even if the key of the secrets is lost, the offers of servers are still known.
     let standings = standings(config, Some(&store)).await.unwrap_or_default();

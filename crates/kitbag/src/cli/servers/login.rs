@@ -19,6 +19,7 @@ use crate::cli::completions::own_servers;
 use crate::cli::failure::Advise as _;
 use crate::cli::output::printable;
 use crate::trail;
+use kitbag_gateway::store_place::store_address;
 use kitbag_gateway::{login, vault};
 
 /// Log in at a remote server that asks for it.
@@ -109,7 +110,7 @@ pub(super) async fn logout(
 }
 
 async fn open(config: &Config) -> anyhow::Result<Store> {
-    Store::open(&config.store_path)
+    Store::open(store_address(config)?)
         .await
         .context("there is no place to keep logins")
 }

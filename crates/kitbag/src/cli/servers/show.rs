@@ -16,6 +16,7 @@ use super::standing::{Login, Standing, standings};
 use crate::cli::Invocation;
 use crate::cli::completions::servers;
 use crate::cli::output::{offers, one_line, printable};
+use kitbag_gateway::store_place::{store_address, store_may_exist};
 
 /// Show everything about one server: how it is reached, and what it said when it was last asked.
 ///
@@ -83,8 +84,8 @@ async fn remembered(
     spec: &ServerSpec,
     config: &Config,
 ) -> anyhow::Result<(Standing, Option<Offer>)> {
-    let store = match config.store_path.exists() {
-        true => Some(Store::open(&config.store_path).await?),
+    let store = match store_may_exist(config) {
+        true => Some(Store::open(store_address(config)?).await?),
         false => None,
     };
     // Even if the key of the secrets is lost, everything else is still known.

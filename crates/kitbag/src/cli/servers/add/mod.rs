@@ -17,6 +17,7 @@ use clap::error::ErrorKind;
 use kitbag_config::Config;
 use kitbag_config::edit::{self, EditError, NewServer, Reach};
 use kitbag_domain::ServerName;
+use kitbag_gateway::store_place::store_address;
 use kitbag_registry::EntryName;
 use serde::Serialize;
 
@@ -124,7 +125,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let draft = Draft::of(&name, &NewServer { reach, enabled }, force, invocation)?;
     // A secret must be in the store before anything refers to it.
     keeping
-        .put_down(&draft.config.store_path, draft.config.secret_key)
+        .put_down(&store_address(&draft.config)?, draft.config.secret_key)
         .await?;
     let readable = draft.config.server(&name).is_some_and(has_literal_secret);
     let config = draft.write()?;

@@ -1,0 +1,100 @@
+//! Takes over what a command or another gateway has written into the store: listings of servers, and
+//! logins of a person.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kitbag_store::ChangeCounts;
+use kitbag_upstream::{Listing, Server, StartError};
+
+use crate::announce::{Changes, announce_changes};
+use crate::background;
+use crate::gateway::Gateway;
+use crate::host::GatewayHost;
+
+/// A login may also end a trouble that no change of the store tells of, such as that of a server
+/// which was configured after the person had logged in.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Follows the store until the gateway closes.
+pub async fn follow(host: Arc<GatewayHost>) {
+    let mut changes = host.gateway().services.store.changes();
+    let mut known = ChangeCounts::default();
+    loop {
+        let changed = tokio::time::timeout(LOOK_EVERY, changes.changed()).await;
+        if let Ok(Err(_closed)) = changed {
+            return;
+        }
+        let counts = *changes.borrow_and_update();
+        if counts.listings != known.listings {
+            take_over_listings(&host).await;
+        }
+        known = counts;
+        list_after_logins(&host).await;
+    }
+}
+
+/// Lists servers again at which a person has logged in.
+async fn list_after_logins(host: &Arc<GatewayHost>) {
+    let gateway = host.gateway();
+    for server in gateway.upstreams.iter().filter(|it| waits_for_login(it)) {
+        let Some(credentials) = server.credentials() else {
+            continue;
+        };
+        if credentials.has_news().await {
+            tracing::info!(server = %server.name(), "a person has logged in");
+            if let Err(error) = background::refresh(host, server, Changes::default()).await {
+                tracing::warn!(server = %server.name(), %error, "it cannot be used yet");
+            }
+        }
+    }
+}
+
+fn waits_for_login(server: &Server) -> bool {
+    server
+        .trouble()
+        .is_some_and(|trouble| matches!(*trouble, StartError::Login(_)))
+}
+
+/// Takes over listings that are not those of this gateway, and tells its clients.
+async fn take_over_listings(host: &Arc<GatewayHost>) {
+    let gateway = host.gateway();
+    let mut changed = Vec::new();
+    for server in gateway.upstreams.iter() {
+        match other_listing(&gateway, server).await {
+            Ok(Some((listing, changes))) => {
+                server.take_over_listing(listing);
+                changed.push((server.name().clone(), changes));
+            }
+            Ok(None) => {}
+            Err(error) => {
+                tracing::debug!(server = %server.name(), %error, "its listing could not be read");
+            }
+        }
+    }
+    if changed.is_empty() {
+        return;
+    }
+    host.rebuild_catalog().await;
+    for (server, changes) in changed {
+        tracing::info!(%server, "its listing was taken over from the store");
+        announce_changes(&host.gateway(), &server, changes);
+    }
+}
+
+/// Returns the listing in the store, if it was made for the same configuration of the server and
+/// offers something else than the one in use, and the difference.
+async fn other_listing(
+    gateway: &Gateway,
+    server: &Server,
+) -> Result<Option<(Listing, Changes)>, kitbag_store::Error> {
+    let stored = gateway.services.store.listing(server.name()).await?;
+    let stored = stored.filter(|stored| stored.fingerprint == server.spec().fingerprint());
+    let known = server.listing();
+    let reading = tokio::task::spawn_blocking(move || {
+        let listing = Listing::read(&stored?.body)?;
+        let changes = Changes::between(known.as_deref(), &listing);
+        (known.is_none() || changes.any()).then_some((listing, changes))
+    });
+    Ok(reading.await.unwrap_or_default())
+}

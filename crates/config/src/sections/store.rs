@@ -38,7 +38,7 @@ const TABLE: KeyTable = KeyTable {
                 "`kitbag.db` in the data directory",
             ),
             only_beside: Some("path"),
-            restart: Some(RESTART),
+            restart: Some(Restart::unless(|a, b| a.store.file() == b.store.file())),
             meaning: "The SQLite database. A file named `pepper` lies beside it; the API keys depend on it, so back up \
                       both, best with `kitbag store backup`.",
             ..KeyRow::PLAIN
@@ -49,15 +49,13 @@ const TABLE: KeyTable = KeyTable {
             secrecy: Secrecy::Address,
             fills_variables: true,
             only_beside: Some("url"),
-            restart: Some(RESTART),
+            restart: Some(Restart::unless(|a, b| a.store.server() == b.store.server())),
             meaning: "A PostgreSQL database instead, such as `\"postgres://kitbag:${PGPASSWORD}@db.example/kitbag\"`. May \
                       contain `${VARIABLE}`. [Stores](store.md) lists the parameters.",
             ..KeyRow::PLAIN
         },
     ],
 };
-
-const RESTART: Restart = Restart::unless(|a, b| a.store == b.store);
 
 const FILE_NAME: &str = "kitbag.db";
 
@@ -85,6 +83,22 @@ impl StorePlace {
             Self::Postgres(Template::new(text))
         } else {
             Self::File(path(text))
+        }
+    }
+}
+
+impl StorePlace {
+    fn file(&self) -> Option<&PathBuf> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Postgres(_) => None,
+        }
+    }
+
+    fn server(&self) -> Option<&Template> {
+        match self {
+            Self::Postgres(address) => Some(address),
+            Self::File(_) => None,
         }
     }
 }

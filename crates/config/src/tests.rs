@@ -60,7 +60,7 @@ fn an_unknown_key_is_named_with_its_place_and_the_nearest_known_one() {
     );
     check(
         "[store]\nwarp = 9",
-        "line 2, in `store`: there is no key `warp` => the keys here are `path`",
+        "line 2, in `store`: there is no key `warp` => the keys here are `path`, `url`",
     );
 }
 

@@ -16,7 +16,7 @@ use toml::{Spanned, Value};
 
 use super::Config;
 use super::error::line_at;
-use super::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout};
+use super::rows::{Alternative, Fallback, KeyRow, KeyTable, SectionRow, TableLayout};
 use super::sections::SECTIONS;
 use veil::Reference;
 
@@ -170,8 +170,7 @@ impl Walk<'_> {
     }
 
     fn table(&mut self, known: &KeyTable, place: &Place, table: Option<&DeTable<'_>>) {
-        let alternative =
-            known.alternative(|key| table.is_some_and(|table| table.contains_key(key)));
+        let alternative = self.alternative(known, place, table);
         let rows = known.rows.iter();
         for row in rows.filter(|row| row.has_meaning_for(alternative)) {
             if self.given(place, row.name) {
@@ -182,6 +181,18 @@ impl Walk<'_> {
                 None => self.fallback(row, place),
             }
         }
+    }
+
+    /// A value that was given outside the file chooses the alternative, whatever the file says.
+    fn alternative(
+        &self,
+        known: &KeyTable,
+        place: &Place,
+        table: Option<&DeTable<'_>>,
+    ) -> Option<&'static Alternative> {
+        let mut all = known.alternatives.iter();
+        let given = all.find(|it| self.given_value(place, it.key).is_some());
+        given.or_else(|| known.alternative(|key| table.is_some_and(|it| it.contains_key(key))))
     }
 
     fn key(&mut self, row: &KeyRow, place: &Place, written: &Spanned<DeValue<'_>>) {
@@ -252,22 +263,20 @@ impl Walk<'_> {
     }
 
     fn given(&mut self, place: &Place, key: &str) -> bool {
-        let found = self
-            .sources
-            .given
-            .iter()
-            .find(|it| place.table == [it.key.0] && it.key.1 == key);
-        if let Some(Given { value, origin, .. }) = found {
-            self.push(
-                place,
-                key,
-                Entry {
-                    value: Some(value.clone()),
-                    ..Entry::from(origin.clone())
-                },
-            );
-        }
-        found.is_some()
+        let Some(Given { value, origin, .. }) = self.given_value(place, key) else {
+            return false;
+        };
+        let entry = Entry {
+            value: Some(value.clone()),
+            ..Entry::from(origin.clone())
+        };
+        self.push(place, key, entry);
+        true
+    }
+
+    fn given_value(&self, place: &Place, key: &str) -> Option<&Given> {
+        let mut given = self.sources.given.iter();
+        given.find(|it| place.table == [it.key.0] && it.key.1 == key)
     }
 
     fn push(&mut self, place: &Place, key: &str, entry: Entry) {

@@ -181,7 +181,7 @@ pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
 /// SQLite gives its side files the mode of the database, so only that has to be made first.
 /// An existing file is not even opened: closing it would drop the locks that SQLite holds on
 /// it elsewhere in this process.
-fn create_private(path: &Path) -> io::Result<()> {
+pub(crate) fn create_private(path: &Path) -> io::Result<()> {
     match OpenOptions::new()
         .write(true)
         .create_new(true)

@@ -18,7 +18,7 @@
 //! - `vault_key`: the key they are encrypted under, and where it is kept
 //! - [`logins`]: what logging in at servers left behind, encrypted too
 //! - [`audit`]: the record of what happened: written off the hot path, read page by page
-//! - [`copy`]: a whole store into another one, and backups
+//! - [`mod@copy`]: a whole store into another one, and backups
 //! - `engine`: the connections of both engines, their migrations, transactions and locks
 //! - `pepper`: the secret that the key hashes depend on; `private_file`: files that hold secrets
 //! - `properties`: what is to be known of the store itself

@@ -1,6 +1,8 @@
 //! Breaks a real PostgreSQL server under the store in every way it breaks in practice. No
 //! acknowledged write may be lost, no answer may be wrong, and the store recovers by itself.
 
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+
 mod server;
 
 use std::collections::HashMap;

@@ -67,6 +67,13 @@ pub enum Error {
     },
     #[error("`{}` exists already; choose another name for the backup", path.display())]
     BackupExists { path: PathBuf },
+    #[error(
+        "the database `{place}` cannot be used; see that its server runs and lets this user in"
+    )]
+    Unreachable {
+        place: String,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The connection failed, so that the same may succeed a little later.
     #[error(
         "the store could not {action}: the database cannot be reached, or every connection to it is in use"

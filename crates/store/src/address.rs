@@ -18,7 +18,7 @@ pub enum StoreAddress {
 /// A schema in a database, and how it is connected to. The password is neither printed nor shown.
 #[derive(Clone)]
 pub struct PostgresAddress {
-    pub(crate) options: PgConnectOptions,
+    pub(crate) options: Box<PgConnectOptions>,
     pub(crate) schema: SchemaName,
     pub(crate) limits: PoolLimits,
     /// The folder for files that belong to the store and stay on this machine.
@@ -143,7 +143,7 @@ impl PostgresAddress {
         let own = take_own_parameters(&mut url)?;
         let options = PgConnectOptions::from_str(url.as_str()).map_err(unreadable)?;
         Ok(Self {
-            options: named(options),
+            options: Box::new(named(options)),
             schema: own.schema()?,
             limits: own.limits()?,
             files: files.to_owned(),

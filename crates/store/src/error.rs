@@ -55,6 +55,25 @@ pub enum Error {
          bring back the former key"
     )]
     Sealed { name: String },
+    #[error(
+        "the store `{place}` holds data already, and a copy would mix with it; choose an empty one as the target"
+    )]
+    CopyTarget { place: String },
+    #[error("the table `{table}` has {wanted} rows and {copied} of them were copied; try again")]
+    CopyDiffers {
+        table: &'static str,
+        wanted: u64,
+        copied: u64,
+    },
+    #[error("`{}` exists already; choose another name for the backup", path.display())]
+    BackupExists { path: PathBuf },
+    #[error(
+        "the database `{place}` cannot be used; see that its server runs and lets this user in"
+    )]
+    Unreachable {
+        place: String,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The connection failed, so that the same may succeed a little later.
     #[error(
         "the store could not {action}: the database cannot be reached, or every connection to it is in use"

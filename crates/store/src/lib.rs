@@ -18,6 +18,7 @@
 //! - `vault_key`: the key they are encrypted under, and where it is kept
 //! - [`logins`]: what logging in at servers left behind, encrypted too
 //! - [`audit`]: the record of what happened: written off the hot path, read page by page
+//! - [`mod@copy`]: a whole store into another one, and backups
 //! - `engine`: the connections of both engines, their migrations, transactions and locks
 //! - `pepper`: the secret that the key hashes depend on; `private_file`: files that hold secrets
 //! - `properties`: what is to be known of the store itself
@@ -28,6 +29,7 @@
 pub mod address;
 pub mod audit;
 pub mod changes;
+pub mod copy;
 mod engine;
 mod error;
 pub mod keys;
@@ -54,6 +56,7 @@ pub use audit::sink::{AuditSink, Unrecorded};
 pub use audit::tool_statistics::ToolStatistics;
 pub use audit::{AuditRecord, RowId};
 pub use changes::ChangeCounts;
+pub use copy::{CopyProgress, CopyReport, copy};
 use engine::{Alone, Engine};
 pub use error::Error;
 use error::{failed, unreadable};

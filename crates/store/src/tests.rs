@@ -135,7 +135,7 @@ async fn a_lost_pepper_is_reported_and_not_replaced_while_there_are_keys(place: 
 async fn lose_pepper(place: &TestPlace, store: &Store) {
     match &store.engine {
         Engine::Sqlite(_) => {
-            std::fs::remove_file(place.directory.path().join("data/pepper")).unwrap()
+            std::fs::remove_file(place.directory.path().join("data/pepper")).unwrap();
         }
         Engine::Postgres(_) => execute(store, "DELETE FROM properties WHERE name = 'pepper'").await,
     }

@@ -5,12 +5,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use kitbag_domain::{Caller, Capability, Observation, Origin, Outcome, Purpose, Tenant, Timestamp};
-use kitbag_store::{AuditQuery, AuditRow, KeyOrder, Recognition, Store, StoredListing};
+use kitbag_store::{
+    AuditQuery, AuditRow, KeyOrder, Recognition, Store, StoreAddress, StoredListing,
+};
 use sqlx::{ConnectOptions, Connection};
 
 const PLAY_THE_WRITER: &str = "KITBAG_KILL_TEST_DATABASE";
@@ -21,37 +23,56 @@ const MIRRORED: usize = 20;
 #[tokio::test]
 async fn every_acknowledged_write_survives_a_kill_at_any_moment() {
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("kitbag.db");
-    let mut acknowledged = Acknowledged::default();
-    for round in 0..ROUNDS {
-        let mut writer = start_writer(&path, round);
-        let mut output = BufReader::new(writer.stdout.take().unwrap());
-        acknowledged.read(&until_first_acknowledgement(&mut output));
-        kill_within(&mut writer, Duration::from_millis(40));
-        acknowledged.read(&rest(output));
-        acknowledged.check(&path).await;
+    let file = directory.path().join("kitbag.db").display().to_string();
+    for address in [file, postgres_address()] {
+        let mut acknowledged = Acknowledged::default();
+        for round in 0..ROUNDS {
+            let mut writer = start_writer(&address, round);
+            let mut output = BufReader::new(writer.stdout.take().unwrap());
+            acknowledged.read(&until_first_acknowledgement(&mut output));
+            kill_within(&mut writer, Duration::from_millis(40));
+            acknowledged.read(&rest(output));
+            acknowledged.check(&address).await;
+        }
+        acknowledged.is_not_trivial();
     }
-    acknowledged.is_not_trivial();
 }
 
 #[tokio::test]
 async fn a_store_killed_while_it_is_being_created_can_be_opened() {
     for round in 0..ROUNDS {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("data/kitbag.db");
-        let mut writer = start_writer(&path, round);
-        let output = BufReader::new(writer.stdout.take().unwrap());
-        kill_within(&mut writer, Duration::from_millis(25));
-        let mut acknowledged = Acknowledged::default();
-        acknowledged.read(&rest(output));
-        acknowledged.check(&path).await;
+        let file = directory.path().join("data/kitbag.db");
+        for address in [file.display().to_string(), postgres_address()] {
+            let mut writer = start_writer(&address, round);
+            let output = BufReader::new(writer.stdout.take().unwrap());
+            kill_within(&mut writer, Duration::from_millis(60));
+            let mut acknowledged = Acknowledged::default();
+            acknowledged.read(&rest(output));
+            acknowledged.check(&address).await;
+        }
     }
 }
 
-fn start_writer(path: &Path, round: u32) -> Child {
+/// A schema of its own on the server for tests.
+fn postgres_address() -> String {
+    let server = std::env::var("KITBAG_TEST_POSTGRES").expect(
+        "tests over PostgreSQL need a server: run them as `cargo xtask postgres -- cargo nextest run -p kitbag-store`",
+    );
+    let number = getrandom::u64().expect("randomness");
+    format!("{server}?schema=killed_{number:016x}")
+}
+
+async fn open(address: &str) -> Store {
+    let address = StoreAddress::parse(address, Path::new(".")).expect("the address can be read");
+    let store = Store::open(&address).await;
+    store.expect("the store opens, also after a kill")
+}
+
+fn start_writer(address: &str, round: u32) -> Child {
     Command::new(std::env::current_exe().expect("a running test has a path"))
         .args(["--ignored", "--exact", "--nocapture", "the_writer"])
-        .env(PLAY_THE_WRITER, path)
+        .env(PLAY_THE_WRITER, address)
         .env(ROUND, round.to_string())
         .stdout(Stdio::piped())
         .spawn()
@@ -117,10 +138,8 @@ impl Acknowledged {
         }
     }
 
-    async fn check(&self, path: &Path) {
-        let store = Store::open(path)
-            .await
-            .expect("the store opens after a kill");
+    async fn check(&self, address: &str) {
+        let store = open(address).await;
         let keys = store.keys().await.expect("keys can be listed");
         let known: HashMap<_, _> = keys
             .into_iter()
@@ -166,7 +185,9 @@ impl Acknowledged {
         assert!(lost.is_empty(), "{lost:?}");
         assert!(mirrored(&store).await >= self.mirrored, "a mirror is lost");
         store.close().await;
-        check_integrity(path).await;
+        if !address.starts_with("postgres") {
+            check_integrity(Path::new(address)).await;
+        }
     }
 
     /// Guards against a test that passes because nothing was ever written.
@@ -199,7 +220,7 @@ async fn check_integrity(path: &Path) {
 #[test]
 #[ignore = "not a test: the process that gets killed"]
 fn the_writer() {
-    let Some(path) = std::env::var_os(PLAY_THE_WRITER) else {
+    let Ok(address) = std::env::var(PLAY_THE_WRITER) else {
         return;
     };
     let round = std::env::var(ROUND).unwrap();
@@ -209,7 +230,7 @@ fn the_writer() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let store = Store::open(&PathBuf::from(path)).await.unwrap();
+        let store = open(&address).await;
         // The harness has begun a line of its own.
         writeln!(std::io::stdout()).unwrap();
         tokio::join!(

@@ -81,7 +81,7 @@ CREATE TABLE vectors (
     namespace text COLLATE "C" NOT NULL,
     model     text COLLATE "C" NOT NULL,
     text_hash bytea   NOT NULL,
-    dimension integer NOT NULL,
+    dimension bigint  NOT NULL,
     vector    bytea   NOT NULL, -- f32, little-endian
     PRIMARY KEY (namespace, model, text_hash)
 );

@@ -26,52 +26,72 @@ const LAST_RETRY: Duration = Duration::from_secs(5);
 const LISTEN: &str = "listen for changes";
 
 pub(super) async fn follow(postgres: Postgres, news: Arc<ChangeNews>) {
+    let mut hearing = Hearing::default();
     let mut retry = FIRST_RETRY;
-    let mut broken = false;
     loop {
-        let mut connected = false;
-        let Err(error) = listen(&postgres, &news, &mut connected).await;
-        if connected {
-            retry = FIRST_RETRY;
-        }
-        if !broken || connected {
-            let error: &dyn std::error::Error = &error;
-            tracing::warn!(
-                error,
-                "changes in the database are not heard of; it is tried again"
-            );
-        }
-        broken = true;
+        let connecting = answered(ANSWER_WITHIN, connect(&postgres)).await;
+        let error = match connecting {
+            Ok(listener) => {
+                retry = FIRST_RETRY;
+                hearing.works();
+                listen(listener, &news).await
+            }
+            Err(error) => error,
+        };
+        hearing.fails(&error);
         tokio::time::sleep(retry).await;
         retry = (retry * 2).min(LAST_RETRY);
     }
 }
 
+/// Tells the operator once that changes are not heard of, and once that they are again.
+#[derive(Debug, Default)]
+struct Hearing {
+    failing: bool,
+}
+
+impl Hearing {
+    fn works(&mut self) {
+        if std::mem::take(&mut self.failing) {
+            tracing::warn!("changes in the database are heard of again");
+        }
+    }
+
+    fn fails(&mut self, error: &Error) {
+        if !std::mem::replace(&mut self.failing, true) {
+            let error: &dyn std::error::Error = error;
+            tracing::warn!(
+                error,
+                "changes in the database are not heard of; it is tried again"
+            );
+        }
+    }
+}
+
 /// Listens until the connection fails.
-async fn listen(
-    postgres: &Postgres,
-    news: &ChangeNews,
-    connected: &mut bool,
-) -> Result<std::convert::Infallible, Error> {
-    let mut listener = answered(ANSWER_WITHIN, connect(postgres)).await?;
-    *connected = true;
+async fn listen(mut listener: PgListener, news: &ChangeNews) -> Error {
     // Changes that happened before were not heard of.
     news.anything_may_have_changed();
     loop {
-        let asked_at = Instant::now();
-        answered(ANSWER_WITHIN, ask(&mut listener)).await?;
-        while let Some(notification) = listener.next_buffered() {
-            tell(news, notification.payload());
-        }
-        news.heard(asked_at);
-        let next = tokio::time::timeout(ASK_EVERY, listener.try_recv()).await;
-        match next {
-            Ok(Ok(Some(notification))) => tell(news, notification.payload()),
-            Ok(Ok(None)) => return Err(failed(LISTEN)(closed())),
-            Ok(Err(error)) => return Err(failed(LISTEN)(error)),
-            Err(_) => {}
+        if let Err(error) = hear(&mut listener, news).await {
+            return error;
         }
     }
+}
+
+/// Makes sure that the connection works, and waits a little for the next change.
+async fn hear(listener: &mut PgListener, news: &ChangeNews) -> Result<(), Error> {
+    let asked_at = Instant::now();
+    answered(ANSWER_WITHIN, ask(listener)).await?;
+    while let Some(notification) = listener.next_buffered() {
+        tell(news, notification.payload());
+    }
+    news.heard(asked_at);
+    let next = tokio::time::timeout(ASK_EVERY, listener.try_recv()).await;
+    let Ok(next) = next else { return Ok(()) };
+    let notification = next.map_err(failed(LISTEN))?.ok_or_else(closed)?;
+    tell(news, notification.payload());
+    Ok(())
 }
 
 /// The listening connection is kept apart from the pool, so that it takes no place from requests.
@@ -103,6 +123,7 @@ fn tell(news: &ChangeNews, table: &str) {
     }
 }
 
-fn closed() -> sqlx::Error {
-    sqlx::Error::Io(std::io::ErrorKind::ConnectionAborted.into())
+fn closed() -> Error {
+    let closed = std::io::Error::from(std::io::ErrorKind::ConnectionAborted);
+    failed(LISTEN)(sqlx::Error::Io(closed))
 }

@@ -4,8 +4,9 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use sqlx::postgres::PgConnection;
+use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection};
+use tokio::time::Instant;
 
 use super::{answered, postgres};
 use crate::address::{PostgresAddress, SchemaName};
@@ -14,6 +15,9 @@ use crate::{Error, failed};
 /// The longest time that one gateway waits for another that holds the lock. Migrations and logins
 /// at slow servers are done before that.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// The pause between two attempts to connect.
+const RETRY: Duration = Duration::from_millis(100);
 
 /// A lock with a connection of its own, outside the pool: it is released when the connection
 /// closes, also by a process that dies.
@@ -42,19 +46,49 @@ async fn take(address: &PostgresAddress, name: &str) -> Result<AdvisoryLock, Err
         ("lock_timeout", &wait),
     ];
     let options = postgres::options(address).options(limits);
-    let connecting = async {
-        options
-            .connect()
-            .await
-            .map_err(failed("reach the database"))
-    };
-    let mut connection = answered(address.limits.connect, connecting).await?;
+    let mut connection = connect(&options, address).await?;
     sqlx::query("SELECT pg_advisory_lock($1)")
         .bind(number(&address.schema, name))
         .execute(&mut connection)
         .await
         .map_err(failed("wait for another gateway"))?;
     Ok(AdvisoryLock { connection })
+}
+
+/// Connects, and tries again for as long as a connection may take: a server that starts together
+/// with the gateway needs a moment.
+async fn connect(
+    options: &PgConnectOptions,
+    address: &PostgresAddress,
+) -> Result<PgConnection, Error> {
+    let deadline = Instant::now() + address.limits.connect;
+    loop {
+        let connecting = tokio::time::timeout_at(deadline, options.connect()).await;
+        let error = match connecting {
+            Ok(Ok(connection)) => return Ok(connection),
+            Ok(Err(error)) => error,
+            Err(_) => sqlx::Error::PoolTimedOut,
+        };
+        if !is_passing(&error) || Instant::now() + RETRY >= deadline {
+            return Err(Error::Unreachable {
+                place: address.to_string(),
+                source: Box::new(error),
+            });
+        }
+        tokio::time::sleep(RETRY).await;
+    }
+}
+
+/// Returns true if the same may succeed a moment later.
+fn is_passing(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) => true,
+        // The server is starting, ending, or has no connection left.
+        sqlx::Error::Database(error) => {
+            matches!(error.code().as_deref(), Some("57P01" | "57P03" | "53300"))
+        }
+        _ => false,
+    }
 }
 
 /// The number of a lock. Numbers are shared by all programs that use the database, so that they are

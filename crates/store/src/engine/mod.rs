@@ -55,20 +55,23 @@ pub(crate) async fn answered<T>(
 
 impl Alone {
     pub(crate) async fn take(address: &StoreAddress) -> Result<Self, Error> {
+        Self::take_for(address, "prepare").await
+    }
+
+    /// Takes the lock for one purpose. A file has one lock for all purposes.
+    pub(crate) async fn take_for(address: &StoreAddress, purpose: &str) -> Result<Self, Error> {
         match address {
             StoreAddress::Sqlite(path) => {
                 let taken = sqlite::PreparationLock::take(path).await?;
                 Ok(Self::Sqlite(taken))
             }
             StoreAddress::Postgres(address) => {
-                let taken = advisory::AdvisoryLock::take(address, "prepare").await?;
+                let taken = advisory::AdvisoryLock::take(address, purpose).await?;
                 Ok(Self::Postgres(taken))
             }
         }
     }
-}
 
-impl Alone {
     pub(crate) async fn release(self) {
         match self {
             Self::Sqlite(lock) => drop(lock),

@@ -125,7 +125,7 @@ pub(crate) fn options(address: &PostgresAddress) -> PgConnectOptions {
         ("tcp_keepalives_interval", "10"),
         ("tcp_keepalives_count", "3"),
     ];
-    let options = address.options.clone().options(session);
+    let options = PgConnectOptions::clone(&address.options).options(session);
     options.disable_statement_logging()
 }
 

@@ -181,7 +181,7 @@ pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
 /// SQLite gives its side files the mode of the database, so only that has to be made first.
 /// An existing file is not even opened: closing it would drop the locks that SQLite holds on
 /// it elsewhere in this process.
-fn create_private(path: &Path) -> io::Result<()> {
+pub(crate) fn create_private(path: &Path) -> io::Result<()> {
     match OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -230,4 +230,32 @@ async fn migrate(writer: &SqlitePool, path: &Path) -> Result<(), Error> {
         },
         other => failed("bring the database up to date")(other),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Store, TextHash};
+
+    #[tokio::test]
+    async fn vectors_from_before_there_were_namespaces_belong_to_the_capabilities() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("kitbag.db");
+        let old = pool(1)
+            .connect_with(options(&path).create_if_missing(true))
+            .await
+            .unwrap();
+        MIGRATIONS.run_to(7, &old).await.unwrap();
+        let hash = TextHash::of("text").to_string();
+        let insert = format!("INSERT INTO vectors VALUES ('m', x'{hash}', 1, x'0000803f')");
+        sqlx::query(sqlx::AssertSqlSafe(insert))
+            .execute(&old)
+            .await
+            .unwrap();
+        old.close().await;
+        let store = Store::open(&path).await.unwrap();
+        let wanted = TextHash::of("text");
+        let found = store.vectors("m", &[wanted]).await.unwrap();
+        assert_eq!(found[&wanted], [1.0]);
+    }
 }

@@ -37,14 +37,14 @@ async fn insert_some(
     sqlx::query(
         "INSERT INTO vectors (namespace, model, text_hash, dimension, vector)
          SELECT $1, $2, text_hash, dimension, vector
-         FROM unnest($3::bytea[], $4::integer[], $5::bytea[]) AS new (text_hash, dimension, vector)
+         FROM unnest($3::bytea[], $4::bigint[], $5::bytea[]) AS new (text_hash, dimension, vector)
          ON CONFLICT (namespace, model, text_hash) DO UPDATE SET
              dimension = excluded.dimension, vector = excluded.vector",
     )
     .bind(space.namespace)
     .bind(space.model)
     .bind(hashes)
-    .bind(vectors.iter().map(|it| it.len() as i32).collect::<Vec<_>>())
+    .bind(vectors.iter().map(|it| it.len() as i64).collect::<Vec<_>>())
     .bind(vectors.iter().map(|it| bytes(it)).collect::<Vec<_>>())
     .execute(&mut **transaction)
     .await

@@ -1,0 +1,96 @@
+//! A backup: the whole store in one SQLite file, whichever engine it stands on. To restore it, it
+//! is opened like any store and copied into a new one.
+
+use std::fs::File;
+use std::path::Path;
+
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection};
+
+use super::{CopyProgress, copy_engine};
+use crate::address::directory_of;
+use crate::engine::sqlite::{Sqlite, create_private};
+use crate::engine::{Alone, Engine};
+use crate::{Error, Store, StoreAddress, failed};
+
+const ACTION: &str = "write a backup";
+
+impl Store {
+    /// Writes everything into a new file, which only its owner can read. It holds the pepper of the
+    /// keys, and not the key that secrets are encrypted under.
+    pub async fn back_up(
+        &self,
+        path: &Path,
+        progress: impl FnMut(CopyProgress),
+    ) -> Result<(), Error> {
+        if path.exists() {
+            return Err(Error::BackupExists {
+                path: path.to_owned(),
+            });
+        }
+        let draft = path.with_added_extension("part");
+        remove(&draft)?;
+        match &self.engine {
+            Engine::Sqlite(it) => self.vacuum(it, &draft).await?,
+            Engine::Postgres(_) => self.copy_into(&draft, progress).await?,
+        }
+        put_in_place(&draft, path)
+    }
+
+    /// SQLite writes the copy by itself, from one moment and without gaps.
+    async fn vacuum(&self, sqlite: &Sqlite, path: &Path) -> Result<(), Error> {
+        create_private(path).map_err(|source| Error::file("create", path, source))?;
+        sqlx::query("VACUUM INTO ?")
+            .bind(path.display().to_string())
+            .execute(&sqlite.writer)
+            .await
+            .map_err(failed(ACTION))?;
+        self.add_pepper(path).await
+    }
+
+    async fn add_pepper(&self, path: &Path) -> Result<(), Error> {
+        let options = SqliteConnectOptions::new().filename(path);
+        let mut backup = options.connect().await.map_err(failed(ACTION))?;
+        sqlx::query("INSERT OR REPLACE INTO properties (name, value) VALUES ('pepper', ?)")
+            .bind(self.key_cache.pepper().as_bytes())
+            .execute(&mut backup)
+            .await
+            .map_err(failed(ACTION))?;
+        backup.close().await.map_err(failed(ACTION))
+    }
+
+    async fn copy_into(
+        &self,
+        path: &Path,
+        progress: impl FnMut(CopyProgress),
+    ) -> Result<(), Error> {
+        let address = StoreAddress::from(path);
+        let mut alone = Alone::take(&address).await?;
+        let backup = Engine::connect(&address, &mut alone).await?;
+        // The copy takes the same lock.
+        alone.release().await;
+        let pepper = self.key_cache.pepper();
+        let copied = copy_engine(&self.engine, (&backup, &address), &pepper, progress).await;
+        backup.close().await;
+        copied.map(drop)
+    }
+}
+
+/// Takes away the rest of a backup that was interrupted.
+fn remove(draft: &Path) -> Result<(), Error> {
+    match std::fs::remove_file(draft) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::file("remove", draft, source))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A backup has its name only when all of it is on the disk.
+fn put_in_place(draft: &Path, path: &Path) -> Result<(), Error> {
+    let sync = |path: &Path| File::open(path)?.sync_all();
+    let done = sync(draft)
+        .and_then(|()| std::fs::rename(draft, path))
+        .and_then(|()| sync(directory_of(path)));
+    done.map_err(|source| Error::file("write", path, source))
+}

@@ -1,0 +1,209 @@
+//! The statements of a copy, for PostgreSQL. Names of tables and columns come from the constants of
+//! `tables`.
+
+use std::ops::{Deref, DerefMut};
+
+use sqlx::postgres::{PgArguments, PgConnection};
+use sqlx::query::Query;
+use sqlx::{AssertSqlSafe, QueryBuilder};
+
+use super::tables::{
+    self, ColumnKind, CopiedColumn, CopiedRow, CopiedTable, CopiedValue, descending, list,
+};
+use crate::engine::postgres::Postgres;
+use crate::{Error, failed};
+
+const READ: &str = "read rows to copy";
+const WRITE: &str = "write copied rows";
+
+/// A transaction that sees the database as it was at one moment.
+#[derive(Debug)]
+pub(super) struct PostgresSnapshot(sqlx::Transaction<'static, sqlx::Postgres>);
+
+pub(super) async fn snapshot(postgres: &Postgres) -> Result<PostgresSnapshot, Error> {
+    let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+    let mut transaction = postgres
+        .pool
+        .begin_with(begin)
+        .await
+        .map_err(failed(READ))?;
+    // To count a large table, or to write a page to a slow disk, takes longer than a request may.
+    for limit in [
+        "SET LOCAL statement_timeout = 0",
+        "SET LOCAL idle_in_transaction_session_timeout = 0",
+    ] {
+        sqlx::query(limit)
+            .execute(&mut *transaction)
+            .await
+            .map_err(failed(READ))?;
+    }
+    Ok(PostgresSnapshot(transaction))
+}
+
+impl Deref for PostgresSnapshot {
+    type Target = PgConnection;
+
+    fn deref(&self) -> &PgConnection {
+        &self.0
+    }
+}
+
+impl DerefMut for PostgresSnapshot {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        &mut self.0
+    }
+}
+
+pub(super) async fn count(
+    database: impl sqlx::Executor<'_, Database = sqlx::Postgres>,
+    table: &CopiedTable,
+) -> Result<u64, Error> {
+    let select = format!("SELECT count(*) FROM {}", table.name);
+    let count: i64 = sqlx::query_scalar(AssertSqlSafe(select))
+        .fetch_one(database)
+        .await
+        .map_err(failed(READ))?;
+    Ok(count.unsigned_abs())
+}
+
+/// Returns the next rows in the order of the key.
+pub(super) async fn page(
+    snapshot: &mut PostgresSnapshot,
+    table: &CopiedTable,
+    after: Option<&[CopiedValue]>,
+    rows: usize,
+) -> Result<Vec<CopiedRow>, Error> {
+    let key = list(table.key_columns());
+    let columns = list(table.columns);
+    let mut select = QueryBuilder::new(format!("SELECT {columns} FROM {}", table.name));
+    if let Some(after) = after {
+        select.push(format!(" WHERE ({key}) > ("));
+        let mut values = select.separated(", ");
+        for value in after {
+            match value.clone() {
+                CopiedValue::Text(text) => values.push_bind(text),
+                CopiedValue::Number(number) => values.push_bind(number),
+                CopiedValue::Bytes(bytes) => values.push_bind(bytes),
+            };
+        }
+        select.push(")");
+    }
+    select.push(format!(" ORDER BY {key} LIMIT {rows}"));
+    let rows = select.build().fetch_all(&mut **snapshot).await;
+    let rows = rows.map_err(failed(READ))?;
+    rows.iter()
+        .map(|row| tables::read(row, table.columns))
+        .collect()
+}
+
+pub(super) async fn last_key(
+    postgres: &Postgres,
+    table: &CopiedTable,
+) -> Result<Option<Vec<CopiedValue>>, Error> {
+    let key = table.key_columns();
+    let (columns, order) = (list(key), descending(key));
+    let select = format!(
+        "SELECT {columns} FROM {} ORDER BY {order} LIMIT 1",
+        table.name
+    );
+    let row = sqlx::query(AssertSqlSafe(select))
+        .fetch_optional(&postgres.pool)
+        .await
+        .map_err(failed(READ))?;
+    row.map(|row| tables::read(&row, key)).transpose()
+}
+
+/// Inserts the page by one statement, with one array for each column.
+pub(super) async fn insert(
+    postgres: &Postgres,
+    table: &CopiedTable,
+    rows: &[CopiedRow],
+) -> Result<(), Error> {
+    let arrays: Vec<String> = table
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(at, column)| format!("${}::{}[]", at + 1, type_of(column)))
+        .collect();
+    let insert = format!(
+        "INSERT INTO {} ({}) SELECT * FROM unnest({})",
+        table.name,
+        list(table.columns),
+        arrays.join(", ")
+    );
+    let mut insert = sqlx::query(AssertSqlSafe(insert));
+    for (at, column) in table.columns.iter().enumerate() {
+        insert = bind(insert, column.kind, rows.iter().map(|row| &row[at]));
+    }
+    let done = insert.execute(&postgres.pool).await;
+    done.map(drop).map_err(failed(WRITE))
+}
+
+fn type_of(column: &CopiedColumn) -> &'static str {
+    match column.kind {
+        ColumnKind::Text => "text",
+        ColumnKind::Number => "bigint",
+        ColumnKind::Bytes => "bytea",
+    }
+}
+
+type Insertion<'q> = Query<'q, sqlx::Postgres, PgArguments>;
+
+fn bind<'q, 'v>(
+    insert: Insertion<'q>,
+    kind: ColumnKind,
+    values: impl Iterator<Item = &'v CopiedValue>,
+) -> Insertion<'q> {
+    match kind {
+        ColumnKind::Text => insert.bind(values.map(text).collect::<Vec<_>>()),
+        ColumnKind::Number => insert.bind(values.map(number).collect::<Vec<_>>()),
+        ColumnKind::Bytes => insert.bind(values.map(bytes).collect::<Vec<_>>()),
+    }
+}
+
+/// PostgreSQL keeps no text with a zero byte.
+fn text(value: &CopiedValue) -> Option<String> {
+    match value {
+        CopiedValue::Text(Some(text)) => Some(text.replace('\0', "\u{fffd}")),
+        _ => None,
+    }
+}
+
+fn number(value: &CopiedValue) -> Option<i64> {
+    match value {
+        CopiedValue::Number(number) => *number,
+        _ => None,
+    }
+}
+
+fn bytes(value: &CopiedValue) -> Option<Vec<u8>> {
+    match value {
+        CopiedValue::Bytes(bytes) => bytes.clone(),
+        _ => None,
+    }
+}
+
+pub(super) async fn delete(
+    postgres: &Postgres,
+    table: &CopiedTable,
+    condition: &str,
+) -> Result<(), Error> {
+    let delete = format!("DELETE FROM {} WHERE {condition}", table.name);
+    sqlx::query(AssertSqlSafe(delete))
+        .execute(&postgres.pool)
+        .await
+        .map(drop)
+        .map_err(failed(WRITE))
+}
+
+/// Lets the next row of the audit have an id above those that were copied.
+pub(super) async fn go_on_counting(postgres: &Postgres) -> Result<(), Error> {
+    sqlx::query(
+        "SELECT setval(pg_get_serial_sequence('audit', 'id'), newest)
+         FROM (SELECT max(id) AS newest FROM audit) AS rows WHERE newest IS NOT NULL",
+    )
+    .execute(&postgres.pool)
+    .await
+    .map(drop)
+    .map_err(failed(WRITE))
+}

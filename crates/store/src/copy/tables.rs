@@ -1,0 +1,188 @@
+//! The tables that a copy takes along, and their rows as plain values.
+
+use sqlx::{ColumnIndex, Decode, Row, Type};
+
+use crate::{Error, failed};
+
+#[derive(Debug)]
+pub(super) struct CopiedTable {
+    pub(super) name: &'static str,
+    pub(super) columns: &'static [CopiedColumn],
+    /// The first columns, this many, are the key.
+    pub(super) key: usize,
+    /// The rows that an interrupted copy has to read again, as they may have been changed since.
+    pub(super) stale: Option<&'static str>,
+}
+
+#[derive(Debug)]
+pub(super) struct CopiedColumn {
+    pub(super) name: &'static str,
+    pub(super) kind: ColumnKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ColumnKind {
+    Text,
+    Number,
+    Bytes,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum CopiedValue {
+    Text(Option<String>),
+    Number(Option<i64>),
+    Bytes(Option<Vec<u8>>),
+}
+
+pub(super) type CopiedRow = Vec<CopiedValue>;
+
+const ALL_ROWS: Option<&str> = Some("TRUE");
+
+/// Every table whose rows are worth keeping. Small ones are copied anew after an interruption.
+pub(super) const TABLES: [CopiedTable; 8] = [
+    CopiedTable {
+        name: "listings",
+        columns: &[
+            text("server"),
+            text("fingerprint"),
+            text("body"),
+            number("listed_at"),
+        ],
+        key: 1,
+        stale: ALL_ROWS,
+    },
+    CopiedTable {
+        name: "api_keys",
+        columns: &[
+            text("id"),
+            text("tenant"),
+            text("role"),
+            text("label"),
+            bytes("secret_hash"),
+            number("created_at"),
+            number("expires_at"),
+            number("last_used_at"),
+            number("revoked_at"),
+        ],
+        key: 1,
+        stale: ALL_ROWS,
+    },
+    CopiedTable {
+        name: "secrets",
+        columns: &[text("name"), bytes("sealed"), number("updated_at")],
+        key: 1,
+        stale: ALL_ROWS,
+    },
+    CopiedTable {
+        name: "logins",
+        columns: &[text("server"), bytes("sealed"), number("updated_at")],
+        key: 1,
+        stale: ALL_ROWS,
+    },
+    CopiedTable {
+        name: "mirror_owners",
+        columns: &[text("namespace"), text("configuration"), number("used_at")],
+        key: 1,
+        stale: ALL_ROWS,
+    },
+    CopiedTable {
+        name: "mirror",
+        columns: &[text("namespace"), text("name"), text("value")],
+        key: 2,
+        stale: ALL_ROWS,
+    },
+    CopiedTable {
+        name: "vectors",
+        columns: &[
+            text("namespace"),
+            text("model"),
+            bytes("text_hash"),
+            number("dimension"),
+            bytes("vector"),
+        ],
+        key: 3,
+        // The vector of a text does not change.
+        stale: None,
+    },
+    CopiedTable {
+        name: "audit",
+        columns: &[
+            number("id"),
+            number("at"),
+            text("event"),
+            text("tenant"),
+            text("key_id"),
+            text("actor"),
+            text("client"),
+            text("server"),
+            text("kind"),
+            text("name"),
+            text("outcome"),
+            number("latency_us"),
+            text("purpose"),
+            text("request_id"),
+            text("address"),
+            text("trace_id"),
+            text("detail"),
+        ],
+        key: 1,
+        // Only the row of a call that had not ended is changed once more.
+        stale: Some("id >= (SELECT min(id) FROM audit WHERE outcome = 'unfinished')"),
+    },
+];
+
+const fn text(name: &'static str) -> CopiedColumn {
+    let kind = ColumnKind::Text;
+    CopiedColumn { name, kind }
+}
+
+const fn number(name: &'static str) -> CopiedColumn {
+    let kind = ColumnKind::Number;
+    CopiedColumn { name, kind }
+}
+
+const fn bytes(name: &'static str) -> CopiedColumn {
+    let kind = ColumnKind::Bytes;
+    CopiedColumn { name, kind }
+}
+
+impl CopiedTable {
+    pub(super) fn key_columns(&self) -> &'static [CopiedColumn] {
+        &self.columns[..self.key]
+    }
+}
+
+/// The names of columns, as a list in SQL.
+pub(super) fn list(columns: &[CopiedColumn]) -> String {
+    let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+    names.join(", ")
+}
+
+/// The columns of a key from the last row to the first, as a list in SQL.
+pub(super) fn descending(columns: &[CopiedColumn]) -> String {
+    let names: Vec<String> = columns
+        .iter()
+        .map(|column| format!("{} DESC", column.name))
+        .collect();
+    names.join(", ")
+}
+
+/// Reads a row that has these columns in this order.
+pub(super) fn read<'r, R>(row: &'r R, columns: &[CopiedColumn]) -> Result<CopiedRow, Error>
+where
+    R: Row,
+    usize: ColumnIndex<R>,
+    Option<String>: Decode<'r, R::Database> + Type<R::Database>,
+    Option<i64>: Decode<'r, R::Database> + Type<R::Database>,
+    Option<Vec<u8>>: Decode<'r, R::Database> + Type<R::Database>,
+{
+    let values = columns.iter().enumerate().map(|(at, column)| {
+        let value = match column.kind {
+            ColumnKind::Text => row.try_get(at).map(CopiedValue::Text),
+            ColumnKind::Number => row.try_get(at).map(CopiedValue::Number),
+            ColumnKind::Bytes => row.try_get(at).map(CopiedValue::Bytes),
+        };
+        value.map_err(failed("read a row to copy"))
+    });
+    values.collect()
+}

@@ -1,0 +1,220 @@
+//! Every pair of engines, and what interrupts a copy.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use kitbag_domain::{Outcome, ServerName, Tenant, Timestamp};
+
+use super::{CopyProgress, copy};
+use crate::audit::tests::{EVERYTHING, records, seen};
+use crate::test_place::{TestPlace, each_engine, execute};
+use crate::{
+    Error, KeyOrder, NewKey, Recognition, Secret, Store, StoredListing, TextHash, VaultKey,
+    VectorSpace,
+};
+
+each_engine!(
+    everything_arrives_in_either_engine,
+    a_copy_that_was_interrupted_goes_on,
+    a_target_with_other_data_is_refused,
+    a_backup_is_one_file_that_can_be_restored,
+);
+
+const NOW: Timestamp = Timestamp(7);
+const ROWS: usize = 2500;
+
+fn key() -> VaultKey {
+    "ab".repeat(32).parse().unwrap()
+}
+
+/// Something in every table, and more than two pages of calls.
+async fn filled(store: &Store) -> NewKey {
+    let order = KeyOrder {
+        label: Some("ünï".to_owned()),
+        expires_at: Some(Timestamp(1_000)),
+        ..KeyOrder::user("acme".parse().unwrap())
+    };
+    let created = store.create_key(&order, NOW).await.unwrap();
+    let listing = StoredListing {
+        server: "git".parse().unwrap(),
+        fingerprint: "f".to_owned(),
+        body: "{}".to_owned(),
+        listed_at: NOW,
+    };
+    store.put_listing(&listing).await.unwrap();
+    let (vault, secret) = (store.vault(Some(key())), Secret::new("1"));
+    vault
+        .put(&"token".parse().unwrap(), &secret, NOW)
+        .await
+        .unwrap();
+    let server: ServerName = "docs".parse().unwrap();
+    vault.put_login(&server, &secret, NOW).await.unwrap();
+    let space = store
+        .mirror_namespace("tools", "/kitbag.toml", NOW)
+        .await
+        .unwrap();
+    let entry = ("a".to_owned(), "{}".to_owned());
+    store.put_mirror(&space, &[entry]).await.unwrap();
+    for namespace in ["capability_index", "tenant_acme"] {
+        let space = VectorSpace {
+            namespace,
+            model: "m",
+        };
+        let vector = (TextHash::of(namespace), vec![1.5, -2.0]);
+        store.put_vectors(space, &[vector]).await.unwrap();
+    }
+    let rows = (0..ROWS).map(|at| seen(at as i64, "acme", &format!("git/{at}")));
+    store.record(&records(rows)).await.unwrap();
+    created
+}
+
+/// Everything that a store can be asked for.
+async fn contents(store: &Store, token: &str) -> String {
+    let vault = store.vault(Some(key()));
+    let server = "docs".parse().unwrap();
+    let space = |namespace| VectorSpace {
+        namespace,
+        model: "m",
+    };
+    let hashes = ["capability_index", "tenant_acme"].map(TextHash::of);
+    let found = store.authenticate(token, NOW).await.unwrap();
+    assert!(matches!(found, Recognition::Known(_)), "{found:?}");
+    format!(
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        store.keys().await.unwrap(),
+        store.listings().await.unwrap(),
+        vault.open_all().await.unwrap(),
+        vault
+            .login(&server)
+            .await
+            .unwrap()
+            .map(|it| it.reveal().to_owned()),
+        store.mirrored("tools").await.unwrap(),
+        store
+            .mirror_namespace("tools", "/kitbag.toml", NOW)
+            .await
+            .unwrap(),
+        store
+            .vectors(space("capability_index"), &hashes)
+            .await
+            .unwrap(),
+        store.vectors(space("tenant_acme"), &hashes).await.unwrap(),
+        store.audit(&EVERYTHING).await.unwrap(),
+    )
+}
+
+async fn everything_arrives_in_either_engine(place: TestPlace) {
+    let from = place.open().await;
+    let key = filled(&from).await;
+    let wanted = contents(&from, key.token.reveal()).await;
+    for target in [TestPlace::sqlite(), TestPlace::postgres()] {
+        let to = target.open().await;
+        let mut last = HashMap::new();
+        let noted = |it: CopyProgress| last.extend([(it.table, (it.rows, it.of))]);
+        let report = copy(&from, &to, noted).await.unwrap();
+        assert!(!report.resumed && report.tables.contains(&("audit", ROWS as u64)));
+        assert_eq!(last["audit"], (ROWS as u64, ROWS as u64));
+        assert_eq!(contents(&to, key.token.reveal()).await, wanted);
+        to.close().await;
+
+        let to = target.open().await;
+        assert_eq!(
+            contents(&to, key.token.reveal()).await,
+            wanted,
+            "also after a restart"
+        );
+        to.record(&records([seen(1, "acme", "git/next")]))
+            .await
+            .unwrap();
+        assert_eq!(to.newest_audit_row().await.unwrap(), ROWS as i64 + 1);
+    }
+}
+
+async fn a_copy_that_was_interrupted_goes_on(place: TestPlace) {
+    let from = place.open().await;
+    let key = filled(&from).await;
+    execute(
+        &from,
+        "UPDATE audit SET outcome = 'unfinished' WHERE id = 700",
+    )
+    .await;
+    for target in [TestPlace::sqlite(), TestPlace::postgres()] {
+        let to = target.open().await;
+        // Dropped in the middle of the last table, as a process that ends.
+        let (send, mut page) = tokio::sync::mpsc::unbounded_channel();
+        let copying = copy(&from, &to, |it| {
+            if it.table == "audit" {
+                let _ = send.send(it.rows);
+            }
+        });
+        tokio::select! {
+            done = copying => panic!("the copy was faster: {done:?}"),
+            _ = page.recv() => {}
+        }
+        execute(&from, "UPDATE audit SET outcome = 'ok' WHERE id = 700").await;
+        execute(&from, "UPDATE listings SET body = '[]'").await;
+        let report = copy(&from, &to, |_| {}).await.unwrap();
+        assert!(report.resumed);
+        let wanted = contents(&from, key.token.reveal()).await;
+        assert_eq!(contents(&to, key.token.reveal()).await, wanted);
+
+        // Another copy into the finished target would overwrite a store that is in use.
+        let again = copy(&from, &to, |_| {}).await.unwrap_err();
+        assert!(matches!(again, Error::CopyTarget { .. }), "{again}");
+    }
+}
+
+async fn a_target_with_other_data_is_refused(place: TestPlace) {
+    let from = place.open().await;
+    let to = TestPlace::sqlite();
+    let to = to.open().await;
+    let order = KeyOrder::user(Tenant::local());
+    let key = to.create_key(&order, NOW).await.unwrap();
+    let error = copy(&from, &to, |_| {}).await.unwrap_err();
+    assert!(matches!(error, Error::CopyTarget { .. }), "{error}");
+    let found = to.authenticate(key.token.reveal(), NOW).await.unwrap();
+    assert!(matches!(found, Recognition::Known(_)), "it is left alone");
+}
+
+async fn a_backup_is_one_file_that_can_be_restored(place: TestPlace) {
+    let store = place.open().await;
+    let key = filled(&store).await;
+    let wanted = contents(&store, key.token.reveal()).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("kitbag.backup");
+    store.back_up(&file, |_| {}).await.unwrap();
+    let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+    let again = store.back_up(&file, |_| {}).await.unwrap_err();
+    assert!(matches!(again, Error::BackupExists { .. }), "{again}");
+
+    let backup = Store::open(&file).await.unwrap();
+    for target in [TestPlace::sqlite(), TestPlace::postgres()] {
+        let restored = target.open().await;
+        copy(&backup, &restored, |_| {}).await.unwrap();
+        assert_eq!(contents(&restored, key.token.reveal()).await, wanted);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_in_use_is_copied_as_it_was_at_one_moment() {
+    let (place, target) = (TestPlace::sqlite(), TestPlace::postgres());
+    let (from, to) = (place.open().await, target.open().await);
+    filled(&from).await;
+    let writing = tokio::spawn({
+        let from = from.clone();
+        async move {
+            for at in 0.. {
+                let mut row = seen(at, "acme", "git/busy");
+                row.outcome = Outcome::ToolError;
+                from.record(&records([row])).await.unwrap();
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+    });
+    let report = copy(&from, &to, |_| {}).await.unwrap();
+    writing.abort();
+    let (_, rows) = report.tables[report.tables.len() - 1];
+    assert!(rows >= ROWS as u64);
+    assert_eq!(to.audit(&EVERYTHING).await.unwrap().len() as u64, rows);
+}

@@ -39,6 +39,8 @@ pub enum Action {
     /// The operator trusted the servers of a project in its folder.
     ProjectTrusted,
     ProjectWithdrawn,
+    /// The operator copied another store, or a backup, into this one.
+    StoreCopied,
     /// A command changed the configuration file.
     ConfigurationEdited,
     /// A running gateway took over another configuration.
@@ -63,7 +65,7 @@ impl Event {
 }
 
 impl Action {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::KeyRefused,
         Self::KeyCreated,
         Self::KeyRevoked,
@@ -75,6 +77,7 @@ impl Action {
         Self::LoggedOut,
         Self::ProjectTrusted,
         Self::ProjectWithdrawn,
+        Self::StoreCopied,
         Self::ConfigurationEdited,
         Self::ConfigurationInForce,
     ];
@@ -92,6 +95,7 @@ impl Action {
             Self::LoggedOut => "logged_out",
             Self::ProjectTrusted => "project_trusted",
             Self::ProjectWithdrawn => "project_withdrawn",
+            Self::StoreCopied => "store_copied",
             Self::ConfigurationEdited => "configuration_edited",
             Self::ConfigurationInForce => "configuration_in_force",
         }

@@ -52,6 +52,7 @@ pub mod secret;
 pub mod serve;
 pub mod servers;
 pub mod service;
+pub mod store;
 pub mod tokens;
 pub mod tools;
 pub mod trust;
@@ -116,6 +117,7 @@ enum Verb {
     Agents(agents::Arguments),
     Key(key::Arguments),
     Secret(secret::Arguments),
+    Store(store::Arguments),
     Trust(trust::Arguments),
     Import(import::Arguments),
     Install(install::InstallArguments),
@@ -272,6 +274,7 @@ impl Verb {
             Self::Agents(arguments) => agents::run(arguments, &invocation).await,
             Self::Key(arguments) => key::run(arguments, &invocation).await,
             Self::Secret(arguments) => secret::run(arguments, &invocation).await,
+            Self::Store(arguments) => store::run(arguments, &invocation).await,
             Self::Trust(arguments) => trust::run(&arguments, &invocation).await,
             Self::Import(arguments) => import::run(arguments, &invocation).await,
             Self::Install(arguments) => install::install(arguments, &invocation).await,

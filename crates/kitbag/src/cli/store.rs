@@ -1,0 +1,243 @@
+//! `kitbag store`: moves everything that Kitbag keeps to another database, and backs it up.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, anyhow};
+use clap::{Args, Subcommand};
+use kitbag_config::Config;
+use kitbag_domain::{Action, Template};
+use kitbag_store::{CopyProgress, CopyReport, Store, StoreAddress, copy};
+use serde_json::json;
+
+use super::Invocation;
+use super::failure::Advise as _;
+use super::output::{count, table};
+use crate::local::joined::{self, Found};
+use crate::local::protocol::Want;
+use crate::trail;
+use kitbag_gateway::store_place::{StorePlaceError, store_address};
+use kitbag_gateway::vault::{given_key, keeper, vault};
+
+/// Move everything that Kitbag keeps to another database, or back it up.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true, after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag store backup ~/kitbag-backup.db
+  kitbag store restore ~/kitbag-backup.db
+  kitbag store migrate --to 'postgres://kitbag:${PGPASSWORD}@db.example/kitbag'
+
+An address is a path, or postgres://user@host/database. Variables of the
+environment in it are filled in.";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Copy one store into another that is empty, or go on with a copy that was interrupted.
+    #[command(
+        after_help = "Examples:\n  kitbag store migrate --to postgres://kitbag@db.example/kitbag\n  \
+                      kitbag store migrate --from old.db --to new.db"
+    )]
+    Migrate {
+        /// The store to copy; the one in use if none is named.
+        #[arg(long, value_name = "ADDRESS")]
+        from: Option<String>,
+        /// The store to copy into.
+        #[arg(long, value_name = "ADDRESS")]
+        to: String,
+    },
+    /// Write everything into one file, also while a gateway runs.
+    #[command(after_help = "Examples:\n  kitbag store backup ~/kitbag-backup.db")]
+    Backup {
+        /// A file that does not exist yet.
+        file: PathBuf,
+    },
+    /// Bring a backup back into a store that is empty.
+    #[command(
+        after_help = "Examples:\n  kitbag store restore ~/kitbag-backup.db\n  \
+                      kitbag store restore ~/kitbag-backup.db --to new.db"
+    )]
+    Restore {
+        /// A file that `kitbag store backup` wrote.
+        file: PathBuf,
+        /// The store to restore into; the one in use if none is named.
+        #[arg(long, value_name = "ADDRESS")]
+        to: Option<String>,
+    },
+}
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let config = invocation.config()?;
+    match arguments.verb {
+        Verb::Migrate { from, to } => migrate(from.as_deref(), &to, &config, invocation).await?,
+        Verb::Backup { file } => back_up(&file, &config, invocation).await?,
+        Verb::Restore { file, to } => restore(&file, to.as_deref(), &config, invocation).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn migrate(
+    from: Option<&str>,
+    to: &str,
+    config: &Config,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
+    refuse_while_serving(config, invocation).await?;
+    let from = Store::open(named_or_own(from, config)?)
+        .await
+        .context("the store to copy cannot be opened")?;
+    let to = Store::open(address(to, config)?)
+        .await
+        .context("the store to copy into cannot be opened")?;
+    let report = copied(&from, &to, invocation).await?;
+    move_secret_key(&from, &to, config).await?;
+    note_copy(&to, from.place()).await?;
+    let told = (from.place().to_owned(), to.place().to_owned());
+    from.close().await;
+    to.close().await;
+    show(&report, &told, invocation)?;
+    invocation
+        .output
+        .note("Use it from now on with `url` or `path` under [store], or with --store.");
+    Ok(())
+}
+
+async fn back_up(file: &Path, config: &Config, invocation: &Invocation) -> anyhow::Result<()> {
+    let store = Store::open(store_address(config)?)
+        .await
+        .context("the store cannot be opened")?;
+    let going_on = invocation.output.progress("Backing up");
+    let done = store
+        .back_up(file, |step| going_on.update(&told_step(step)))
+        .await;
+    drop(going_on);
+    done?;
+    let key = keeper(config.secret_key, &store).place();
+    store.close().await;
+    let result = json!({ "file": file, "secret_key": key });
+    invocation
+        .output
+        .show(&result, |_| format!("Everything is in {}", file.display()))?;
+    invocation.output.note(&format!(
+        "Its secrets and logins open only with their key, which is not in it: {key}. Keep that, too, and apart."
+    ));
+    Ok(())
+}
+
+async fn restore(
+    file: &Path,
+    to: Option<&str>,
+    config: &Config,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
+    if !file.is_file() {
+        return Err(anyhow!("there is no file {}", file.display()))
+            .advise(|| "name a file that `kitbag store backup` wrote".to_owned());
+    }
+    refuse_while_serving(config, invocation).await?;
+    let backup = Store::open(file)
+        .await
+        .context("the backup cannot be read")?;
+    let to = Store::open(named_or_own(to, config)?)
+        .await
+        .context("the store to restore into cannot be opened")?;
+    let report = copied(&backup, &to, invocation).await?;
+    note_copy(&to, backup.place()).await?;
+    let told = (backup.place().to_owned(), to.place().to_owned());
+    backup.close().await;
+    to.close().await;
+    show(&report, &told, invocation)
+}
+
+/// What a gateway writes while its store is copied would be missing in the copy.
+async fn refuse_while_serving(config: &Config, invocation: &Invocation) -> anyhow::Result<()> {
+    match joined::find(&invocation.at, Some(config), Want::Ask).await {
+        Found::Nothing => Ok(()),
+        Found::Joined(_) | Found::Refused { .. } => {
+            Err(anyhow!("a gateway of this configuration runs"))
+                .advise(|| "end it first, and start it again on the new store".to_owned())
+        }
+    }
+}
+
+async fn copied(from: &Store, to: &Store, invocation: &Invocation) -> anyhow::Result<CopyReport> {
+    let going_on = invocation.output.progress("Copying");
+    let report = copy(from, to, |step| going_on.update(&told_step(step))).await;
+    drop(going_on);
+    Ok(report?)
+}
+
+/// The key that secrets are encrypted under is in no store; with a file or a keyring it belongs to
+/// one.
+async fn move_secret_key(from: &Store, to: &Store, config: &Config) -> anyhow::Result<()> {
+    if given_key()?.is_some() {
+        return Ok(());
+    }
+    let target = keeper(config.secret_key, to);
+    vault(config.secret_key, from)?
+        .copy_key_to(&*target)
+        .await
+        .context("everything was copied but the key of the secrets")?;
+    Ok(())
+}
+
+async fn note_copy(to: &Store, from: &str) -> anyhow::Result<()> {
+    let event = trail::change(&trail::typed(), Action::StoreCopied, from);
+    trail::record(to, event).await
+}
+
+fn named_or_own(named: Option<&str>, config: &Config) -> anyhow::Result<StoreAddress> {
+    match named {
+        Some(named) => address(named, config),
+        None => Ok(store_address(config)?),
+    }
+}
+
+fn address(text: &str, config: &Config) -> anyhow::Result<StoreAddress> {
+    let filled = Template::new(text).resolve(|variable| std::env::var(variable).ok());
+    let filled = filled.map_err(StorePlaceError::from)?;
+    let address = StoreAddress::parse(&filled, &config.data_dir);
+    Ok(address.map_err(StorePlaceError::from)?)
+}
+
+fn told_step(step: CopyProgress) -> String {
+    let CopyProgress { table, rows, of } = step;
+    format!("Copying {table}: {rows} of {of} rows")
+}
+
+fn show(
+    report: &CopyReport,
+    (from, to): &(String, String),
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
+    let rows: serde_json::Map<_, _> = report
+        .tables
+        .iter()
+        .map(|(table, rows)| ((*table).to_owned(), json!(rows)))
+        .collect();
+    let result = json!({ "from": from, "to": to, "resumed": report.resumed, "rows": rows });
+    invocation.output.show(&result, |_| told(report, from, to))
+}
+
+fn told(report: &CopyReport, from: &str, to: &str) -> String {
+    let total: u64 = report.tables.iter().map(|(_, rows)| rows).sum();
+    let resumed = if report.resumed {
+        "An earlier copy was gone on with. "
+    } else {
+        ""
+    };
+    let rows = report
+        .tables
+        .iter()
+        .map(|(table, rows)| [(*table).to_owned(), rows.to_string()]);
+    let rows = table(["TABLE", "ROWS"], rows);
+    let total = count(usize::try_from(total).unwrap_or(usize::MAX), "row");
+    format!(
+        "{resumed}Copied {total} from {from} to {to}, and counted them on both sides.\n\n{rows}"
+    )
+}

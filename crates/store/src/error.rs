@@ -113,6 +113,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns true if the database did not answer, so that the same may succeed a little later.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Away { .. } | Self::Silent { .. } | Self::Busy { .. })
+    }
+
     pub(crate) fn file(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self::File {
             action,

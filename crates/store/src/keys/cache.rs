@@ -34,6 +34,8 @@ pub(super) struct CachedKey {
     read_at: Instant,
     /// The number of changes of keys that were heard of before the row was read.
     changes: u64,
+    /// The last time that the database was asked for the row again and did not answer.
+    unanswered_at: Option<Instant>,
 }
 
 /// The columns of a key that decide whether a token is accepted, and for whom.
@@ -134,12 +136,18 @@ impl CachedKey {
     /// The same while every change is heard of. It bounds the harm of a change that is not told,
     /// such as one by an operator who has switched the triggers off.
     const TRUSTED_WHILE_LISTENING: Duration = Duration::from_secs(60);
+    /// The same while the database does not answer: few keys are revoked, and all requests would
+    /// fail. It bounds the harm of a gateway that is cut off from a database which others reach.
+    const TRUSTED_WHILE_AWAY: Duration = Duration::from_secs(300);
+    /// The time for which a database that did not answer is left alone.
+    const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(5);
 
     pub(super) fn new(record: KeyRecord, read_at: Instant, changes: u64) -> Self {
         Self {
             record: Some(record),
             read_at,
             changes,
+            unanswered_at: None,
         }
     }
 
@@ -148,12 +156,17 @@ impl CachedKey {
             record: None,
             read_at: Instant::now(),
             changes: 0,
+            unanswered_at: None,
         }
     }
 
     /// Returns true if the table has to be read again.
     pub(super) fn is_old(&self, feed: &ChangeFeed) -> bool {
         let age = self.read_at.elapsed();
+        let waits = self.unanswered_at.map(|at| at.elapsed());
+        if self.holds_while_away() && waits.is_some_and(|since| since < Self::BETWEEN_ATTEMPTS) {
+            return false;
+        }
         if self.record.is_none() {
             return age > Self::TRUSTED_FOR;
         }
@@ -164,6 +177,16 @@ impl CachedKey {
             Self::TRUSTED_FOR
         };
         self.changes != feed.key_changes() || age > trusted_for
+    }
+
+    /// Returns true if the row is believed although the database does not answer.
+    pub(super) fn holds_while_away(&self) -> bool {
+        self.record.is_some() && self.read_at.elapsed() < Self::TRUSTED_WHILE_AWAY
+    }
+
+    /// The database was asked for the row again, and did not answer.
+    pub(super) fn was_unanswered(&mut self) {
+        self.unanswered_at = Some(Instant::now());
     }
 
     /// Compares the hash of a presented secret with that of the key. The hash is compared first: a

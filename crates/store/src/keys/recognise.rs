@@ -1,6 +1,6 @@
 //! Recognises a key by the keyed hash of its secret, and notes that it was used.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use kitbag_domain::{Caller, KeyId, Timestamp};
 
@@ -21,13 +21,17 @@ pub enum Recognition {
     Expired(KeyId),
 }
 
+/// The longest time that a request waits for the row of a key that was seen before.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 impl Store {
     /// Finds the caller that this token belongs to.
     ///
     /// A key that this process has seen is recognised from memory. A key that another process
     /// revokes is refused within a second, and one that this process revokes at once. On
     /// PostgreSQL the other process is heard of; while that does not work, memory is believed for a
-    /// second only, as on SQLite.
+    /// second only, as on SQLite. While the database does not answer at all, memory is believed for
+    /// five minutes.
     pub async fn authenticate(&self, token: &str, at: Timestamp) -> Result<Recognition, Error> {
         let Some(presented) = PresentedToken::parse(token) else {
             return Ok(Recognition::Unknown);
@@ -81,11 +85,17 @@ impl Store {
 
     async fn refreshed_key(&self, id: &str, known: SharedKey) -> Result<Option<CachedKey>, Error> {
         let mut key = known.lock().await;
-        if key.is_old(&self.feed) {
-            match self.read_key(id).await? {
-                Some(read) => *key = read,
-                None => return Ok(None),
-            }
+        if !key.is_old(&self.feed) {
+            return Ok(Some(key.clone()));
+        }
+        let reading = tokio::time::timeout(PATIENCE, self.read_key(id));
+        match (reading.await, key.holds_while_away()) {
+            (Ok(Ok(Some(read))), _) => *key = read,
+            (Ok(Ok(None)), _) => return Ok(None),
+            (Err(_silent), true) => key.was_unanswered(),
+            (Ok(Err(error)), true) if error.may_pass() => key.was_unanswered(),
+            (Err(_silent), false) => return Err(Error::Silent { patience: PATIENCE }),
+            (Ok(Err(error)), _) => return Err(error),
         }
         Ok(Some(key.clone()))
     }
@@ -123,8 +133,6 @@ fn is_lower_digit(byte: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::keys::{KeyOrder, NewKey, hex};
     use crate::test_place::{TestPlace, each_engine};

@@ -5,21 +5,23 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::client::{Client, EndpointError};
-use crate::dialect::{Answer, CallResult, Conversation, Exchange, Given, Stop, ToolCall, Usage};
-use crate::journal::{Looked, Made};
-use crate::judge::{Outcome, Verdict, brief, judge};
-use crate::suite::{Arguments, Prompt};
-use crate::surface::{Carried, Reached, Shown, Surface};
-use crate::tools::{Called, Tools};
+use crate::client::{ModelClient, ModelEndpointError};
+use crate::dialect::{
+    CallResult, Conversation, Exchange, GivenArguments, ModelAnswer, Stop, ToolCall, Usage,
+};
+use crate::journal::{JudgedCall, LookingCall};
+use crate::judge::{CallVerdict, ChoiceOutcome, brief, judge};
+use crate::suite::{CallArguments, Prompt};
+use crate::surface::{Carried, ExamSurface, ReachedCall, ShownSurface};
+use crate::tools::{Called, ExamTools};
 
 pub(crate) struct Attempt<'a, S> {
-    pub(crate) client: &'a Client,
-    pub(crate) shown: Shown<'a>,
+    pub(crate) client: &'a ModelClient,
+    pub(crate) shown: ShownSurface<'a>,
     pub(crate) definitions: &'a [Value],
-    pub(crate) parameters: &'a Arguments,
+    pub(crate) parameters: &'a CallArguments,
     /// The tools that the suite is about.
-    pub(crate) tools: &'a Tools,
+    pub(crate) tools: &'a ExamTools,
     pub(crate) prompt: &'a Prompt,
     pub(crate) server: &'a S,
     pub(crate) count: fn(&str) -> usize,
@@ -27,12 +29,12 @@ pub(crate) struct Attempt<'a, S> {
 
 /// The actions of the model, and the tokens and the time that they took.
 #[derive(Default)]
-pub(crate) struct Done {
+pub(crate) struct AttemptResult {
     /// The number of the model's answers.
     pub(crate) turns: u32,
     /// The calls by which the model looked around, before and after it called a tool.
-    pub(crate) looked: Vec<Looked>,
-    pub(crate) calls: Vec<Made>,
+    pub(crate) looked: Vec<LookingCall>,
+    pub(crate) calls: Vec<JudgedCall>,
     pub(crate) also: usize,
     pub(crate) words: Option<String>,
     pub(crate) stop: Option<Stop>,
@@ -43,19 +45,19 @@ pub(crate) struct Done {
 }
 
 /// The result of a call, and the entry that is recorded about it.
-struct Step {
+struct AnsweredCall {
     told: String,
     failed: bool,
-    entry: Entry,
+    entry: RecordedCall,
 }
 
-enum Entry {
-    Looked(Looked),
-    Made { made: Made, also: usize },
+enum RecordedCall {
+    Looked(LookingCall),
+    Made { made: JudgedCall, also: usize },
 }
 
-impl<S: AsyncFn(Surface, String, Arguments) -> Carried> Attempt<'_, S> {
-    pub(crate) async fn make(&self) -> Result<Done, EndpointError> {
+impl<S: AsyncFn(ExamSurface, String, CallArguments) -> Carried> Attempt<'_, S> {
+    pub(crate) async fn make(&self) -> Result<AttemptResult, ModelEndpointError> {
         let (tools, parameters) = (self.definitions, self.parameters);
         let mut conversation = Conversation {
             tools,
@@ -63,7 +65,7 @@ impl<S: AsyncFn(Surface, String, Arguments) -> Carried> Attempt<'_, S> {
             prompt: &self.prompt.prompt,
             exchanges: Vec::new(),
         };
-        let mut done = Done::default();
+        let mut done = AttemptResult::default();
         loop {
             let (answer, took) = match self.client.ask(&conversation).await {
                 // The call is already made and judged. Its verdict stays, although the endpoint
@@ -88,12 +90,12 @@ impl<S: AsyncFn(Surface, String, Arguments) -> Carried> Attempt<'_, S> {
 
     /// Makes the calls of an answer, up to one that is judged. Returns the results for the model,
     /// or `None` if the model is asked nothing more.
-    async fn exchange(&self, done: &mut Done, answer: Answer) -> Option<Exchange> {
+    async fn exchange(&self, done: &mut AttemptResult, answer: ModelAnswer) -> Option<Exchange> {
         let is_first = done.calls.is_empty();
         let mut goes_on = !answer.calls.is_empty();
         let mut results = Vec::with_capacity(answer.calls.len());
         for (number, call) in answer.calls.iter().enumerate() {
-            let Step {
+            let AnsweredCall {
                 told,
                 failed,
                 entry,
@@ -104,8 +106,8 @@ impl<S: AsyncFn(Surface, String, Arguments) -> Carried> Attempt<'_, S> {
                 failed,
             });
             match entry {
-                Entry::Looked(looked) => done.looked.push(looked),
-                Entry::Made { made, also } => {
+                RecordedCall::Looked(looked) => done.looked.push(looked),
+                RecordedCall::Made { made, also } => {
                     if is_first {
                         done.also = also + answer.calls.len() - number - 1;
                     }
@@ -124,7 +126,7 @@ impl<S: AsyncFn(Surface, String, Arguments) -> Carried> Attempt<'_, S> {
         })
     }
 
-    async fn carry_out(&self, call: &ToolCall) -> Step {
+    async fn carry_out(&self, call: &ToolCall) -> AnsweredCall {
         let carried = self.carried(call).await;
         let said = json!({ "name": call.name, "arguments": call.arguments.as_sent() }).to_string();
         let tokens = (self.count)(&said) + (self.count)(&carried.told);
@@ -137,7 +139,7 @@ impl<S: AsyncFn(Surface, String, Arguments) -> Carried> Attempt<'_, S> {
             Some(reached) => self.judged(reached, &call.arguments, tokens),
             None => {
                 let (tool, given) = (call.name.clone(), call.arguments.clone());
-                Entry::Looked(Looked {
+                RecordedCall::Looked(LookingCall {
                     tool,
                     given,
                     failed,
@@ -145,7 +147,7 @@ impl<S: AsyncFn(Surface, String, Arguments) -> Carried> Attempt<'_, S> {
                 })
             }
         };
-        Step {
+        AnsweredCall {
             told,
             failed,
             entry,
@@ -157,40 +159,43 @@ impl<S: AsyncFn(Surface, String, Arguments) -> Carried> Attempt<'_, S> {
             name, arguments, ..
         } = call;
         match (arguments, self.shown.surface) {
-            (_, Surface::All) if !self.tools.has(name) => {
+            (_, ExamSurface::All) if !self.tools.has(name) => {
                 straight(call, Called::failure(self.tools.unknown(name)))
             }
-            (Given::Malformed(text), Surface::All) => {
+            (GivenArguments::Malformed(text), ExamSurface::All) => {
                 straight(call, Called::failure(malformed(text)))
             }
             // The name of the intended tool is inside the arguments, and those cannot be read.
-            (Given::Malformed(text), Surface::Search) => Carried::unreadable(malformed(text)),
-            (Given::Arguments(arguments), surface) => {
+            (GivenArguments::Malformed(text), ExamSurface::Search) => {
+                Carried::unreadable(malformed(text))
+            }
+            (GivenArguments::Arguments(arguments), surface) => {
                 (self.server)(surface, name.clone(), arguments.clone()).await
             }
         }
     }
 
-    fn judged(&self, reached: Reached, given: &Given, tokens: usize) -> Entry {
-        let Reached {
+    fn judged(&self, reached: ReachedCall, given: &GivenArguments, tokens: usize) -> RecordedCall {
+        let ReachedCall {
             tool,
             arguments,
             called,
             also,
         } = reached;
         let given = match given {
-            Given::Malformed(text) => Given::Malformed(text.clone()),
-            Given::Arguments(_) => Given::Arguments(arguments),
+            GivenArguments::Malformed(text) => GivenArguments::Malformed(text.clone()),
+            GivenArguments::Arguments(_) => GivenArguments::Arguments(arguments),
         };
-        let Verdict { outcome, why } = match self.tools.has(&tool) || self.shown.tools.has(&tool) {
-            true => judge(self.prompt, &tool, &given, &called),
-            false => Verdict {
-                outcome: Outcome::UnknownTool,
-                why: None,
-            },
-        };
-        Entry::Made {
-            made: Made {
+        let CallVerdict { outcome, why } =
+            match self.tools.has(&tool) || self.shown.tools.has(&tool) {
+                true => judge(self.prompt, &tool, &given, &called),
+                false => CallVerdict {
+                    outcome: ChoiceOutcome::UnknownTool,
+                    why: None,
+                },
+            };
+        RecordedCall::Made {
+            made: JudgedCall {
                 tool,
                 given,
                 outcome,
@@ -204,8 +209,8 @@ impl<S: AsyncFn(Surface, String, Arguments) -> Carried> Attempt<'_, S> {
 
 fn straight(call: &ToolCall, called: Called) -> Carried {
     let arguments = match &call.arguments {
-        Given::Arguments(arguments) => arguments.clone(),
-        Given::Malformed(_) => Arguments::new(),
+        GivenArguments::Arguments(arguments) => arguments.clone(),
+        GivenArguments::Malformed(_) => CallArguments::new(),
     };
     Carried::straight(call.name.clone(), arguments, called)
 }
@@ -214,9 +219,9 @@ fn malformed(text: &str) -> String {
     format!("The arguments are no JSON object: {text}")
 }
 
-impl Done {
+impl AttemptResult {
     /// The words, and the reason for an early end, are kept only until there is a call to judge.
-    fn take(&mut self, answer: &Answer, took: Duration) {
+    fn take(&mut self, answer: &ModelAnswer, took: Duration) {
         self.usage = match self.turns {
             0 => answer.usage,
             _ => self
@@ -246,7 +251,7 @@ impl CallResult {
     }
 }
 
-impl Given {
+impl GivenArguments {
     fn as_sent(&self) -> Value {
         match self {
             Self::Arguments(arguments) => Value::Object(arguments.clone()),

@@ -11,26 +11,26 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::access::Access;
-use crate::dialect::{Answer, Conversation};
-use crate::endpoint::Endpoint;
+use crate::dialect::{Conversation, ModelAnswer};
+use crate::endpoint::ModelEndpoint;
 use crate::pace::{Pace, again_after};
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
 const MAX_MESSAGE: usize = 300;
 
-pub struct Client {
+pub struct ModelClient {
     http: reqwest::Client,
-    endpoint: Endpoint,
+    endpoint: ModelEndpoint,
     access: Access,
     headers: HeaderMap,
-    patience: Patience,
+    patience: RequestLimits,
     pace: Pace,
 }
 
 /// The timeout, the retries and the rate of requests to an endpoint.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct RequestLimits {
     pub timeout: Duration,
     /// The number of further requests after one that may succeed the next time.
     pub retries: u32,
@@ -40,7 +40,7 @@ pub struct Patience {
 }
 
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum EndpointError {
+pub enum ModelEndpointError {
     #[error("the key for {place} cannot be sent in a header")]
     OddKey { place: String },
     #[error("{place} cannot be reached: {reason}")]
@@ -65,13 +65,13 @@ pub enum EndpointError {
     Unreadable { place: String, reason: String },
 }
 
-impl Client {
+impl ModelClient {
     pub fn new(
-        endpoint: Endpoint,
+        endpoint: ModelEndpoint,
         access: Access,
-        patience: Patience,
-    ) -> Result<Self, EndpointError> {
-        let odd_key = |_| EndpointError::OddKey {
+        patience: RequestLimits,
+    ) -> Result<Self, ModelEndpointError> {
+        let odd_key = |_| ModelEndpointError::OddKey {
             place: endpoint.place(),
         };
         let headers = access.headers(endpoint.dialect).map_err(odd_key)?;
@@ -90,7 +90,7 @@ impl Client {
         })
     }
 
-    pub fn endpoint(&self) -> &Endpoint {
+    pub fn endpoint(&self) -> &ModelEndpoint {
         &self.endpoint
     }
 
@@ -98,8 +98,8 @@ impl Client {
     pub(crate) async fn ask(
         &self,
         conversation: &Conversation<'_>,
-    ) -> Result<(Answer, Duration), EndpointError> {
-        let Endpoint { dialect, model, .. } = &self.endpoint;
+    ) -> Result<(ModelAnswer, Duration), ModelEndpointError> {
+        let ModelEndpoint { dialect, model, .. } = &self.endpoint;
         let body = dialect.body(model, conversation).to_string();
         let mut pause = self.patience.first_pause;
         let mut retries = self.patience.retries;
@@ -119,11 +119,15 @@ impl Client {
         }
     }
 
-    async fn ask_once(&self, body: &str, earlier: usize) -> Result<Answer, EndpointError> {
+    async fn ask_once(
+        &self,
+        body: &str,
+        earlier: usize,
+    ) -> Result<ModelAnswer, ModelEndpointError> {
         let after = self.patience.timeout;
         let exchanged = tokio::time::timeout(after, self.exchange(body.to_owned())).await;
         let body = exchanged.unwrap_or_else(|_| {
-            Err(EndpointError::TimedOut {
+            Err(ModelEndpointError::TimedOut {
                 place: self.place(),
                 after,
             })
@@ -139,13 +143,13 @@ impl Client {
             .map_err(|reason| self.unreadable(reason))
     }
 
-    async fn exchange(&self, body: String) -> Result<Vec<u8>, EndpointError> {
+    async fn exchange(&self, body: String) -> Result<Vec<u8>, ModelEndpointError> {
         let request = self
             .http
             .post(self.endpoint.url())
             .headers(self.headers.clone());
         let request = request.header(CONTENT_TYPE, "application/json").body(body);
-        let unreachable = |error| EndpointError::Unreachable {
+        let unreachable = |error| ModelEndpointError::Unreachable {
             place: self.place(),
             reason: cause(error),
         };
@@ -175,17 +179,17 @@ impl Client {
         status: StatusCode,
         again_after: Option<Duration>,
         told: &Value,
-    ) -> EndpointError {
+    ) -> ModelEndpointError {
         let place = self.place();
         match status.as_u16() {
-            401 | 403 => EndpointError::Unauthorized { place, status },
+            401 | 403 => ModelEndpointError::Unauthorized { place, status },
             // Anthropic answers 529 when it is overloaded.
-            429 | 503 | 529 => EndpointError::Busy {
+            429 | 503 | 529 => ModelEndpointError::Busy {
                 place,
                 status,
                 again_after,
             },
-            _ => EndpointError::Refused {
+            _ => ModelEndpointError::Refused {
                 place,
                 status,
                 message: self.message(told),
@@ -210,8 +214,8 @@ impl Client {
             .collect()
     }
 
-    fn unreadable(&self, reason: String) -> EndpointError {
-        EndpointError::Unreadable {
+    fn unreadable(&self, reason: String) -> ModelEndpointError {
+        ModelEndpointError::Unreadable {
             place: self.place(),
             reason,
         }
@@ -222,7 +226,7 @@ impl Client {
     }
 }
 
-impl EndpointError {
+impl ModelEndpointError {
     /// True if the same request may succeed in a moment. A request that took too long is not
     /// repeated, because it may have been answered and paid for.
     fn is_passing(&self) -> bool {
@@ -277,9 +281,9 @@ impl EndpointError {
     }
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for ModelClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client")
+        f.debug_struct("ModelClient")
             .field("endpoint", &self.endpoint)
             .finish_non_exhaustive()
     }
@@ -287,12 +291,12 @@ impl fmt::Debug for Client {
 
 /// An error inside a response with a success status. Some services start the response before they
 /// know of the error.
-struct Failure {
+struct ErrorInBody {
     status: StatusCode,
     told: Value,
 }
 
-fn failure(body: &Value) -> Option<Failure> {
+fn failure(body: &Value) -> Option<ErrorInBody> {
     let holder = [Some(body), body.pointer("/choices/0")]
         .into_iter()
         .flatten();
@@ -306,7 +310,7 @@ fn failure(body: &Value) -> Option<Failure> {
     let status = code
         .and_then(|code| StatusCode::from_u16(code).ok())
         .filter(|it| !it.is_success());
-    Some(Failure {
+    Some(ErrorInBody {
         status: status.unwrap_or(StatusCode::BAD_GATEWAY),
         told: told.clone(),
     })

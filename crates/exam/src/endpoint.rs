@@ -12,10 +12,10 @@ use serde_json::Value;
 use url::Url;
 
 use crate::dialect::Dialect;
-use crate::tools::Tools;
+use crate::tools::ExamTools;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Endpoint {
+pub struct ModelEndpoint {
     pub(crate) dialect: Dialect,
     pub(crate) base: Url,
     pub(crate) model: String,
@@ -39,12 +39,12 @@ pub enum BadEndpoint {
 
 /// The reason why a model cannot be shown all tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Obstacle {
+pub enum ToolObstacle {
     TooMany { tools: usize, most: usize },
     Unfit { tools: Vec<(String, Unfit)> },
 }
 
-impl Endpoint {
+impl ModelEndpoint {
     /// Returns the variable that holds the key for a vendor's own address.
     pub fn key_variable(&self) -> Option<&'static str> {
         self.own.then_some(match self.dialect {
@@ -65,13 +65,13 @@ impl Endpoint {
     }
 
     /// Returns the definitions as they are sent to a model at this endpoint.
-    pub fn definitions(&self, tools: &Tools) -> Vec<Value> {
+    pub fn definitions(&self, tools: &ExamTools) -> Vec<Value> {
         self.dialect.tools(tools)
     }
 
     /// Returns the reason why a model at this endpoint could not be shown all these tools: too many
     /// for one request, or some that no request may hold.
-    pub fn obstacle(&self, tools: &Tools) -> Option<Obstacle> {
+    pub fn obstacle(&self, tools: &ExamTools) -> Option<ToolObstacle> {
         let unfit: Vec<_> = tools
             .iter()
             .filter_map(|tool| Some((tool.name.clone(), self.dialect.definition(tool).err()?)))
@@ -79,11 +79,11 @@ impl Endpoint {
         // Services that speak a vendor's format have limits of their own.
         let most = self.dialect.vendor().most_tools().filter(|_| self.own);
         match (most, unfit.is_empty()) {
-            (Some(most), _) if tools.len() > most => Some(Obstacle::TooMany {
+            (Some(most), _) if tools.len() > most => Some(ToolObstacle::TooMany {
                 tools: tools.len(),
                 most,
             }),
-            (_, false) => Some(Obstacle::Unfit { tools: unfit }),
+            (_, false) => Some(ToolObstacle::Unfit { tools: unfit }),
             _ => None,
         }
     }
@@ -118,7 +118,7 @@ impl Endpoint {
     }
 }
 
-impl FromStr for Endpoint {
+impl FromStr for ModelEndpoint {
     type Err = BadEndpoint;
 
     fn from_str(text: &str) -> Result<Self, BadEndpoint> {
@@ -176,7 +176,7 @@ fn parse(address: &str) -> Result<Url, BadEndpoint> {
 }
 
 /// Writes the endpoint as it was written, without a query, because a query may hold a key.
-impl fmt::Display for Endpoint {
+impl fmt::Display for ModelEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             dialect,
@@ -199,7 +199,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, url: &str, model: &str, shown: &str) {
-        let endpoint: Endpoint = text.parse().unwrap();
+        let endpoint: ModelEndpoint = text.parse().unwrap();
         assert_eq!(
             (endpoint.url().as_str(), endpoint.model.as_str()),
             (url, model)
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_whole_address_is_as_good_as_its_base() {
-        let whole = |text: &str| text.parse::<Endpoint>().unwrap();
+        let whole = |text: &str| text.parse::<ModelEndpoint>().unwrap();
         for (text, base) in [
             (
                 "https://x.example/v1/chat/completions/#m",
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_asked_is_refused() {
-        let told = |text: &str| text.parse::<Endpoint>().unwrap_err();
+        let told = |text: &str| text.parse::<ModelEndpoint>().unwrap_err();
         assert!(matches!(told("gpt-x"), BadEndpoint::NoModel { .. }));
         assert!(matches!(told("anthropic:"), BadEndpoint::NoModel { .. }));
         assert!(matches!(
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_vendors_key_goes_to_the_vendor_alone() {
-        let variable = |text: &str| text.parse::<Endpoint>().unwrap().key_variable();
+        let variable = |text: &str| text.parse::<ModelEndpoint>().unwrap().key_variable();
         assert_eq!(variable("anthropic:x"), Some("ANTHROPIC_API_KEY"));
         assert_eq!(variable("openai:x"), Some("OPENAI_API_KEY"));
         assert_eq!(variable("openai:https://api.example/v1#x"), None);

@@ -8,12 +8,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::attempt::Attempt;
-use crate::client::{Client, EndpointError};
-use crate::journal::{Journal, JournalError, Record};
+use crate::client::{ModelClient, ModelEndpointError};
+use crate::journal::{ExamJournal, JournalError, Record};
 use crate::report::Price;
-use crate::suite::{Arguments, Prompt, Suite};
-use crate::surface::{Carried, Shown, Surface};
-use crate::tools::Tools;
+use crate::suite::{CallArguments, Prompt, Suite};
+use crate::surface::{Carried, ExamSurface, ShownSurface};
+use crate::tools::ExamTools;
 
 /// An endpoint that fails this often without an answer in between gets no more requests.
 const GIVE_UP_AFTER: usize = 5;
@@ -22,12 +22,12 @@ const GIVE_UP_AFTER: usize = 5;
 pub struct Exam<'a> {
     pub suite: &'a Suite,
     /// The tools that the suite is about.
-    pub tools: &'a Tools,
+    pub tools: &'a ExamTools,
     /// The surfaces on which models are shown the tools. Each model is asked on each surface.
-    pub surfaces: &'a [Shown<'a>],
-    pub candidates: &'a [Candidate],
+    pub surfaces: &'a [ShownSurface<'a>],
+    pub candidates: &'a [ExamCandidate],
     /// The further parameters of every request, such as a temperature.
-    pub parameters: &'a Arguments,
+    pub parameters: &'a CallArguments,
     /// The number of times that each prompt is put to each model.
     pub runs: u32,
     /// The number of prompts that are under way at once.
@@ -37,14 +37,14 @@ pub struct Exam<'a> {
 }
 
 #[derive(Debug)]
-pub struct Candidate {
-    pub client: Client,
+pub struct ExamCandidate {
+    pub client: ModelClient,
     pub price: Option<Price>,
 }
 
 /// The progress of an exam.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Standing {
+pub struct ExamProgress {
     pub total: usize,
     pub done: usize,
     pub unanswered: usize,
@@ -57,14 +57,14 @@ pub struct Standing {
 pub struct Sat {
     /// The records are sorted by model, surface, prompt and run, in the order of the suite.
     pub records: Vec<Record>,
-    pub unanswered: Vec<Unanswered>,
+    pub unanswered: Vec<UnansweredQuestion>,
 }
 
 /// A question to which no answer came. A later run asks it again.
 #[derive(Debug, Clone, Serialize)]
-pub struct Unanswered {
+pub struct UnansweredQuestion {
     pub model: String,
-    pub surface: Surface,
+    pub surface: ExamSurface,
     pub prompt: String,
     pub run: u32,
     pub why: String,
@@ -77,7 +77,7 @@ pub enum Stopped {
         model: String,
         answered: usize,
         total: usize,
-        source: EndpointError,
+        source: ModelEndpointError,
     },
     #[error("an answer could not be kept")]
     Journal(#[from] JournalError),
@@ -85,13 +85,13 @@ pub enum Stopped {
 
 /// A model together with a surface that it is shown.
 struct Seat<'a> {
-    candidate: &'a Candidate,
-    shown: Shown<'a>,
+    candidate: &'a ExamCandidate,
+    shown: ShownSurface<'a>,
     model: String,
     definitions: Vec<Value>,
 }
 
-struct Question<'a> {
+struct ExamQuestion<'a> {
     place: usize,
     seat: &'a Seat<'a>,
     prompt: &'a Prompt,
@@ -113,9 +113,9 @@ impl Exam<'_> {
     /// Runs the exam. `server` makes the calls of models.
     pub async fn sit(
         &self,
-        server: &impl AsyncFn(Surface, String, Arguments) -> Carried,
-        journal: &mut Journal,
-        mut watch: impl FnMut(Standing),
+        server: &impl AsyncFn(ExamSurface, String, CallArguments) -> Carried,
+        journal: &mut ExamJournal,
+        mut watch: impl FnMut(ExamProgress),
     ) -> Result<Sat, Stopped> {
         let seats = self.seats();
         let mut sitting = Sitting::new(self);
@@ -153,7 +153,7 @@ impl Exam<'_> {
         self.candidates.iter().flat_map(of).collect()
     }
 
-    fn questions<'a>(&'a self, seats: &'a [Seat<'a>]) -> Vec<Question<'a>> {
+    fn questions<'a>(&'a self, seats: &'a [Seat<'a>]) -> Vec<ExamQuestion<'a>> {
         let mut questions = Vec::with_capacity(self.answers());
         for seat in seats {
             let shown = seat.shown(self.tools);
@@ -161,7 +161,7 @@ impl Exam<'_> {
                 let of = fingerprint(prompt, &shown, self.parameters);
                 for run in 1..=self.runs {
                     let (place, of) = (questions.len(), of.clone());
-                    questions.push(Question {
+                    questions.push(ExamQuestion {
                         place,
                         seat,
                         prompt,
@@ -176,9 +176,9 @@ impl Exam<'_> {
 
     async fn answer(
         &self,
-        question: &Question<'_>,
-        server: &impl AsyncFn(Surface, String, Arguments) -> Carried,
-    ) -> Result<Record, EndpointError> {
+        question: &ExamQuestion<'_>,
+        server: &impl AsyncFn(ExamSurface, String, CallArguments) -> Carried,
+    ) -> Result<Record, ModelEndpointError> {
         let seat = question.seat;
         let attempt = Attempt {
             client: &seat.candidate.client,
@@ -212,7 +212,7 @@ impl Exam<'_> {
 }
 
 impl<'a> Seat<'a> {
-    fn new(candidate: &'a Candidate, shown: Shown<'a>) -> Self {
+    fn new(candidate: &'a ExamCandidate, shown: ShownSurface<'a>) -> Self {
         let endpoint = candidate.client.endpoint();
         Self {
             candidate,
@@ -224,11 +224,11 @@ impl<'a> Seat<'a> {
 
     /// Returns everything that an answer may depend on besides the prompt and the parameters. With
     /// a search, this includes the tools that can be found and the largest number of turns.
-    fn shown(&self, tools: &Tools) -> String {
+    fn shown(&self, tools: &ExamTools) -> String {
         let shown = serde_json::to_string(&self.definitions).expect("definitions are JSON");
         match self.shown.surface {
-            Surface::All => shown,
-            surface @ Surface::Search => {
+            ExamSurface::All => shown,
+            surface @ ExamSurface::Search => {
                 let behind = Value::from(self.candidate.client.endpoint().definitions(tools));
                 format!("{surface} {} {shown} {behind}", self.shown.max_turns)
             }
@@ -241,7 +241,7 @@ struct Sitting<'a> {
     exam: &'a Exam<'a>,
     /// Each record comes with its position among the questions.
     records: Vec<(usize, Record)>,
-    unanswered: Vec<Unanswered>,
+    unanswered: Vec<UnansweredQuestion>,
     /// The number of failures of each model since its last answer.
     in_a_row: HashMap<String, usize>,
 }
@@ -258,9 +258,9 @@ impl<'a> Sitting<'a> {
 
     fn take(
         &mut self,
-        question: &Question<'_>,
-        answer: Result<Record, EndpointError>,
-        journal: &mut Journal,
+        question: &ExamQuestion<'_>,
+        answer: Result<Record, ModelEndpointError>,
+        journal: &mut ExamJournal,
     ) -> Result<(), Stopped> {
         let failures = self
             .in_a_row
@@ -283,7 +283,7 @@ impl<'a> Sitting<'a> {
         Ok(())
     }
 
-    fn stopped(&self, model: &str, source: EndpointError) -> Stopped {
+    fn stopped(&self, model: &str, source: ModelEndpointError) -> Stopped {
         Stopped::Endpoint {
             model: model.to_owned(),
             answered: self
@@ -296,13 +296,13 @@ impl<'a> Sitting<'a> {
         }
     }
 
-    fn standing(&self) -> Standing {
+    fn standing(&self) -> ExamProgress {
         let price = |record: &Record| {
-            let sat = |it: &&Candidate| it.client.endpoint().to_string() == record.model;
+            let sat = |it: &&ExamCandidate| it.client.endpoint().to_string() == record.model;
             let price = self.exam.candidates.iter().find(sat)?.price?;
             Some(price.of(record.usage?))
         };
-        Standing {
+        ExamProgress {
             total: self.exam.answers(),
             done: self.records.len(),
             unanswered: self.unanswered.len(),
@@ -320,9 +320,9 @@ impl<'a> Sitting<'a> {
     }
 }
 
-impl Question<'_> {
-    fn unanswered(&self, error: &EndpointError) -> Unanswered {
-        Unanswered {
+impl ExamQuestion<'_> {
+    fn unanswered(&self, error: &ModelEndpointError) -> UnansweredQuestion {
+        UnansweredQuestion {
             model: self.seat.model.clone(),
             surface: self.seat.shown.surface,
             prompt: self.prompt.id.clone(),
@@ -332,7 +332,7 @@ impl Question<'_> {
     }
 }
 
-fn fingerprint(prompt: &Prompt, definitions: &str, parameters: &Arguments) -> String {
+fn fingerprint(prompt: &Prompt, definitions: &str, parameters: &CallArguments) -> String {
     let prompt = serde_json::to_string(prompt).expect("a prompt is plain JSON");
     let mut hasher = blake3::Hasher::new();
     hasher

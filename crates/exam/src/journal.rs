@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::dialect::{Given, Stop, Usage};
-use crate::judge::Outcome;
-use crate::surface::Surface;
+use crate::dialect::{GivenArguments, Stop, Usage};
+use crate::judge::ChoiceOutcome;
+use crate::surface::ExamSurface;
 
 /// The answer of a model to a prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub struct Record {
     pub run: u32,
     /// The surface that the model was shown. Lines of earlier versions are about every tool.
     #[serde(default)]
-    pub surface: Surface,
+    pub surface: ExamSurface,
     /// This text changes with the prompt, with the expected call, with the tools and with the way
     /// in which they are shown. So a line never counts for a different question.
     pub of: String,
@@ -29,10 +29,10 @@ pub struct Record {
     pub turns: Option<u32>,
     /// The calls by which the model looked around. They are not judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub looked: Vec<Looked>,
+    pub looked: Vec<LookingCall>,
     /// The list is empty if the model made no call, and has two if the first one failed and it
     /// tried again.
-    pub calls: Vec<Made>,
+    pub calls: Vec<JudgedCall>,
     /// The number of further calls in the same answer, which were not made.
     #[serde(default)]
     pub also: usize,
@@ -54,10 +54,10 @@ pub struct Record {
 
 /// A call by which a model looked around.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Looked {
+pub struct LookingCall {
     pub tool: String,
     #[serde(flatten)]
-    pub given: Given,
+    pub given: GivenArguments,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub failed: bool,
     /// The tokens of the call and its result.
@@ -65,11 +65,11 @@ pub struct Looked {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Made {
+pub struct JudgedCall {
     pub tool: String,
     #[serde(flatten)]
-    pub given: Given,
-    pub outcome: Outcome,
+    pub given: GivenArguments,
+    pub outcome: ChoiceOutcome,
     /// The fault of the call, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -78,7 +78,7 @@ pub struct Made {
 }
 
 #[derive(Debug)]
-pub struct Journal {
+pub struct ExamJournal {
     file: Option<(PathBuf, File)>,
     records: Vec<Record>,
 }
@@ -99,11 +99,11 @@ pub enum JournalError {
 
 impl Record {
     /// Returns the outcome of the first call. Later calls do not count.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> ChoiceOutcome {
         match (self.calls.first(), self.stop) {
             (Some(first), _) => first.outcome,
-            (None, Some(Stop::Turns)) => Outcome::OutOfTurns,
-            (None, _) => Outcome::NoCall,
+            (None, Some(Stop::Turns)) => ChoiceOutcome::OutOfTurns,
+            (None, _) => ChoiceOutcome::NoCall,
         }
     }
 
@@ -121,25 +121,25 @@ impl Record {
     pub fn recovered(&self) -> bool {
         self.calls
             .get(1)
-            .is_some_and(|it| it.outcome == Outcome::Right)
+            .is_some_and(|it| it.outcome == ChoiceOutcome::Right)
     }
 }
 
 /// Writes the call as the model wrote it, on one line.
-impl fmt::Display for Made {
+impl fmt::Display for JudgedCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.tool, self.given)
     }
 }
 
 /// Writes the call as the model wrote it, on one line.
-impl fmt::Display for Looked {
+impl fmt::Display for LookingCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.tool, self.given)
     }
 }
 
-impl Journal {
+impl ExamJournal {
     /// Returns a journal without a file.
     pub fn none() -> Self {
         Self {
@@ -233,11 +233,11 @@ fn lines(text: &str, path: &Path) -> Result<Vec<Record>, JournalError> {
 mod tests {
     use super::*;
 
-    fn record(run: u32, given: Given) -> Record {
-        let made = Made {
+    fn record(run: u32, given: GivenArguments) -> Record {
+        let made = JudgedCall {
             tool: "echo".into(),
             given,
-            outcome: Outcome::Right,
+            outcome: ChoiceOutcome::Right,
             why: None,
             tokens: 7,
         };
@@ -245,7 +245,7 @@ mod tests {
             model: "m".into(),
             prompt: "p".into(),
             run,
-            surface: Surface::Search,
+            surface: ExamSurface::Search,
             of: "f".into(),
             turns: Some(2),
             looked: Vec::new(),
@@ -267,16 +267,16 @@ mod tests {
     fn what_was_written_is_found_again_also_after_a_torn_line() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("progress.jsonl");
-        let first = record(1, Given::Arguments(serde_json::Map::new()));
-        let second = record(2, Given::Malformed("{".into()));
-        Journal::open(&path).unwrap().add(&first).unwrap();
+        let first = record(1, GivenArguments::Arguments(serde_json::Map::new()));
+        let second = record(2, GivenArguments::Malformed("{".into()));
+        ExamJournal::open(&path).unwrap().add(&first).unwrap();
         let line = serde_json::to_string(&second).unwrap();
         let mut torn = std::fs::read(&path).unwrap();
         torn.extend(&line.as_bytes()[..line.len() / 2]);
         std::fs::write(&path, torn).unwrap();
 
-        Journal::open(&path).unwrap().add(&second).unwrap();
-        let journal = Journal::open(&path).unwrap();
+        ExamJournal::open(&path).unwrap().add(&second).unwrap();
+        let journal = ExamJournal::open(&path).unwrap();
         assert_eq!(journal.records, [first, second.clone()]);
         assert_eq!(journal.find("m", "p", 2, "f"), Some(&second));
         assert_eq!(journal.find("m", "p", 2, "another question"), None);
@@ -288,7 +288,7 @@ mod tests {
         let record: Record = serde_json::from_str(line).unwrap();
         assert_eq!(
             (record.surface, record.turns, record.outcome()),
-            (Surface::All, None, Outcome::NoCall)
+            (ExamSurface::All, None, ChoiceOutcome::NoCall)
         );
     }
 
@@ -296,16 +296,16 @@ mod tests {
     fn without_a_call_a_model_has_given_up_or_run_out_of_turns() {
         let silent = Record {
             calls: Vec::new(),
-            ..record(1, Given::Malformed(String::new()))
+            ..record(1, GivenArguments::Malformed(String::new()))
         };
-        assert_eq!(silent.outcome(), Outcome::NoCall);
+        assert_eq!(silent.outcome(), ChoiceOutcome::NoCall);
         assert_eq!(
             Record {
                 stop: Some(Stop::Turns),
                 ..silent
             }
             .outcome(),
-            Outcome::OutOfTurns
+            ChoiceOutcome::OutOfTurns
         );
     }
 
@@ -315,7 +315,7 @@ mod tests {
         let path = folder.path().join("suite.json");
         for text in ["{\"version\":1}", "{\n  \"version\": 1\n}\n"] {
             std::fs::write(&path, text).unwrap();
-            let told = Journal::open(&path).unwrap_err().to_string();
+            let told = ExamJournal::open(&path).unwrap_err().to_string();
             assert!(
                 told.starts_with("line 1 of ")
                     && told.ends_with("is not what an earlier run wrote"),
@@ -329,9 +329,9 @@ mod tests {
     fn two_runs_do_not_share_a_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("progress.jsonl");
-        let _held = Journal::open(&path).unwrap();
+        let _held = ExamJournal::open(&path).unwrap();
         assert!(matches!(
-            Journal::open(&path),
+            ExamJournal::open(&path),
             Err(JournalError::Taken { .. })
         ));
     }

@@ -4,13 +4,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::dialect::Given;
-use crate::suite::{Arguments, Prompt};
+use crate::dialect::GivenArguments;
+use crate::suite::{CallArguments, Prompt};
 use crate::tools::Called;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum ChoiceOutcome {
     Right,
     /// The tool is right; the arguments are different, or the server understood something
     /// different.
@@ -30,12 +30,12 @@ pub enum Outcome {
 
 /// The outcome of a call, and its fault if that can be described.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Verdict {
-    pub(crate) outcome: Outcome,
+pub(crate) struct CallVerdict {
+    pub(crate) outcome: ChoiceOutcome,
     pub(crate) why: Option<String>,
 }
 
-impl Outcome {
+impl ChoiceOutcome {
     pub const ALL: [Self; 8] = [
         Self::Right,
         Self::WrongArguments,
@@ -68,18 +68,23 @@ impl Outcome {
     }
 }
 
-pub(crate) fn judge(prompt: &Prompt, tool: &str, given: &Given, called: &Called) -> Verdict {
+pub(crate) fn judge(
+    prompt: &Prompt,
+    tool: &str,
+    given: &GivenArguments,
+    called: &Called,
+) -> CallVerdict {
     let accepted: Vec<_> = prompt.accept.iter().filter(|it| it.tool == tool).collect();
     let expected = prompt.expect.tool == tool;
-    let verdict = |outcome, why| Verdict { outcome, why };
+    let verdict = |outcome, why| CallVerdict { outcome, why };
     if !expected && accepted.is_empty() {
-        return verdict(Outcome::WrongTool, None);
+        return verdict(ChoiceOutcome::WrongTool, None);
     }
-    let Given::Arguments(given) = given else {
-        return verdict(Outcome::Malformed, None);
+    let GivenArguments::Arguments(given) = given else {
+        return verdict(ChoiceOutcome::Malformed, None);
     };
     if called.failed {
-        return verdict(Outcome::Failed, Some(brief(&called.text)));
+        return verdict(ChoiceOutcome::Failed, Some(brief(&called.text)));
     }
     let fault = match expected {
         true => misfit(prompt, given).or_else(|| unresolved(prompt, &called.structured)),
@@ -91,9 +96,9 @@ pub(crate) fn judge(prompt: &Prompt, tool: &str, given: &Given, called: &Called)
                 .iter()
                 .any(|it| same_arguments(&it.arguments, given)) =>
         {
-            verdict(Outcome::WrongArguments, Some(why))
+            verdict(ChoiceOutcome::WrongArguments, Some(why))
         }
-        _ => verdict(Outcome::Right, None),
+        _ => verdict(ChoiceOutcome::Right, None),
     }
 }
 
@@ -108,7 +113,7 @@ pub(crate) fn brief(text: &str) -> String {
 
 /// Returns the fault of the arguments. Each expected parameter must be there and no other. A value
 /// in the model's own words is accepted if `resolves` names the result that it must lead to.
-fn misfit(prompt: &Prompt, given: &Arguments) -> Option<String> {
+fn misfit(prompt: &Prompt, given: &CallArguments) -> Option<String> {
     let free = |key: &str| {
         prompt
             .resolves
@@ -168,14 +173,14 @@ fn unresolved(prompt: &Prompt, result: &Value) -> Option<String> {
     ))
 }
 
-fn same_arguments(expected: &Arguments, given: &Arguments) -> bool {
+fn same_arguments(expected: &CallArguments, given: &CallArguments) -> bool {
     said(expected).count() == said(given).count()
         && said(expected).all(|(key, value)| given.get(key).is_some_and(|given| same(value, given)))
 }
 
 /// Leaves out empty values, because some models fill in every optional parameter with null or
 /// empty.
-fn said(arguments: &Arguments) -> impl Iterator<Item = (&str, &Value)> {
+fn said(arguments: &CallArguments) -> impl Iterator<Item = (&str, &Value)> {
     let empty = |value: &Value| match value {
         Value::Null => true,
         Value::String(text) => text.is_empty(),
@@ -236,7 +241,7 @@ mod tests {
     use super::*;
     use crate::suite::Expected;
 
-    fn object(value: Value) -> Arguments {
+    fn object(value: Value) -> CallArguments {
         serde_json::from_value(value).unwrap()
     }
 
@@ -263,17 +268,22 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(tool: &str, given: Value, result: Value, expected: Outcome) {
+    fn check(tool: &str, given: Value, result: Value, expected: ChoiceOutcome) {
         assert_eq!(verdict(tool, given, result).outcome, expected);
     }
 
-    fn verdict(tool: &str, given: Value, result: Value) -> Verdict {
+    fn verdict(tool: &str, given: Value, result: Value) -> CallVerdict {
         let called = Called {
             failed: false,
             text: String::new(),
             structured: result,
         };
-        judge(&prompt(), tool, &Given::Arguments(object(given)), &called)
+        judge(
+            &prompt(),
+            tool,
+            &GivenArguments::Arguments(object(given)),
+            &called,
+        )
     }
 
     #[test]
@@ -281,42 +291,47 @@ mod tests {
         let mcp = || json!({ "capability": { "name": "mcp support", "tier": "pro" } });
         let call =
             |agent: &str, capability: &str| json!({ "agent": agent, "capability": capability });
-        check("look", call("copilot-cli", "mcp"), mcp(), Outcome::Right);
+        check(
+            "look",
+            call("copilot-cli", "mcp"),
+            mcp(),
+            ChoiceOutcome::Right,
+        );
         check(
             "look",
             call("Copilot CLI", "model context protocol"),
             mcp(),
-            Outcome::Right,
+            ChoiceOutcome::Right,
         );
         check(
             "look",
             call("copilot in the terminal", "mcp"),
             mcp(),
-            Outcome::Right,
+            ChoiceOutcome::Right,
         );
         check(
             "look",
             call("cursor", "mcp"),
             mcp(),
-            Outcome::WrongArguments,
+            ChoiceOutcome::WrongArguments,
         );
         check(
             "look",
             call("copilot-cli", "mcp"),
             json!({ "capability": null }),
-            Outcome::WrongArguments,
+            ChoiceOutcome::WrongArguments,
         );
         check(
             "look",
             json!({ "agent": "copilot-cli" }),
             mcp(),
-            Outcome::WrongArguments,
+            ChoiceOutcome::WrongArguments,
         );
         let filtered = json!({ "agent": "copilot-cli", "capability": "mcp", "tier": "free" });
-        check("look", filtered, mcp(), Outcome::WrongArguments);
+        check("look", filtered, mcp(), ChoiceOutcome::WrongArguments);
         let filled =
             json!({ "agent": "copilot-cli", "capability": "mcp", "tier": null, "tags": [] });
-        check("look", filled, mcp(), Outcome::Right);
+        check("look", filled, mcp(), ChoiceOutcome::Right);
     }
 
     #[test]
@@ -325,32 +340,33 @@ mod tests {
             "compare",
             json!({ "agents": ["B", "a"], "capability": "MCP" }),
             json!({}),
-            Outcome::Right,
+            ChoiceOutcome::Right,
         );
         check(
             "compare",
             json!({ "agents": ["a"], "capability": "mcp" }),
             json!({}),
-            Outcome::WrongArguments,
+            ChoiceOutcome::WrongArguments,
         );
-        check("list", json!({}), json!({}), Outcome::WrongTool);
+        check("list", json!({}), json!({}), ChoiceOutcome::WrongTool);
     }
 
     #[test]
     fn a_call_that_went_wrong_is_not_right_whatever_it_said() {
         let failed = Called::failure("no".into());
-        let given = Given::Arguments(object(
+        let given = GivenArguments::Arguments(object(
             json!({ "agent": "copilot-cli", "capability": "mcp" }),
         ));
-        let outcome = |tool: &str, given: &Given| judge(&prompt(), tool, given, &failed).outcome;
+        let outcome =
+            |tool: &str, given: &GivenArguments| judge(&prompt(), tool, given, &failed).outcome;
         assert_eq!(
             judge(&prompt(), "look", &given, &failed).why.as_deref(),
             Some("no")
         );
-        assert_eq!(outcome("look", &given), Outcome::Failed);
-        let malformed = Given::Malformed("{".into());
-        assert_eq!(outcome("look", &malformed), Outcome::Malformed);
-        assert_eq!(outcome("list", &malformed), Outcome::WrongTool);
+        assert_eq!(outcome("look", &given), ChoiceOutcome::Failed);
+        let malformed = GivenArguments::Malformed("{".into());
+        assert_eq!(outcome("look", &malformed), ChoiceOutcome::Malformed);
+        assert_eq!(outcome("list", &malformed), ChoiceOutcome::WrongTool);
     }
 
     #[test]

@@ -3,24 +3,24 @@
 
 use serde::Serialize;
 
-use crate::dialect::Given;
-use crate::judge::{Outcome, brief, contains, judge};
-use crate::suite::{Arguments, Prompt, Scenario, Step, Suite};
+use crate::dialect::GivenArguments;
+use crate::judge::{ChoiceOutcome, brief, contains, judge};
+use crate::suite::{CallArguments, Prompt, Scenario, ScenarioStep, Suite};
 use crate::tools::Called;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Rehearsal {
     /// The expected calls as the suite writes them.
-    pub expected: Share,
+    pub expected: RehearsalShare,
     /// The expected calls in other words.
-    pub paraphrases: Share,
+    pub paraphrases: RehearsalShare,
     /// The faults that were found, in words.
     pub misses: Vec<String>,
     pub scenarios: Vec<Played>,
 }
 
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub struct Share {
+pub struct RehearsalShare {
     pub right: usize,
     pub total: usize,
 }
@@ -39,9 +39,9 @@ pub struct Played {
 
 pub async fn rehearse(
     suite: &Suite,
-    server: &impl AsyncFn(String, Arguments) -> Called,
+    server: &impl AsyncFn(String, CallArguments) -> Called,
 ) -> Rehearsal {
-    let (mut expected, mut paraphrases) = (Share::default(), Share::default());
+    let (mut expected, mut paraphrases) = (RehearsalShare::default(), RehearsalShare::default());
     let mut misses = Vec::new();
     for prompt in &suite.prompts {
         expected.note(
@@ -62,7 +62,7 @@ pub async fn rehearse(
 
 pub async fn play_all(
     suite: &Suite,
-    server: &impl AsyncFn(String, Arguments) -> Called,
+    server: &impl AsyncFn(String, CallArguments) -> Called,
 ) -> Vec<Played> {
     let mut played = Vec::with_capacity(suite.scenarios.len());
     for scenario in &suite.scenarios {
@@ -74,17 +74,22 @@ pub async fn play_all(
 /// Returns the fault of the call, if there is one.
 async fn try_out(
     prompt: &Prompt,
-    arguments: &Arguments,
-    server: &impl AsyncFn(String, Arguments) -> Called,
+    arguments: &CallArguments,
+    server: &impl AsyncFn(String, CallArguments) -> Called,
 ) -> Option<String> {
     let tool = &prompt.expect.tool;
     let called = server(tool.clone(), arguments.clone()).await;
     let shown = serde_json::to_string(arguments).expect("arguments are JSON");
-    let verdict = judge(prompt, tool, &Given::Arguments(arguments.clone()), &called);
+    let verdict = judge(
+        prompt,
+        tool,
+        &GivenArguments::Arguments(arguments.clone()),
+        &called,
+    );
     let why = verdict.why.unwrap_or_default();
     match verdict.outcome {
-        Outcome::Right => None,
-        Outcome::Failed => Some(format!("{}: {tool} {shown} failed: {why}", prompt.id)),
+        ChoiceOutcome::Right => None,
+        ChoiceOutcome::Failed => Some(format!("{}: {tool} {shown} failed: {why}", prompt.id)),
         _ => Some(format!(
             "{}: {tool} {shown} came to something else: {why}",
             prompt.id
@@ -92,7 +97,10 @@ async fn try_out(
     }
 }
 
-async fn play(scenario: &Scenario, server: &impl AsyncFn(String, Arguments) -> Called) -> Played {
+async fn play(
+    scenario: &Scenario,
+    server: &impl AsyncFn(String, CallArguments) -> Called,
+) -> Played {
     let mut problem = None;
     let mut calls = 0;
     for step in &scenario.steps {
@@ -116,7 +124,7 @@ async fn play(scenario: &Scenario, server: &impl AsyncFn(String, Arguments) -> C
     }
 }
 
-fn wrong(step: &Step, called: &Called) -> Option<String> {
+fn wrong(step: &ScenarioStep, called: &Called) -> Option<String> {
     if called.failed {
         return Some(format!("failed: {}", brief(&called.text)));
     }
@@ -133,7 +141,7 @@ fn wrong(step: &Step, called: &Called) -> Option<String> {
     ))
 }
 
-impl Share {
+impl RehearsalShare {
     fn note(&mut self, miss: Option<String>, misses: &mut Vec<String>) {
         self.total += 1;
         self.right += usize::from(miss.is_none());

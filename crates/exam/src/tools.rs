@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::suite::{Fault, Named, Problem, Suite};
+use crate::suite::{NamedCall, Suite, SuiteFault, SuiteProblem};
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tool {
+pub struct ExamTool {
     /// The name by which the model calls the tool.
     pub name: String,
     /// The other names that a suite may use for the tool.
@@ -15,7 +15,7 @@ pub struct Tool {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tools(Vec<Tool>);
+pub struct ExamTools(Vec<ExamTool>);
 
 /// A tool's result, as far as an exam looks at it.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,12 +26,12 @@ pub struct Called {
     pub structured: Value,
 }
 
-impl Tools {
-    pub fn new(tools: Vec<Tool>) -> Self {
+impl ExamTools {
+    pub fn new(tools: Vec<ExamTool>) -> Self {
         Self(tools)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Tool> {
+    pub fn iter(&self) -> impl Iterator<Item = &ExamTool> {
         self.0.iter()
     }
 
@@ -51,7 +51,7 @@ impl Tools {
     /// model may have meant: some models put a word of their vendor in front, as in
     /// `functions.echo`.
     pub(crate) fn unknown(&self, name: &str) -> String {
-        let meant = |tool: &&Tool| {
+        let meant = |tool: &&ExamTool| {
             let before = name
                 .strip_suffix(tool.name.as_str())
                 .and_then(|it| it.chars().next_back());
@@ -70,12 +70,12 @@ impl Tools {
     }
 
     /// Returns the suite with every tool under the name that the model is shown.
-    pub fn spell(&self, mut suite: Suite) -> Result<Suite, Fault> {
-        for Named { entry, field, call } in suite.calls_mut() {
-            let tool = self.find(&call.tool).ok_or_else(|| Fault {
+    pub fn spell(&self, mut suite: Suite) -> Result<Suite, SuiteFault> {
+        for NamedCall { entry, field, call } in suite.calls_mut() {
+            let tool = self.find(&call.tool).ok_or_else(|| SuiteFault {
                 entry,
                 field: field.to_owned(),
-                problem: Problem::NoSuchTool {
+                problem: SuiteProblem::NoSuchTool {
                     tool: call.tool.clone(),
                     offered: self.names(),
                 },
@@ -86,7 +86,7 @@ impl Tools {
     }
 
     /// Finds a tool by the name that the model is shown, or by an alias of this tool alone.
-    fn find(&self, name: &str) -> Option<&Tool> {
+    fn find(&self, name: &str) -> Option<&ExamTool> {
         let mut meant = self
             .0
             .iter()
@@ -114,7 +114,7 @@ impl Tools {
     }
 }
 
-impl Tool {
+impl ExamTool {
     /// Reads a tool from an MCP definition.
     pub fn new(name: String, aliases: Vec<String>, definition: &Value) -> Self {
         let description = definition
@@ -183,8 +183,9 @@ mod tests {
 
     #[test]
     fn a_name_with_a_prefix_is_told_what_it_may_have_meant() {
-        let tool = |name: &str| Tool::new(name.into(), vec![format!("bed__{name}")], &json!({}));
-        let tools = Tools::new(vec![tool("echo"), tool("big_echo")]);
+        let tool =
+            |name: &str| ExamTool::new(name.into(), vec![format!("bed__{name}")], &json!({}));
+        let tools = ExamTools::new(vec![tool("echo"), tool("big_echo")]);
         for (called, meant) in [
             ("functions.echo", "echo"),
             ("default_api:big_echo", "big_echo"),

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, CallResult, Conversation, Exchange, Given, Stop, ToolCall, Usage, id, text};
+use super::{
+    CallResult, Conversation, Exchange, GivenArguments, ModelAnswer, Stop, ToolCall, Usage, id,
+    text,
+};
 
 /// Enough tokens for some thinking and a call. The format requires a number.
 const MAX_TOKENS: u32 = 4096;
@@ -25,7 +28,7 @@ fn result(it: &CallResult) -> Value {
     result
 }
 
-pub(super) fn read(body: &Value, earlier: usize) -> Result<Answer, String> {
+pub(super) fn read(body: &Value, earlier: usize) -> Result<ModelAnswer, String> {
     let mut said = body
         .get("content")
         .cloned()
@@ -44,7 +47,7 @@ pub(super) fn read(body: &Value, earlier: usize) -> Result<Answer, String> {
     let calls = calls
         .map(|(number, call)| take(call, earlier + number))
         .collect();
-    Ok(Answer {
+    Ok(ModelAnswer {
         said,
         words: words.join("\n"),
         calls,
@@ -55,7 +58,7 @@ pub(super) fn read(body: &Value, earlier: usize) -> Result<Answer, String> {
 
 /// Takes a call out of the message, and leaves it in a form that can be repeated.
 fn take(call: &mut Value, number: usize) -> ToolCall {
-    let arguments = Given::read(call.get("input"));
+    let arguments = GivenArguments::read(call.get("input"));
     let taken = ToolCall {
         id: id(call, number),
         name: text(call, "name"),
@@ -108,7 +111,7 @@ mod tests {
             [ToolCall {
                 id: "t1".into(),
                 name: "echo".into(),
-                arguments: Given::Arguments(word)
+                arguments: GivenArguments::Arguments(word)
             }]
         );
         assert_eq!(

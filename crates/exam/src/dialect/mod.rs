@@ -15,8 +15,8 @@ use kitbag_vendor::{Unfit, Vendor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::suite::Arguments;
-use crate::tools::{Tool, Tools};
+use crate::suite::CallArguments;
+use crate::tools::{ExamTool, ExamTools};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
@@ -30,7 +30,7 @@ pub(crate) struct Conversation<'a> {
     /// The definitions as [`Dialect::tools`] writes them.
     pub(crate) tools: &'a [Value],
     /// The further parameters of the request.
-    pub(crate) parameters: &'a Arguments,
+    pub(crate) parameters: &'a CallArguments,
     pub(crate) prompt: &'a str,
     /// The earlier turns, the first one first.
     pub(crate) exchanges: Vec<Exchange>,
@@ -54,7 +54,7 @@ pub(crate) struct CallResult {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Answer {
+pub(crate) struct ModelAnswer {
     /// The message in a form that can be repeated to the model.
     pub(crate) said: Value,
     pub(crate) words: String,
@@ -79,14 +79,14 @@ pub enum Stop {
 pub(crate) struct ToolCall {
     pub(crate) id: String,
     pub(crate) name: String,
-    pub(crate) arguments: Given,
+    pub(crate) arguments: GivenArguments,
 }
 
 /// The arguments of a call as the model wrote them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Given {
-    Arguments(Arguments),
+pub enum GivenArguments {
+    Arguments(CallArguments),
     /// The text is not a JSON object.
     Malformed(String),
 }
@@ -131,14 +131,14 @@ impl Dialect {
 
     /// Returns the definitions as they are sent. Definitions that no vendor would take are left
     /// out.
-    pub(crate) fn tools(self, tools: &Tools) -> Vec<Value> {
+    pub(crate) fn tools(self, tools: &ExamTools) -> Vec<Value> {
         tools
             .iter()
             .filter_map(|tool| self.definition(tool).ok())
             .collect()
     }
 
-    pub(crate) fn definition(self, tool: &Tool) -> Result<Value, Unfit> {
+    pub(crate) fn definition(self, tool: &ExamTool) -> Result<Value, Unfit> {
         self.vendor()
             .tool(&tool.name, &tool.description, &tool.schema)
     }
@@ -163,7 +163,7 @@ impl Dialect {
 
     /// Returns the answer, or the fault in it. `earlier` is the number of calls that the model made
     /// before, so that a call without an id gets one that no other call of the conversation has.
-    pub(crate) fn read(self, body: &Value, earlier: usize) -> Result<Answer, String> {
+    pub(crate) fn read(self, body: &Value, earlier: usize) -> Result<ModelAnswer, String> {
         match self {
             Self::Anthropic => anthropic::read(body, earlier),
             Self::OpenAi => openai::read(body, earlier),
@@ -178,10 +178,10 @@ impl Conversation<'_> {
     }
 }
 
-impl Given {
+impl GivenArguments {
     fn read(value: Option<&Value>) -> Self {
         match value {
-            None | Some(Value::Null) => Self::Arguments(Arguments::new()),
+            None | Some(Value::Null) => Self::Arguments(CallArguments::new()),
             Some(Value::Object(arguments)) => Self::Arguments(arguments.clone()),
             Some(Value::String(text)) => Self::parse(text),
             Some(other) => Self::Malformed(other.to_string()),
@@ -191,7 +191,7 @@ impl Given {
     fn parse(text: &str) -> Self {
         match serde_json::from_str(text) {
             // Some models write an empty text if a call has no arguments.
-            _ if text.trim().is_empty() => Self::Arguments(Arguments::new()),
+            _ if text.trim().is_empty() => Self::Arguments(CallArguments::new()),
             Ok(arguments) => Self::Arguments(arguments),
             Err(_) => Self::Malformed(text.to_owned()),
         }
@@ -202,13 +202,13 @@ impl Given {
     fn repeatable(&self) -> Value {
         match self {
             Self::Arguments(arguments) => Value::Object(arguments.clone()),
-            Self::Malformed(_) => Value::Object(Arguments::new()),
+            Self::Malformed(_) => Value::Object(CallArguments::new()),
         }
     }
 }
 
 /// Writes the arguments as the model wrote them, on one line.
-impl fmt::Display for Given {
+impl fmt::Display for GivenArguments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Arguments(arguments) => {
@@ -277,7 +277,7 @@ mod tests {
             .into_iter()
             .zip(results)
             .map(|(said, results)| Exchange { said, results });
-        let (parameters, exchanges) = (Arguments::new(), exchanges.collect());
+        let (parameters, exchanges) = (CallArguments::new(), exchanges.collect());
         let conversation = Conversation {
             tools: &[],
             parameters: &parameters,

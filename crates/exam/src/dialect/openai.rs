@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, CallResult, Conversation, Exchange, Given, Stop, ToolCall, Usage, id, text};
+use super::{
+    CallResult, Conversation, Exchange, GivenArguments, ModelAnswer, Stop, ToolCall, Usage, id,
+    text,
+};
 
 pub(super) fn body(model: &str, conversation: &Conversation<'_>) -> Value {
     let mut messages = vec![json!({ "role": "user", "content": conversation.prompt })];
@@ -18,7 +21,7 @@ fn result(it: &CallResult) -> Value {
     json!({ "role": "tool", "tool_call_id": it.id, "content": it.text })
 }
 
-pub(super) fn read(body: &Value, earlier: usize) -> Result<Answer, String> {
+pub(super) fn read(body: &Value, earlier: usize) -> Result<ModelAnswer, String> {
     let choice = body
         .pointer("/choices/0")
         .ok_or("there is no `choices[0]`")?;
@@ -36,7 +39,7 @@ pub(super) fn read(body: &Value, earlier: usize) -> Result<Answer, String> {
     let calls = calls
         .map(|(number, call)| take(call, earlier + number))
         .collect();
-    Ok(Answer {
+    Ok(ModelAnswer {
         said,
         words,
         calls,
@@ -51,10 +54,10 @@ fn take(call: &mut Value, number: usize) -> ToolCall {
     let taken = ToolCall {
         id: id(call, number),
         name: text(function, "name"),
-        arguments: Given::read(function.get("arguments")),
+        arguments: GivenArguments::read(function.get("arguments")),
     };
     let arguments = function.get("arguments").and_then(Value::as_str);
-    let as_it_came = arguments.filter(|_| matches!(taken.arguments, Given::Arguments(_)));
+    let as_it_came = arguments.filter(|_| matches!(taken.arguments, GivenArguments::Arguments(_)));
     let arguments =
         as_it_came.map_or_else(|| taken.arguments.repeatable().to_string(), str::to_owned);
     call["id"] = taken.id.clone().into();
@@ -85,7 +88,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(arguments: &Value, expected: &Given) {
+    fn check(arguments: &Value, expected: &GivenArguments) {
         let function = json!({ "name": "echo", "arguments": arguments });
         let body = json!({ "choices": [{ "message": { "tool_calls": [{ "id": "c1", "function": function }] } }] });
         assert_eq!(read(&body, 0).unwrap().calls[0].arguments, *expected);
@@ -93,7 +96,8 @@ mod tests {
 
     #[test]
     fn arguments_are_json_in_a_string_or_what_else_was_written() {
-        let arguments = |value: Value| Given::Arguments(value.as_object().unwrap().clone());
+        let arguments =
+            |value: Value| GivenArguments::Arguments(value.as_object().unwrap().clone());
         check(
             &json!("{\"word\":\"hi\"}"),
             &arguments(json!({ "word": "hi" })),
@@ -105,10 +109,10 @@ mod tests {
         check(&json!(""), &arguments(json!({})));
         check(
             &json!("{\"word\":"),
-            &Given::Malformed("{\"word\":".to_owned()),
+            &GivenArguments::Malformed("{\"word\":".to_owned()),
         );
-        check(&json!("[1]"), &Given::Malformed("[1]".to_owned()));
-        check(&json!(7), &Given::Malformed("7".to_owned()));
+        check(&json!("[1]"), &GivenArguments::Malformed("[1]".to_owned()));
+        check(&json!(7), &GivenArguments::Malformed("7".to_owned()));
     }
 
     #[test]

@@ -2,10 +2,10 @@
 //! readable on a narrow screen, and only the bars stretch.
 
 use super::{count, escaped, interval, percent, thousands};
-use crate::judge::Outcome;
-use crate::report::{ModelReport, Rate, Report};
+use crate::judge::ChoiceOutcome;
+use crate::report::{ExamReport, ModelReport, Rate};
 
-pub(super) fn charts(report: &Report) -> String {
+pub(super) fn charts(report: &ExamReport) -> String {
     let mut charts = rates(
         report,
         "Right tool",
@@ -29,7 +29,7 @@ pub(super) fn charts(report: &Report) -> String {
 
 /// Draws one bar for each model. A line shows the interval of the share.
 fn rates(
-    report: &Report,
+    report: &ExamReport,
     title: &str,
     note: &str,
     rate: fn(&ModelReport) -> Option<Rate>,
@@ -63,7 +63,7 @@ fn rates(
 }
 
 /// Draws the answers of each model by their outcome.
-fn outcomes(report: &Report) -> String {
+fn outcomes(report: &ExamReport) -> String {
     let answered: Vec<_> = report.models.iter().filter(|it| it.answered > 0).collect();
     if answered.is_empty() {
         return String::new();
@@ -85,14 +85,14 @@ fn outcomes(report: &Report) -> String {
             &told,
         );
     }
-    let entry = |outcome: Outcome| {
+    let entry = |outcome: ChoiceOutcome| {
         let patch = rect(class(outcome), 0.0, 100.0);
         let name = outcome.as_str();
         format!("<li><svg viewBox=\"0 0 100 100\" aria-hidden=\"true\">{patch}</svg>{name}</li>")
     };
     let legend = format!(
         "<ul class=\"legend\">{}</ul>\n",
-        Outcome::ALL.map(entry).concat()
+        ChoiceOutcome::ALL.map(entry).concat()
     );
     figure(
         "What became of the first call",
@@ -102,7 +102,7 @@ fn outcomes(report: &Report) -> String {
 }
 
 /// Draws the tokens that tools put into a context, and the tokens of the baseline without tools.
-fn tokens(report: &Report) -> String {
+fn tokens(report: &ExamReport) -> String {
     let measured: Vec<_> = report
         .models
         .iter()
@@ -207,15 +207,15 @@ fn reach(rate: &Rate) -> String {
     ["rim", "reach"].map(line).concat()
 }
 
-fn class(outcome: Outcome) -> &'static str {
+fn class(outcome: ChoiceOutcome) -> &'static str {
     match outcome {
-        Outcome::Right => "right",
-        Outcome::WrongArguments => "wrong-arguments",
-        Outcome::Malformed => "malformed",
-        Outcome::Failed => "failed",
-        Outcome::WrongTool => "wrong-tool",
-        Outcome::UnknownTool => "unknown-tool",
-        Outcome::NoCall => "no-call",
-        Outcome::OutOfTurns => "out-of-turns",
+        ChoiceOutcome::Right => "right",
+        ChoiceOutcome::WrongArguments => "wrong-arguments",
+        ChoiceOutcome::Malformed => "malformed",
+        ChoiceOutcome::Failed => "failed",
+        ChoiceOutcome::WrongTool => "wrong-tool",
+        ChoiceOutcome::UnknownTool => "unknown-tool",
+        ChoiceOutcome::NoCall => "no-call",
+        ChoiceOutcome::OutOfTurns => "out-of-turns",
     }
 }

@@ -11,10 +11,10 @@ mod chart;
 mod prompts;
 mod tables;
 
-use crate::report::{Comparison, Rate, Report};
-use crate::surface::Surface;
+use crate::report::{Comparison, ExamReport, Rate};
+use crate::surface::ExamSurface;
 
-pub fn page(report: &Report) -> String {
+pub fn page(report: &ExamReport) -> String {
     let title = escaped(&format!("Exam: {}", report.suite));
     let parts = [
         summary(report),
@@ -55,11 +55,11 @@ pub fn luck(comparison: &Comparison) -> Option<String> {
 }
 
 /// Describes the search surface that models were shown; `None` if no model was shown it.
-pub fn surfaces(report: &Report) -> Option<String> {
+pub fn surfaces(report: &ExamReport) -> Option<String> {
     let search = report
         .surfaces
         .iter()
-        .find(|it| it.surface == Surface::Search)?;
+        .find(|it| it.surface == ExamSurface::Search)?;
     let by = if report.surfaces.len() > 1 {
         "On the surface search, models"
     } else {
@@ -77,7 +77,7 @@ pub fn interval(rate: &Rate) -> String {
     format!("{:.1} to {:.1} %", 100.0 * rate.low, 100.0 * rate.high)
 }
 
-fn summary(report: &Report) -> String {
+fn summary(report: &ExamReport) -> String {
     let times = if report.runs == 1 {
         "once".to_owned()
     } else {
@@ -100,7 +100,7 @@ fn summary(report: &Report) -> String {
     format!(
         "<p>{}, each put {times} to each model with {}.{surfaces}{parameters} {}.</p>\n\
          <p class=\"faint\">An interval holds the share for prompts like these, with 95 % confidence after Wilson; \
-         each prompt counts once for it, however often it was put. Tokens are counted with {}, except for those \
+         each prompt counts once for it, however often it was put. TokenFigures are counted with {}, except for those \
          charged, which the endpoint counted.{}</p>\n",
         count(report.prompts.len(), "prompt"),
         count(report.tools, "tool"),

@@ -1,17 +1,17 @@
 //! Writes every prompt: the expected call, the call of each model, and its outcome.
 
 use super::{count, escaped};
-use crate::journal::{Looked, Record};
-use crate::judge::Outcome;
-use crate::report::{ModelReport, PromptRow, Report};
+use crate::journal::{LookingCall, Record};
+use crate::judge::ChoiceOutcome;
+use crate::report::{ExamReport, ModelReport, PromptReport};
 
-pub(super) fn prompts(report: &Report) -> String {
+pub(super) fn prompts(report: &ExamReport) -> String {
     let kinds: Vec<_> = report
         .prompts
         .iter()
-        .map(|it| Kind::of(report, &it.id))
+        .map(|it| FilterFlags::of(report, &it.id))
         .collect();
-    let number = |is: fn(&Kind) -> bool| kinds.iter().filter(|it| is(it)).count();
+    let number = |is: fn(&FilterFlags) -> bool| kinds.iter().filter(|it| is(it)).count();
     let mut filters = filter("all", "All", kinds.len(), true);
     filters += &filter("wrong", "Wrong at least once", number(|it| it.wrong), false);
     if report.models.len() > 1 {
@@ -32,13 +32,13 @@ pub(super) fn prompts(report: &Report) -> String {
 }
 
 /// The properties by which the page filters a prompt.
-struct Kind {
+struct FilterFlags {
     wrong: bool,
     differs: bool,
 }
 
-impl Kind {
-    fn of(report: &Report, prompt: &str) -> Self {
+impl FilterFlags {
+    fn of(report: &ExamReport, prompt: &str) -> Self {
         let right = |model: &ModelReport| {
             let of: Vec<_> = model
                 .records
@@ -47,7 +47,7 @@ impl Kind {
                 .collect();
             let right = of
                 .iter()
-                .filter(|it| it.outcome() == Outcome::Right)
+                .filter(|it| it.outcome() == ChoiceOutcome::Right)
                 .count();
             (!of.is_empty()).then_some((right, of.len()))
         };
@@ -69,7 +69,7 @@ fn filter(name: &str, title: &str, number: usize, checked: bool) -> String {
     )
 }
 
-fn article(report: &Report, row: &PromptRow, kind: &Kind) -> String {
+fn article(report: &ExamReport, row: &PromptReport, kind: &FilterFlags) -> String {
     let classes = [("wrong", kind.wrong), ("differs", kind.differs)];
     let classes: Vec<_> = classes
         .into_iter()
@@ -139,7 +139,7 @@ fn answers(model: &ModelReport, prompt: &str) -> String {
 
 fn verdict(record: &Record) -> String {
     let outcome = record.outcome();
-    let (class, sign) = if outcome == Outcome::Right {
+    let (class, sign) = if outcome == ChoiceOutcome::Right {
         ("good", '✓')
     } else {
         ("bad", '✗')
@@ -150,7 +150,7 @@ fn verdict(record: &Record) -> String {
 fn story(record: &Record) -> String {
     let mut parts: Vec<String> = record.looked.iter().map(looked).collect();
     for (number, call) in record.calls.iter().enumerate() {
-        let then = match (number, call.outcome == Outcome::Right) {
+        let then = match (number, call.outcome == ChoiceOutcome::Right) {
             (0, _) => String::new(),
             (_, true) => "then <span class=\"good\">✓</span> ".to_owned(),
             (_, false) => format!(
@@ -189,7 +189,7 @@ fn story(record: &Record) -> String {
     parts.join("<br>")
 }
 
-fn looked(it: &Looked) -> String {
+fn looked(it: &LookingCall) -> String {
     let failed = if it.failed { " failed" } else { "" };
     format!(
         "<span class=\"faint\">looked: <code>{}</code>{failed}</span>",

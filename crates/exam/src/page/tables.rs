@@ -3,9 +3,9 @@
 
 use super::{count, escaped, interval, luck, percent, thousands};
 use crate::dialect::Usage;
-use crate::report::{Comparison, Group, ModelReport, Rate, Report};
+use crate::report::{Comparison, ExamReport, Group, ModelReport, Rate};
 
-pub(super) fn figures(report: &Report) -> String {
+pub(super) fn figures(report: &ExamReport) -> String {
     let heading = |it: &ModelReport| {
         let place = if it.short == it.model {
             ""
@@ -28,9 +28,9 @@ pub(super) fn figures(report: &Report) -> String {
     )
 }
 
-type Figure = fn(&ModelReport) -> Option<String>;
+type ReportFigure = fn(&ModelReport) -> Option<String>;
 
-const FIGURES: [(&str, Figure); 13] = [
+const FIGURES: [(&str, ReportFigure); 13] = [
     ("answered", |it| {
         Some(format!("{} of {}", it.answered, it.asked))
     }),
@@ -82,7 +82,7 @@ const FIGURES: [(&str, Figure); 13] = [
 ];
 
 /// Returns an empty text if no model has the figure.
-fn row(report: &Report, title: &str, figure: Figure) -> String {
+fn row(report: &ExamReport, title: &str, figure: ReportFigure) -> String {
     let cells: Vec<_> = report.models.iter().map(figure).collect();
     if cells.iter().all(Option::is_none) {
         return String::new();
@@ -107,13 +107,13 @@ fn rate(rate: &Rate, of: &str) -> String {
     )
 }
 
-pub(super) fn groups(report: &Report) -> String {
+pub(super) fn groups(report: &ExamReport) -> String {
     by(report, "By expected tool", |it| &it.by_tool)
         + &by(report, "By category", |it| &it.by_category)
 }
 
 /// A single group is left out, because its figures are those of the whole.
-fn by(report: &Report, title: &str, groups: fn(&ModelReport) -> &[Group]) -> String {
+fn by(report: &ExamReport, title: &str, groups: fn(&ModelReport) -> &[Group]) -> String {
     let Some(first) = report.models.first().map(groups).filter(|it| it.len() > 1) else {
         return String::new();
     };
@@ -162,7 +162,7 @@ fn cells(model: &ModelReport, group: &Group) -> String {
     )
 }
 
-pub(super) fn comparisons(report: &Report) -> String {
+pub(super) fn comparisons(report: &ExamReport) -> String {
     let told: String = report
         .comparisons
         .iter()
@@ -180,7 +180,7 @@ pub(super) fn comparisons(report: &Report) -> String {
     }
 }
 
-fn comparison(report: &Report, it: &Comparison) -> String {
+fn comparison(report: &ExamReport, it: &Comparison) -> String {
     let named = [
         (&it.first, it.first_surface),
         (&it.second, it.second_surface),
@@ -215,7 +215,7 @@ fn comparison(report: &Report, it: &Comparison) -> String {
     )
 }
 
-pub(super) fn scenarios(report: &Report) -> String {
+pub(super) fn scenarios(report: &ExamReport) -> String {
     let mut rows = String::new();
     for it in &report.scenarios {
         let told = match &it.problem {
@@ -233,7 +233,7 @@ pub(super) fn scenarios(report: &Report) -> String {
         return rows;
     }
     format!(
-        "<h2>Scenarios</h2>\n<p class=\"faint\">Made in a fixed order, without a model.</p>\n<table><thead><tr>\
+        "<h2>Scenarios</h2>\n<p class=\"faint\">JudgedCall in a fixed order, without a model.</p>\n<table><thead><tr>\
          <th scope=\"col\">scenario</th><th scope=\"col\">calls</th><th scope=\"col\">result</th></tr></thead>\n\
          <tbody>{rows}</tbody></table>\n"
     )

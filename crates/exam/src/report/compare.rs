@@ -5,17 +5,17 @@ use serde::Serialize;
 
 use super::ModelReport;
 use crate::journal::Record;
-use crate::judge::Outcome;
+use crate::judge::ChoiceOutcome;
 use crate::suite::Suite;
-use crate::surface::Surface;
+use crate::surface::ExamSurface;
 
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The models, each on its surface.
     pub first: String,
-    pub first_surface: Surface,
+    pub first_surface: ExamSurface,
     pub second: String,
-    pub second_surface: Surface,
+    pub second_surface: ExamSurface,
     /// The number of prompts that both have answered.
     pub prompts: usize,
     /// The number of those prompts on which both were right equally often.
@@ -65,7 +65,7 @@ fn right(records: &[Record], prompt: &str) -> Option<f64> {
     let of: Vec<_> = records.iter().filter(|it| it.prompt == prompt).collect();
     let right = of
         .iter()
-        .filter(|it| it.outcome() == Outcome::Right)
+        .filter(|it| it.outcome() == ChoiceOutcome::Right)
         .count();
     (!of.is_empty()).then(|| right as f64 / of.len() as f64)
 }

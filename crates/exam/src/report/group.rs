@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::Rate;
 use crate::journal::Record;
-use crate::judge::Outcome;
+use crate::judge::ChoiceOutcome;
 use crate::suite::{Prompt, Suite};
 
 #[derive(Debug, Serialize)]
@@ -57,7 +57,7 @@ fn groups(suite: &Suite, records: &[Record], name: fn(&Prompt) -> Option<&String
             name: group.clone(),
             prompts: prompts.len(),
             right_tool: rate(|it| it.outcome().is_right_tool()),
-            right_arguments: rate(|it| it.outcome() == Outcome::Right),
+            right_arguments: rate(|it| it.outcome() == ChoiceOutcome::Right),
             instead: instead(&of),
         }
     };

@@ -16,15 +16,15 @@ use serde::Serialize;
 pub use compare::Comparison;
 pub use group::{Group, Instead};
 pub use rate::Rate;
-pub use tokens::Tokens;
+pub use tokens::TokenFigures;
 
 use crate::dialect::{Stop, Usage};
-use crate::exam::{Candidate, Exam, Sat, Unanswered};
+use crate::exam::{Exam, ExamCandidate, Sat, UnansweredQuestion};
 use crate::journal::Record;
-use crate::judge::Outcome;
+use crate::judge::ChoiceOutcome;
 use crate::rehearsal::Played;
-use crate::suite::{Arguments, Prompt};
-use crate::surface::{Shown, Surface};
+use crate::suite::{CallArguments, Prompt};
+use crate::surface::{ExamSurface, ShownSurface};
 
 /// The price in US dollars for a million tokens, as the operator states it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,14 +45,14 @@ pub struct Setting {
 }
 
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct ExamReport {
     pub suite: String,
     pub at: String,
-    pub prompts: Vec<PromptRow>,
+    pub prompts: Vec<PromptReport>,
     pub runs: u32,
     pub tools: usize,
     pub surfaces: Vec<SurfaceRow>,
-    pub parameters: Arguments,
+    pub parameters: CallArguments,
     pub counted_with: &'static str,
     pub baseline_tokens: Option<usize>,
     /// The reports are sorted by model, and for each model by surface.
@@ -66,14 +66,14 @@ pub struct Report {
 /// A surface that models were shown.
 #[derive(Debug, Serialize)]
 pub struct SurfaceRow {
-    pub surface: Surface,
+    pub surface: ExamSurface,
     /// The number of tools in every request.
     pub tools: usize,
     pub max_turns: u32,
 }
 
 #[derive(Debug, Serialize)]
-pub struct PromptRow {
+pub struct PromptReport {
     pub id: String,
     pub prompt: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,7 +84,7 @@ pub struct PromptRow {
 #[derive(Debug, Serialize)]
 pub struct ModelReport {
     pub model: String,
-    pub surface: Surface,
+    pub surface: ExamSurface,
     /// The name without the address, if no other model of the exam has the same name. It includes
     /// the surface, unless every model was shown every tool.
     pub short: String,
@@ -98,7 +98,7 @@ pub struct ModelReport {
     /// The share of prompts that were answered rightly every time; absent if they were put only
     /// once.
     pub right_every_time: Option<Rate>,
-    pub outcomes: Vec<(Outcome, usize)>,
+    pub outcomes: Vec<(ChoiceOutcome, usize)>,
     /// The number of answers that ended early.
     pub cut_off: usize,
     pub refused: usize,
@@ -106,12 +106,12 @@ pub struct ModelReport {
     pub by_category: Vec<Group>,
     /// The number of the model's answers to a prompt, on average.
     pub turns: Option<f64>,
-    pub tokens: Tokens,
+    pub tokens: TokenFigures,
     /// The tokens as the endpoint counted them; absent if it did not count them for every answer.
     pub usage: Option<Usage>,
     pub cost_usd: Option<f64>,
     pub latency_ms: Option<Latency>,
-    pub unanswered: Vec<Unanswered>,
+    pub unanswered: Vec<UnansweredQuestion>,
     pub records: Vec<Record>,
 }
 
@@ -127,7 +127,7 @@ impl Price {
     }
 }
 
-impl Report {
+impl ExamReport {
     pub fn new(exam: &Exam<'_>, sat: &Sat, setting: Setting) -> Self {
         let Setting {
             at,
@@ -144,7 +144,7 @@ impl Report {
         Self {
             suite: exam.suite.name.clone(),
             at,
-            prompts: exam.suite.prompts.iter().map(PromptRow::new).collect(),
+            prompts: exam.suite.prompts.iter().map(PromptReport::new).collect(),
             runs: exam.runs,
             tools: exam.tools.len(),
             surfaces: exam.surfaces.iter().map(SurfaceRow::new).collect(),
@@ -158,7 +158,7 @@ impl Report {
     }
 
     /// Returns the short name of a model on a surface.
-    pub fn short<'a>(&'a self, model: &'a str, surface: Surface) -> &'a str {
+    pub fn short<'a>(&'a self, model: &'a str, surface: ExamSurface) -> &'a str {
         let found = self
             .models
             .iter()
@@ -167,7 +167,7 @@ impl Report {
     }
 
     /// Returns the name of a model on a surface, with the address of the model.
-    pub fn long(&self, model: &str, surface: Surface) -> String {
+    pub fn long(&self, model: &str, surface: ExamSurface) -> String {
         named(model, surface, self.surfaces.iter().map(|it| it.surface))
     }
 }
@@ -185,7 +185,7 @@ fn comparisons(exam: &Exam<'_>, models: &[ModelReport]) -> Vec<Comparison> {
 }
 
 impl SurfaceRow {
-    fn new(shown: &Shown<'_>) -> Self {
+    fn new(shown: &ShownSurface<'_>) -> Self {
         Self {
             surface: shown.surface,
             tools: shown.tools.len(),
@@ -194,7 +194,7 @@ impl SurfaceRow {
     }
 }
 
-impl PromptRow {
+impl PromptReport {
     fn new(prompt: &Prompt) -> Self {
         let arguments =
             serde_json::to_string(&prompt.expect.arguments).expect("arguments are JSON");
@@ -210,13 +210,13 @@ impl PromptRow {
 impl ModelReport {
     fn new(
         exam: &Exam<'_>,
-        candidate: &Candidate,
-        shown: &Shown<'_>,
+        candidate: &ExamCandidate,
+        shown: &ShownSurface<'_>,
         sat: &Sat,
         baseline: Option<usize>,
     ) -> Self {
         let (model, surface) = (candidate.client.endpoint().to_string(), shown.surface);
-        let is_here = |of: &str, on: Surface| of == model && on == surface;
+        let is_here = |of: &str, on: ExamSurface| of == model && on == surface;
         let records = sat
             .records
             .iter()
@@ -235,11 +235,11 @@ impl ModelReport {
             asked: exam.suite.prompts.len() * exam.runs as usize,
             answered: records.len(),
             invocation_accuracy: rate(|it| it.outcome().is_right_tool()),
-            argument_accuracy: rate(|it| it.outcome() == Outcome::Right),
+            argument_accuracy: rate(|it| it.outcome() == ChoiceOutcome::Right),
             retry_rate: rate(Record::retried),
             recovered: number(&Record::recovered),
             right_every_time: (exam.runs > 1).then(|| every_time(&records)).flatten(),
-            outcomes: Outcome::ALL
+            outcomes: ChoiceOutcome::ALL
                 .map(|outcome| (outcome, number(&|it| it.outcome() == outcome)))
                 .into(),
             cut_off: number(&|it| it.stop == Some(Stop::Length)),
@@ -247,7 +247,7 @@ impl ModelReport {
             by_tool: group::by_tool(exam.suite, &records),
             by_category: group::by_category(exam.suite, &records),
             turns: turns(&records),
-            tokens: Tokens::new(exam.count, candidate, shown, &records, baseline),
+            tokens: TokenFigures::new(exam.count, candidate, shown, &records, baseline),
             usage,
             cost_usd: candidate
                 .price
@@ -262,7 +262,7 @@ impl ModelReport {
     }
 }
 
-fn short(exam: &Exam<'_>, candidate: &Candidate, surface: Surface) -> String {
+fn short(exam: &Exam<'_>, candidate: &ExamCandidate, surface: ExamSurface) -> String {
     let endpoint = candidate.client.endpoint();
     let alike = exam
         .candidates
@@ -276,8 +276,8 @@ fn short(exam: &Exam<'_>, candidate: &Candidate, surface: Surface) -> String {
     named(&model, surface, exam.surfaces.iter().map(|it| it.surface))
 }
 
-fn named(model: &str, on: Surface, mut surfaces: impl Iterator<Item = Surface>) -> String {
-    let only_all = surfaces.all(|it| it == Surface::All);
+fn named(model: &str, on: ExamSurface, mut surfaces: impl Iterator<Item = ExamSurface>) -> String {
+    let only_all = surfaces.all(|it| it == ExamSurface::All);
     if only_all {
         model.to_owned()
     } else {
@@ -296,7 +296,7 @@ fn every_time(records: &[Record]) -> Option<Rate> {
     let prompts: Vec<_> = records
         .chunk_by(|one, next| one.prompt == next.prompt)
         .collect();
-    let right = |runs: &&&[Record]| runs.iter().all(|it| it.outcome() == Outcome::Right);
+    let right = |runs: &&&[Record]| runs.iter().all(|it| it.outcome() == ChoiceOutcome::Right);
     (!prompts.is_empty()).then(|| {
         Rate::new(
             prompts.iter().filter(right).count(),

@@ -3,12 +3,12 @@
 use serde::Serialize;
 
 use super::mean;
-use crate::exam::Candidate;
+use crate::exam::ExamCandidate;
 use crate::journal::Record;
-use crate::surface::Shown;
+use crate::surface::ShownSurface;
 
 #[derive(Debug, Serialize)]
-pub struct Tokens {
+pub struct TokenFigures {
     pub definitions: usize,
     /// The tokens in the context at the end: definitions, calls and results, on average.
     pub per_prompt: Option<f64>,
@@ -18,11 +18,11 @@ pub struct Tokens {
     pub share_of_baseline: Option<f64>,
 }
 
-impl Tokens {
+impl TokenFigures {
     pub(super) fn new(
         count: fn(&str) -> usize,
-        candidate: &Candidate,
-        shown: &Shown<'_>,
+        candidate: &ExamCandidate,
+        shown: &ShownSurface<'_>,
         records: &[Record],
         baseline: Option<usize>,
     ) -> Self {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-pub type Arguments = Map<String, Value>;
+pub type CallArguments = Map<String, Value>;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suite {
@@ -32,15 +32,15 @@ pub struct Prompt {
     /// Other calls that are equally right.
     pub accept: Vec<Expected>,
     /// The expected arguments in other words.
-    pub paraphrases: Vec<Arguments>,
+    pub paraphrases: Vec<CallArguments>,
     /// The members that the structured result of the expected call must contain.
-    pub resolves: Option<Arguments>,
+    pub resolves: Option<CallArguments>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Expected {
     pub tool: String,
-    pub arguments: Arguments,
+    pub arguments: CallArguments,
 }
 
 /// Several calls that together do a job, in at most `max_calls`.
@@ -49,11 +49,11 @@ pub struct Scenario {
     pub id: String,
     pub title: String,
     pub max_calls: usize,
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScenarioStep>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
+pub struct ScenarioStep {
     pub call: Expected,
     /// The values that the structured result must contain, each with its place as a JSON pointer.
     pub expect: Vec<(String, Value)>,
@@ -72,20 +72,20 @@ pub enum SuiteError {
         source: serde_json::Error,
     },
     #[error("the suite {path} is wrong in {fault}")]
-    Wrong { path: PathBuf, fault: Fault },
+    Wrong { path: PathBuf, fault: SuiteFault },
 }
 
 /// The problem of one field of one entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{entry}, field `{field}`: {problem}")]
-pub struct Fault {
+pub struct SuiteFault {
     pub entry: String,
     pub field: String,
-    pub problem: Problem,
+    pub problem: SuiteProblem,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum SuiteProblem {
     #[error("it is missing")]
     Missing,
     #[error("there is no such field; there are {known}")]
@@ -124,10 +124,10 @@ impl Suite {
 
     /// Returns every call that the suite names, with its place, so that the tool's name can be
     /// replaced.
-    pub(crate) fn calls_mut(&mut self) -> impl Iterator<Item = Named<'_>> {
+    pub(crate) fn calls_mut(&mut self) -> impl Iterator<Item = NamedCall<'_>> {
         let prompts = self.prompts.iter_mut().flat_map(|prompt| {
             let place = format!("the prompt `{}`", prompt.id);
-            let expected = Named {
+            let expected = NamedCall {
                 entry: place.clone(),
                 field: "expectedTool",
                 call: &mut prompt.expect,
@@ -136,7 +136,7 @@ impl Suite {
                 .accept
                 .iter_mut()
                 .enumerate()
-                .map(move |(number, call)| Named {
+                .map(move |(number, call)| NamedCall {
                     entry: format!("{place}, accept[{number}]"),
                     field: "tool",
                     call,
@@ -149,7 +149,7 @@ impl Suite {
                 .steps
                 .iter_mut()
                 .enumerate()
-                .map(move |(number, step)| Named {
+                .map(move |(number, step)| NamedCall {
                     entry: format!("{place}, steps[{number}]"),
                     field: "tool",
                     call: &mut step.call,
@@ -160,7 +160,7 @@ impl Suite {
 }
 
 /// A call of the suite, and the field of the file that names its tool.
-pub(crate) struct Named<'a> {
+pub(crate) struct NamedCall<'a> {
     pub(crate) entry: String,
     pub(crate) field: &'static str,
     pub(crate) call: &'a mut Expected,

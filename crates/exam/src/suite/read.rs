@@ -5,20 +5,20 @@ use std::collections::HashSet;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::{Expected, Fault, Problem, Prompt, Scenario, Step, Suite};
+use super::{Expected, Prompt, Scenario, ScenarioStep, Suite, SuiteFault, SuiteProblem};
 
 /// Reads a suite. A suite without a name gets the name in `unnamed`.
-pub(super) fn suite(value: Value, unnamed: &str) -> Result<Suite, Fault> {
-    let mut suite = Entry::open("the suite".to_owned(), value)?;
+pub(super) fn suite(value: Value, unnamed: &str) -> Result<Suite, SuiteFault> {
+    let mut suite = SuiteEntry::open("the suite".to_owned(), value)?;
     match suite.may("version")? {
         None | Some(1) => {}
-        Some(found) => return Err(suite.fault("version", Problem::Version { found })),
+        Some(found) => return Err(suite.fault("version", SuiteProblem::Version { found })),
     }
     let name: Option<String> = suite.may("name")?;
     let name = name.unwrap_or_else(|| unnamed.to_owned());
     let mut prompts: Vec<Value> = suite.need("prompts")?;
     if prompts.is_empty() {
-        return Err(suite.fault("prompts", Problem::Empty));
+        return Err(suite.fault("prompts", SuiteProblem::Empty));
     }
     let scenarios: Vec<Value> = suite.may("scenarios")?;
     suite.end(&["version", "name", "prompts", "scenarios"])?;
@@ -46,7 +46,7 @@ fn identify(prompt: &mut Value, number: usize) {
     }
 }
 
-fn prompt(mut entry: Entry) -> Result<Prompt, Fault> {
+fn prompt(mut entry: SuiteEntry) -> Result<Prompt, SuiteFault> {
     let prompt = Prompt {
         id: entry.need_text("id")?,
         prompt: entry.need_text("input")?,
@@ -74,7 +74,7 @@ const PROMPT: [&str; 8] = [
     "resolves",
 ];
 
-fn expected(mut entry: Entry) -> Result<Expected, Fault> {
+fn expected(mut entry: SuiteEntry) -> Result<Expected, SuiteFault> {
     let expected = Expected {
         tool: entry.need_text("tool")?,
         arguments: entry.need("args")?,
@@ -83,7 +83,7 @@ fn expected(mut entry: Entry) -> Result<Expected, Fault> {
     Ok(expected)
 }
 
-fn scenario(mut entry: Entry) -> Result<Scenario, Fault> {
+fn scenario(mut entry: SuiteEntry) -> Result<Scenario, SuiteFault> {
     let scenario = Scenario {
         id: entry.need_text("id")?,
         title: entry.need_text("title")?,
@@ -91,13 +91,13 @@ fn scenario(mut entry: Entry) -> Result<Scenario, Fault> {
         steps: entry.list("steps", step)?,
     };
     if scenario.steps.is_empty() {
-        return Err(entry.fault("steps", Problem::Empty));
+        return Err(entry.fault("steps", SuiteProblem::Empty));
     }
     entry.end(&["id", "title", "maxCalls", "steps"])?;
     Ok(scenario)
 }
 
-fn step(mut entry: Entry) -> Result<Step, Fault> {
+fn step(mut entry: SuiteEntry) -> Result<ScenarioStep, SuiteFault> {
     let call = Expected {
         tool: entry.need_text("tool")?,
         arguments: entry.need("args")?,
@@ -107,10 +107,10 @@ fn step(mut entry: Entry) -> Result<Step, Fault> {
         .keys()
         .find(|pointer| !pointer.is_empty() && !pointer.starts_with('/'))
     {
-        return Err(entry.fault("expect", Problem::Pointer { text: text.clone() }));
+        return Err(entry.fault("expect", SuiteProblem::Pointer { text: text.clone() }));
     }
     entry.end(&["tool", "args", "expect"])?;
-    Ok(Step {
+    Ok(ScenarioStep {
         call,
         expect: expect.into_iter().collect(),
     })
@@ -119,11 +119,11 @@ fn step(mut entry: Entry) -> Result<Step, Fault> {
 fn each<T>(
     values: Vec<Value>,
     list: &str,
-    read: impl Fn(Entry) -> Result<T, Fault>,
-) -> Result<Vec<T>, Fault> {
+    read: impl Fn(SuiteEntry) -> Result<T, SuiteFault>,
+) -> Result<Vec<T>, SuiteFault> {
     let numbered = values.into_iter().enumerate();
     numbered
-        .map(|(number, value)| read(Entry::open(place(list, number, &value), value)?))
+        .map(|(number, value)| read(SuiteEntry::open(place(list, number, &value), value)?))
         .collect()
 }
 
@@ -135,14 +135,14 @@ fn place(list: &str, number: usize, value: &Value) -> String {
     }
 }
 
-fn unique<'a>(list: &str, ids: impl Iterator<Item = &'a str>) -> Result<(), Fault> {
+fn unique<'a>(list: &str, ids: impl Iterator<Item = &'a str>) -> Result<(), SuiteFault> {
     let mut seen = HashSet::new();
     let twice = ids.enumerate().find(|(_, id)| !seen.insert(*id));
     twice.map_or(Ok(()), |(number, id)| {
-        let problem = Problem::Twice {
+        let problem = SuiteProblem::Twice {
             value: id.to_owned(),
         };
-        Err(Fault {
+        Err(SuiteFault {
             entry: format!("{list}[{number}]"),
             field: "id".to_owned(),
             problem,
@@ -151,20 +151,20 @@ fn unique<'a>(list: &str, ids: impl Iterator<Item = &'a str>) -> Result<(), Faul
 }
 
 /// An object whose fields are taken out one by one. Every field that is left at the end is unknown.
-struct Entry {
+struct SuiteEntry {
     place: String,
     fields: Map<String, Value>,
 }
 
-impl Entry {
-    fn open(place: String, value: Value) -> Result<Self, Fault> {
+impl SuiteEntry {
+    fn open(place: String, value: Value) -> Result<Self, SuiteFault> {
         match value {
             Value::Object(fields) => Ok(Self { place, fields }),
             other => {
-                let problem = Problem::WrongType {
+                let problem = SuiteProblem::WrongType {
                     reason: format!("expected an object, not {other}"),
                 };
-                Err(Fault {
+                Err(SuiteFault {
                     entry: place,
                     field: String::new(),
                     problem,
@@ -173,24 +173,24 @@ impl Entry {
         }
     }
 
-    fn need<T: DeserializeOwned>(&mut self, field: &str) -> Result<T, Fault> {
+    fn need<T: DeserializeOwned>(&mut self, field: &str) -> Result<T, SuiteFault> {
         let value = self
             .fields
             .remove(field)
-            .ok_or_else(|| self.fault(field, Problem::Missing))?;
+            .ok_or_else(|| self.fault(field, SuiteProblem::Missing))?;
         self.typed(field, value)
     }
 
-    fn need_text(&mut self, field: &str) -> Result<String, Fault> {
+    fn need_text(&mut self, field: &str) -> Result<String, SuiteFault> {
         let text: String = self.need(field)?;
         if text.trim().is_empty() {
-            Err(self.fault(field, Problem::Empty))
+            Err(self.fault(field, SuiteProblem::Empty))
         } else {
             Ok(text)
         }
     }
 
-    fn may<T: DeserializeOwned + Default>(&mut self, field: &str) -> Result<T, Fault> {
+    fn may<T: DeserializeOwned + Default>(&mut self, field: &str) -> Result<T, SuiteFault> {
         let value = self.fields.remove(field);
         value.map_or_else(|| Ok(T::default()), |value| self.typed(field, value))
     }
@@ -198,14 +198,14 @@ impl Entry {
     fn list<T>(
         &mut self,
         field: &str,
-        read: impl Fn(Self) -> Result<T, Fault>,
-    ) -> Result<Vec<T>, Fault> {
+        read: impl Fn(Self) -> Result<T, SuiteFault>,
+    ) -> Result<Vec<T>, SuiteFault> {
         let values: Vec<Value> = self.may(field)?;
         each(values, &format!("{}, {field}", self.place), read)
     }
 
-    fn end(self, known: &[&str]) -> Result<(), Fault> {
-        let problem = || Problem::Unknown {
+    fn end(self, known: &[&str]) -> Result<(), SuiteFault> {
+        let problem = || SuiteProblem::Unknown {
             known: known.join(", "),
         };
         self.fields
@@ -214,15 +214,15 @@ impl Entry {
             .map_or(Ok(()), |field| Err(self.fault(field, problem())))
     }
 
-    fn typed<T: DeserializeOwned>(&self, field: &str, value: Value) -> Result<T, Fault> {
-        let wrong = |error: serde_json::Error| Problem::WrongType {
+    fn typed<T: DeserializeOwned>(&self, field: &str, value: Value) -> Result<T, SuiteFault> {
+        let wrong = |error: serde_json::Error| SuiteProblem::WrongType {
             reason: error.to_string(),
         };
         serde_json::from_value(value).map_err(|error| self.fault(field, wrong(error)))
     }
 
-    fn fault(&self, field: &str, problem: Problem) -> Fault {
-        Fault {
+    fn fault(&self, field: &str, problem: SuiteProblem) -> SuiteFault {
+        SuiteFault {
             entry: self.place.clone(),
             field: field.to_owned(),
             problem,

@@ -107,11 +107,11 @@ fn pooling(path: &Path) -> Result<Pooling, DirectoryError> {
 
 fn prompts(path: &Path) -> Result<Prefixes, DirectoryError> {
     #[derive(Deserialize, Default)]
-    struct Config {
+    struct PromptsFile {
         #[serde(default)]
         prompts: HashMap<String, String>,
     }
-    let config: Config = json(path, "config_sentence_transformers.json")?.unwrap_or_default();
+    let config: PromptsFile = json(path, "config_sentence_transformers.json")?.unwrap_or_default();
     let prompt = |names: [&str; 2]| {
         names
             .into_iter()

@@ -15,7 +15,7 @@ use kitbag_relevance::dense::is_sound;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use crate::Role;
+use crate::TextRole;
 use kitbag_domain::sync::lock;
 
 /// Texts in one request. Services take many more; small ones lose less when one fails.
@@ -32,7 +32,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const MAX_ANSWER: usize = 64 * 1024 * 1024;
 const MAX_MESSAGE: usize = 200;
 
-pub(crate) struct Endpoint {
+pub(crate) struct EmbeddingService {
     http: reqwest::Client,
     config: EmbeddingsEndpoint,
     lookup: Lookup,
@@ -40,11 +40,11 @@ pub(crate) struct Endpoint {
     place: String,
     /// The length of the service's vectors, once that is known.
     dimension: OnceLock<usize>,
-    trouble: Mutex<Option<(Instant, EndpointError)>>,
+    trouble: Mutex<Option<(Instant, EmbeddingServiceError)>>,
 }
 
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum EndpointError {
+pub enum EmbeddingServiceError {
     #[error("the key for the embeddings endpoint is not there")]
     NoKey(#[from] MissingVariable),
     #[error("the key for the embeddings endpoint cannot be sent in a header")]
@@ -79,7 +79,7 @@ pub enum EndpointError {
 }
 
 #[derive(Serialize)]
-struct Asked<'a> {
+struct EmbeddingsRequest<'a> {
     model: &'a str,
     input: &'a [String],
     encoding_format: &'static str,
@@ -88,17 +88,17 @@ struct Asked<'a> {
 }
 
 #[derive(Deserialize)]
-struct Answer {
-    data: Vec<Item>,
+struct EmbeddingsReply {
+    data: Vec<EmbeddingItem>,
 }
 
 #[derive(Deserialize)]
-struct Item {
+struct EmbeddingItem {
     index: usize,
     embedding: Vec<f32>,
 }
 
-impl Endpoint {
+impl EmbeddingService {
     pub(crate) fn new(config: EmbeddingsEndpoint, lookup: Lookup) -> Self {
         let http = client()
             // A redirected request would hand the key to an address that the operator did not
@@ -122,7 +122,7 @@ impl Endpoint {
         }
     }
 
-    pub(crate) fn id(&self) -> Result<String, EndpointError> {
+    pub(crate) fn id(&self) -> Result<String, EmbeddingServiceError> {
         self.authorization()?;
         let EmbeddingsEndpoint {
             url,
@@ -143,12 +143,17 @@ impl Endpoint {
         let _known = self.dimension.set(dimension);
     }
 
-    pub(crate) async fn queries(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EndpointError> {
+    pub(crate) async fn queries(
+        &self,
+        texts: Vec<String>,
+    ) -> Result<Vec<Vec<f32>>, EmbeddingServiceError> {
         if let Some(error) = self.trouble() {
             return Err(error);
         }
         let patience = self.config.timeout.min(QUERY_PATIENCE);
-        let asked = self.ask(&self.prefixed(texts, Role::Query), patience).await;
+        let asked = self
+            .ask(&self.prefixed(texts, TextRole::Query), patience)
+            .await;
         *lock(&self.trouble) = asked
             .as_ref()
             .err()
@@ -159,8 +164,8 @@ impl Endpoint {
     pub(crate) async fn documents(
         &self,
         texts: Vec<String>,
-    ) -> Result<Vec<Vec<f32>>, EndpointError> {
-        let texts = self.prefixed(texts, Role::Document);
+    ) -> Result<Vec<Vec<f32>>, EmbeddingServiceError> {
+        let texts = self.prefixed(texts, TextRole::Document);
         let mut vectors = Vec::with_capacity(texts.len());
         for batch in texts.chunks(BATCH) {
             let embedded = self.ask_again(batch).await;
@@ -174,7 +179,7 @@ impl Endpoint {
     }
 
     /// Returns the error of a moment ago, if there was one.
-    fn trouble(&self) -> Option<EndpointError> {
+    fn trouble(&self) -> Option<EmbeddingServiceError> {
         let trouble = lock(&self.trouble);
         trouble
             .as_ref()
@@ -182,7 +187,7 @@ impl Endpoint {
             .map(|(_, error)| error.clone())
     }
 
-    fn prefixed(&self, texts: Vec<String>, role: Role) -> Vec<String> {
+    fn prefixed(&self, texts: Vec<String>, role: TextRole) -> Vec<String> {
         let prefix = role.prefix(&self.config.prefixes);
         // The format knows no empty text.
         let said = |text: String| {
@@ -198,7 +203,7 @@ impl Endpoint {
             .collect()
     }
 
-    async fn ask_again(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EndpointError> {
+    async fn ask_again(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbeddingServiceError> {
         let mut pause = FIRST_PAUSE;
         for _ in 1..ATTEMPTS {
             match self.ask(texts, self.config.timeout).await {
@@ -218,7 +223,7 @@ impl Endpoint {
         &self,
         texts: &[String],
         patience: Duration,
-    ) -> Result<Vec<Vec<f32>>, EndpointError> {
+    ) -> Result<Vec<Vec<f32>>, EmbeddingServiceError> {
         let asking = async {
             let body = self.exchange(texts).await?;
             let vectors = read(&body, texts.len()).map_err(|reason| self.unreadable(reason))?;
@@ -229,15 +234,15 @@ impl Endpoint {
         tokio::time::timeout(patience, asking)
             .await
             .unwrap_or_else(|_| {
-                Err(EndpointError::TimedOut {
+                Err(EmbeddingServiceError::TimedOut {
                     place: place(),
                     after: patience,
                 })
             })
     }
 
-    async fn exchange(&self, texts: &[String]) -> Result<Vec<u8>, EndpointError> {
-        let asked = Asked {
+    async fn exchange(&self, texts: &[String]) -> Result<Vec<u8>, EmbeddingServiceError> {
+        let asked = EmbeddingsRequest {
             model: &self.config.model,
             input: texts,
             encoding_format: "float",
@@ -254,7 +259,7 @@ impl Endpoint {
         if let Some(key) = self.authorization()? {
             request = request.header(AUTHORIZATION, key);
         }
-        let unreachable = |error| EndpointError::Unreachable {
+        let unreachable = |error| EmbeddingServiceError::Unreachable {
             place: self.place.clone(),
             reason: cause(error),
         };
@@ -273,12 +278,12 @@ impl Endpoint {
         }
     }
 
-    fn authorization(&self) -> Result<Option<HeaderValue>, EndpointError> {
+    fn authorization(&self) -> Result<Option<HeaderValue>, EmbeddingServiceError> {
         let Some(key) = self.key()? else {
             return Ok(None);
         };
-        let mut value =
-            HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| EndpointError::OddKey)?;
+        let mut value = HeaderValue::try_from(format!("Bearer {key}"))
+            .map_err(|_| EmbeddingServiceError::OddKey)?;
         value.set_sensitive(true);
         Ok(Some(value))
     }
@@ -290,7 +295,7 @@ impl Endpoint {
             .transpose()
     }
 
-    fn check(&self, vectors: &[Vec<f32>]) -> Result<(), EndpointError> {
+    fn check(&self, vectors: &[Vec<f32>]) -> Result<(), EmbeddingServiceError> {
         let Some(first) = vectors.first().map(Vec::len) else {
             return Ok(());
         };
@@ -300,7 +305,7 @@ impl Endpoint {
             .map(Vec::len)
             .find(|found| *found != expected)
         {
-            Some(found) => Err(EndpointError::Dimension {
+            Some(found) => Err(EmbeddingServiceError::Dimension {
                 place: self.place.clone(),
                 expected,
                 found,
@@ -314,14 +319,14 @@ impl Endpoint {
         status: StatusCode,
         again_after: Option<Duration>,
         body: &[u8],
-    ) -> EndpointError {
+    ) -> EmbeddingServiceError {
         let place = self.place.clone();
         match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                EndpointError::Unauthorized { place, status }
+                EmbeddingServiceError::Unauthorized { place, status }
             }
-            StatusCode::TOO_MANY_REQUESTS => EndpointError::Busy { place, again_after },
-            _ => EndpointError::Refused {
+            StatusCode::TOO_MANY_REQUESTS => EmbeddingServiceError::Busy { place, again_after },
+            _ => EmbeddingServiceError::Refused {
                 place,
                 status,
                 message: self.message(body),
@@ -346,8 +351,8 @@ impl Endpoint {
         said.chars().take(MAX_MESSAGE).collect()
     }
 
-    fn unreadable(&self, reason: String) -> EndpointError {
-        EndpointError::Unreadable {
+    fn unreadable(&self, reason: String) -> EmbeddingServiceError {
+        EmbeddingServiceError::Unreadable {
             place: self.place.clone(),
             reason,
         }
@@ -356,9 +361,10 @@ impl Endpoint {
 
 /// As many vectors as were asked for, each of length one, in the order of the texts.
 fn read(body: &[u8], wanted: usize) -> Result<Vec<Vec<f32>>, String> {
-    let answer: Answer = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+    let answer: EmbeddingsReply =
+        serde_json::from_slice(body).map_err(|error| error.to_string())?;
     let mut vectors = vec![Vec::new(); wanted];
-    for Item { index, embedding } in answer.data {
+    for EmbeddingItem { index, embedding } in answer.data {
         let place = vectors
             .get_mut(index)
             .ok_or_else(|| format!("a vector for text {index} of {wanted}"))?;
@@ -382,7 +388,7 @@ fn unit(mut vector: Vec<f32>) -> Option<Vec<f32>> {
     Some(vector)
 }
 
-impl EndpointError {
+impl EmbeddingServiceError {
     /// True if the same request may succeed in a moment.
     fn is_passing(&self) -> bool {
         match self {

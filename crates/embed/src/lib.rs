@@ -15,16 +15,16 @@ use std::fmt;
 use kitbag_config::Prefixes;
 use kitbag_domain::{Lookup, Remedy};
 
-use endpoint::{Endpoint, EndpointError};
+use endpoint::{EmbeddingService, EmbeddingServiceError};
 use local::{Local, LocalError};
 
 pub use local::built_in;
 
-pub struct Embedder(Kind);
+pub struct TextEmbedder(EmbedderKind);
 
-enum Kind {
+enum EmbedderKind {
     Local(Local),
-    Endpoint(Endpoint),
+    Endpoint(EmbeddingService),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -32,17 +32,17 @@ pub enum EmbedderError {
     #[error(transparent)]
     Local(#[from] LocalError),
     #[error(transparent)]
-    Endpoint(#[from] EndpointError),
+    Endpoint(#[from] EmbeddingServiceError),
 }
 
 /// Some models want to be told which of the two a text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum TextRole {
     Query,
     Document,
 }
 
-impl Role {
+impl TextRole {
     /// The text that the model needs before a text of this role; empty if it needs none.
     pub(crate) fn prefix(self, prefixes: &Prefixes) -> &str {
         let prefix = match self {
@@ -53,23 +53,23 @@ impl Role {
     }
 }
 
-impl Embedder {
+impl TextEmbedder {
     /// Variables in a key are asked of `lookup` at each request.
     pub fn new(configured: &kitbag_config::Embedder, lookup: &Lookup) -> Self {
         Self(match configured {
-            kitbag_config::Embedder::BuiltIn => Kind::Local(Local::built_in()),
+            kitbag_config::Embedder::BuiltIn => EmbedderKind::Local(Local::built_in()),
             kitbag_config::Embedder::Directory(directory) => {
-                Kind::Local(Local::in_directory(directory.clone()))
+                EmbedderKind::Local(Local::in_directory(directory.clone()))
             }
             kitbag_config::Embedder::Endpoint(endpoint) => {
-                Kind::Endpoint(Endpoint::new(endpoint.clone(), lookup.clone()))
+                EmbedderKind::Endpoint(EmbeddingService::new(endpoint.clone(), lookup.clone()))
             }
         })
     }
 
     /// True for the model in the binary.
     pub fn is_built_in(&self) -> bool {
-        matches!(&self.0, Kind::Local(local) if local.is_built_in())
+        matches!(&self.0, EmbedderKind::Local(local) if local.is_built_in())
     }
 
     /// Finds out if it can work as it is configured.
@@ -84,38 +84,38 @@ impl Embedder {
     /// Tells vectors of one embedder from those of another.
     pub async fn id(&self) -> Result<String, EmbedderError> {
         match &self.0 {
-            Kind::Local(local) => Ok(local.model().await?.id.clone()),
-            Kind::Endpoint(endpoint) => Ok(endpoint.id()?),
+            EmbedderKind::Local(local) => Ok(local.model().await?.id.clone()),
+            EmbedderKind::Endpoint(endpoint) => Ok(endpoint.id()?),
         }
     }
 
     /// The vectors of requests, soon or not at all.
     pub async fn queries(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedderError> {
         match &self.0 {
-            Kind::Local(local) => Ok(local.embed(texts, Role::Query).await?),
-            Kind::Endpoint(endpoint) => Ok(endpoint.queries(texts).await?),
+            EmbedderKind::Local(local) => Ok(local.embed(texts, TextRole::Query).await?),
+            EmbedderKind::Endpoint(endpoint) => Ok(endpoint.queries(texts).await?),
         }
     }
 
     /// The vectors of the texts that are searched, however long that takes.
     pub async fn documents(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedderError> {
         match &self.0 {
-            Kind::Local(local) => Ok(local.embed(texts, Role::Document).await?),
-            Kind::Endpoint(endpoint) => Ok(endpoint.documents(texts).await?),
+            EmbedderKind::Local(local) => Ok(local.embed(texts, TextRole::Document).await?),
+            EmbedderKind::Endpoint(endpoint) => Ok(endpoint.documents(texts).await?),
         }
     }
 
     /// Takes note of the length of the vectors that the store has from an earlier run.
     pub fn remembers(&self, dimension: usize) {
-        if let Kind::Endpoint(endpoint) = &self.0 {
+        if let EmbedderKind::Endpoint(endpoint) = &self.0 {
             endpoint.remembers(dimension);
         }
     }
 }
 
-impl fmt::Debug for Embedder {
+impl fmt::Debug for TextEmbedder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Embedder").finish_non_exhaustive()
+        f.debug_struct("TextEmbedder").finish_non_exhaustive()
     }
 }
 

@@ -7,7 +7,7 @@ use kitbag_config::{ModelDirectory, Prefixes};
 use kitbag_relevance::embed::Encoder;
 use tokio::sync::{OnceCell, Semaphore};
 
-use crate::Role;
+use crate::TextRole;
 use crate::directory::{self, DirectoryError};
 use crate::precomputed;
 
@@ -78,9 +78,9 @@ impl Local {
     pub(crate) async fn embed(
         &self,
         texts: Vec<String>,
-        role: Role,
+        role: TextRole,
     ) -> Result<Vec<Vec<f32>>, LocalError> {
-        if role == Role::Document && self.is_built_in() {
+        if role == TextRole::Document && self.is_built_in() {
             return self.embed_all_but_known(texts).await;
         }
         self.compute(texts, role).await
@@ -97,7 +97,7 @@ impl Local {
         let unknown: Vec<String> = unknown.map(|(text, _)| text).collect();
         let computed = match unknown.is_empty() {
             true => Vec::new(),
-            false => self.compute(unknown, Role::Document).await?,
+            false => self.compute(unknown, TextRole::Document).await?,
         };
         let mut computed = computed.into_iter();
         Ok(known
@@ -106,17 +106,21 @@ impl Local {
             .collect())
     }
 
-    async fn compute(&self, texts: Vec<String>, role: Role) -> Result<Vec<Vec<f32>>, LocalError> {
+    async fn compute(
+        &self,
+        texts: Vec<String>,
+        role: TextRole,
+    ) -> Result<Vec<Vec<f32>>, LocalError> {
         let model = self.model().await?.clone();
         // A search does not wait for a batch of tools.
         let _place = match role {
-            Role::Query => Some(
+            TextRole::Query => Some(
                 self.places
                     .acquire()
                     .await
                     .map_err(|_| LocalError::Interrupted)?,
             ),
-            Role::Document => None,
+            TextRole::Document => None,
         };
         let work = tokio::task::spawn_blocking(move || model.embed(&texts, role));
         work.await.map_err(|_| LocalError::Interrupted)
@@ -152,7 +156,7 @@ impl Model {
         })
     }
 
-    fn embed(&self, texts: &[String], role: Role) -> Vec<Vec<f32>> {
+    fn embed(&self, texts: &[String], role: TextRole) -> Vec<Vec<f32>> {
         match role.prefix(&self.prefixes) {
             "" => self.on_all_cores(texts),
             prefix => {
@@ -218,11 +222,11 @@ mod tests {
         let local = Local::built_in();
         let text = BUILT_IN.to_owned();
         assert!(precomputed::vector(&text).is_some(), "it is built in");
-        let vectors = local.embed(vec![text.clone()], Role::Document).await;
+        let vectors = local.embed(vec![text.clone()], TextRole::Document).await;
         let vectors = vectors.unwrap();
         assert!(!local.is_unpacked());
         let mixed = vec![text, "something else".to_owned()];
-        let mixed = local.embed(mixed, Role::Document).await.unwrap();
+        let mixed = local.embed(mixed, TextRole::Document).await.unwrap();
         assert_eq!(mixed[0], vectors[0]);
         assert_eq!(mixed[1].len(), vectors[0].len());
         assert!(local.is_unpacked());

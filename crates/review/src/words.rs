@@ -8,7 +8,7 @@ use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
 
 /// A stretch of a template.
 #[derive(Debug, PartialEq, Eq)]
-enum Piece<'a> {
+enum TemplateStretch<'a> {
     Letters(&'a str),
     /// The inside of `${…}`.
     Variable(&'a str),
@@ -20,11 +20,11 @@ pub fn quoted(template: &str) -> String {
     let pieces = pieces(template);
     if pieces
         .iter()
-        .any(|piece| matches!(piece, Piece::Variable(_)))
+        .any(|piece| matches!(piece, TemplateStretch::Variable(_)))
     {
-        let piece = |piece: &Piece<'_>| match piece {
-            Piece::Letters(text) => escaped(&visible(text)),
-            Piece::Variable(inside) => format!("${{{}}}", visible(inside)),
+        let piece = |piece: &TemplateStretch<'_>| match piece {
+            TemplateStretch::Letters(text) => escaped(&visible(text)),
+            TemplateStretch::Variable(inside) => format!("${{{}}}", visible(inside)),
         };
         return format!("\"{}\"", pieces.iter().map(piece).collect::<String>());
     }
@@ -38,9 +38,9 @@ pub fn quoted(template: &str) -> String {
 
 /// Returns the text that a template means, with its variables unfilled.
 fn letters(template: &str) -> String {
-    let letters = |piece: &Piece<'_>| match piece {
-        Piece::Letters(text) => (*text).to_owned(),
-        Piece::Variable(inside) => format!("${{{inside}}}"),
+    let letters = |piece: &TemplateStretch<'_>| match piece {
+        TemplateStretch::Letters(text) => (*text).to_owned(),
+        TemplateStretch::Variable(inside) => format!("${{{inside}}}"),
     };
     pieces(template).iter().map(letters).collect()
 }
@@ -48,9 +48,9 @@ fn letters(template: &str) -> String {
 /// Returns the text that a template means if no variable that has a default is set: a default may
 /// hold a text that would be marked if it were written plainly.
 pub fn unset(template: &str) -> String {
-    let letters = |piece: &Piece<'_>| match piece {
-        Piece::Letters(text) => (*text).to_owned(),
-        Piece::Variable(inside) => inside.split_once(":-").map_or_else(
+    let letters = |piece: &TemplateStretch<'_>| match piece {
+        TemplateStretch::Letters(text) => (*text).to_owned(),
+        TemplateStretch::Variable(inside) => inside.split_once(":-").map_or_else(
             || format!("${{{inside}}}"),
             |(_, default)| default.to_owned(),
         ),
@@ -126,22 +126,22 @@ fn escaped(text: &str) -> String {
 }
 
 /// Reads a template as at launch. `${:-$}` spells a dollar sign that begins no variable.
-fn pieces(template: &str) -> Vec<Piece<'_>> {
+fn pieces(template: &str) -> Vec<TemplateStretch<'_>> {
     let mut pieces = Vec::new();
     let mut rest = template;
     while let Some((before, (inside, after))) = rest
         .split_once("${")
         .and_then(|(before, after)| Some((before, after.split_once('}')?)))
     {
-        pieces.push(Piece::Letters(before));
+        pieces.push(TemplateStretch::Letters(before));
         pieces.push(match inside.strip_prefix(":-") {
-            Some(default) => Piece::Letters(default),
-            None => Piece::Variable(inside),
+            Some(default) => TemplateStretch::Letters(default),
+            None => TemplateStretch::Variable(inside),
         });
         rest = after;
     }
-    pieces.push(Piece::Letters(rest));
-    pieces.retain(|piece| *piece != Piece::Letters(""));
+    pieces.push(TemplateStretch::Letters(rest));
+    pieces.retain(|piece| *piece != TemplateStretch::Letters(""));
     pieces
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::violation::{Violation, Wrong};
+use super::violation::{Violation, ViolationKind};
 
 const MAX_KNOWN: usize = 30;
 
@@ -37,12 +37,12 @@ impl fmt::Display for Violation {
             self.path.as_str()
         };
         match &self.wrong {
-            Wrong::Missing { expected, sent } => {
+            ViolationKind::Missing { expected, sent } => {
                 write!(f, "{path}: missing, expected {expected}")?;
                 sent.iter()
                     .try_for_each(|sent| write!(f, "; you sent `{sent}`"))?;
             }
-            Wrong::Unknown { near, known } => {
+            ViolationKind::Unknown { near, known } => {
                 write!(f, "{path}: there is no such parameter")?;
                 match (near.as_slice(), known.as_slice()) {
                     ([], []) => {}
@@ -50,7 +50,9 @@ impl fmt::Display for Violation {
                     (near, _) => write!(f, "; did you mean {}?", quoted(near))?,
                 }
             }
-            Wrong::Unfit { expected, got } => write!(f, "{path}: expected {expected}, got {got}")?,
+            ViolationKind::Unfit { expected, got } => {
+                write!(f, "{path}: expected {expected}, got {got}")?
+            }
         }
         if self.schema.is_empty() {
             Ok(())

@@ -17,19 +17,19 @@ const MAX_DEPTH: usize = 128;
 
 #[derive(Default)]
 pub(super) struct Graph {
-    parts: Vec<Part>,
+    parts: Vec<SchemaPart>,
     by_pointer: HashMap<String, usize>,
     dangling: Vec<String>,
 }
 
 #[derive(Default)]
-struct Part {
+struct SchemaPart {
     same: Vec<usize>,
     inside: Vec<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reach {
+enum AppliesTo {
     Same,
     Inside,
     /// A definition applies to nothing until another part refers to it.
@@ -45,29 +45,29 @@ enum Form {
     Map,
 }
 
-const KEYWORDS: &[(&str, Reach, Form)] = &[
-    ("allOf", Reach::Same, Form::List),
-    ("anyOf", Reach::Same, Form::List),
-    ("oneOf", Reach::Same, Form::List),
-    ("not", Reach::Same, Form::One),
-    ("if", Reach::Same, Form::One),
-    ("then", Reach::Same, Form::One),
-    ("else", Reach::Same, Form::One),
-    ("dependentSchemas", Reach::Same, Form::Map),
-    ("dependencies", Reach::Same, Form::Map),
-    ("properties", Reach::Inside, Form::Map),
-    ("patternProperties", Reach::Inside, Form::Map),
-    ("additionalProperties", Reach::Inside, Form::One),
-    ("unevaluatedProperties", Reach::Inside, Form::One),
-    ("propertyNames", Reach::Inside, Form::One),
-    ("items", Reach::Inside, Form::OneOrList),
-    ("prefixItems", Reach::Inside, Form::List),
-    ("additionalItems", Reach::Inside, Form::One),
-    ("unevaluatedItems", Reach::Inside, Form::One),
-    ("contains", Reach::Inside, Form::One),
-    ("contentSchema", Reach::Inside, Form::One),
-    ("$defs", Reach::Nothing, Form::Map),
-    ("definitions", Reach::Nothing, Form::Map),
+const KEYWORDS: &[(&str, AppliesTo, Form)] = &[
+    ("allOf", AppliesTo::Same, Form::List),
+    ("anyOf", AppliesTo::Same, Form::List),
+    ("oneOf", AppliesTo::Same, Form::List),
+    ("not", AppliesTo::Same, Form::One),
+    ("if", AppliesTo::Same, Form::One),
+    ("then", AppliesTo::Same, Form::One),
+    ("else", AppliesTo::Same, Form::One),
+    ("dependentSchemas", AppliesTo::Same, Form::Map),
+    ("dependencies", AppliesTo::Same, Form::Map),
+    ("properties", AppliesTo::Inside, Form::Map),
+    ("patternProperties", AppliesTo::Inside, Form::Map),
+    ("additionalProperties", AppliesTo::Inside, Form::One),
+    ("unevaluatedProperties", AppliesTo::Inside, Form::One),
+    ("propertyNames", AppliesTo::Inside, Form::One),
+    ("items", AppliesTo::Inside, Form::OneOrList),
+    ("prefixItems", AppliesTo::Inside, Form::List),
+    ("additionalItems", AppliesTo::Inside, Form::One),
+    ("unevaluatedItems", AppliesTo::Inside, Form::One),
+    ("contains", AppliesTo::Inside, Form::One),
+    ("contentSchema", AppliesTo::Inside, Form::One),
+    ("$defs", AppliesTo::Nothing, Form::Map),
+    ("definitions", AppliesTo::Nothing, Form::Map),
 ];
 
 impl Graph {
@@ -99,7 +99,7 @@ impl Graph {
         for depth in 0..MAX_DEPTH {
             let before = steps.clone();
             for &at in &order {
-                let Part { same, inside } = &self.parts[at];
+                let SchemaPart { same, inside } = &self.parts[at];
                 let here = same
                     .iter()
                     .fold(1u64, |sum, it| sum.saturating_add(steps[*it]));
@@ -123,19 +123,19 @@ impl Graph {
     /// form a circle.
     fn order(&self) -> Option<Vec<usize>> {
         let mut order = Vec::with_capacity(self.parts.len());
-        let mut seen = vec![Seen::Not; self.parts.len()];
+        let mut seen = vec![VisitState::Not; self.parts.len()];
         for start in 0..self.parts.len() {
             let mut path = vec![(start, 0)];
             while let Some((at, next)) = path.pop() {
-                if seen[at] == Seen::Done {
+                if seen[at] == VisitState::Done {
                     continue;
                 }
-                seen[at] = Seen::Open;
+                seen[at] = VisitState::Open;
                 match self.parts[at].same.get(next) {
-                    Some(&other) if seen[other] == Seen::Open => return None,
+                    Some(&other) if seen[other] == VisitState::Open => return None,
                     Some(&other) => path.extend([(at, next + 1), (other, 0)]),
                     None => {
-                        seen[at] = Seen::Done;
+                        seen[at] = VisitState::Done;
                         order.push(at);
                     }
                 }
@@ -168,9 +168,9 @@ impl Graph {
             for below in members(value, *form) {
                 let below = self.enter(format!("{pointer}/{}{below}", escape(keyword)), waiting);
                 match reach {
-                    Reach::Same => self.parts[at].same.push(below),
-                    Reach::Inside => self.parts[at].inside.push(below),
-                    Reach::Nothing => {}
+                    AppliesTo::Same => self.parts[at].same.push(below),
+                    AppliesTo::Inside => self.parts[at].inside.push(below),
+                    AppliesTo::Nothing => {}
                 }
             }
         }
@@ -180,7 +180,7 @@ impl Graph {
         if let Some(at) = self.by_pointer.get(&pointer) {
             return *at;
         }
-        self.parts.push(Part::default());
+        self.parts.push(SchemaPart::default());
         self.by_pointer
             .insert(pointer.clone(), self.parts.len() - 1);
         waiting.push(pointer);
@@ -189,7 +189,7 @@ impl Graph {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Seen {
+enum VisitState {
     Not,
     Open,
     Done,

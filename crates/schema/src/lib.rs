@@ -45,7 +45,7 @@ pub use explain::Misfit;
 pub use near::near;
 pub use taken::Taken;
 #[cfg(test)]
-pub(crate) use violation::{Violation, Wrong};
+pub(crate) use violation::{Violation, ViolationKind};
 
 use compile::{Compiled, Unusable, compile};
 

@@ -13,7 +13,7 @@ use super::compile::Compiled;
 use super::graph::unescape;
 use super::meaning::{Reading, meaning};
 use super::skeleton::skeleton;
-use super::violation::{About, cheapest, each, show};
+use super::violation::{LocatedError, cheapest, each, show};
 use crate::near::near;
 
 /// Each round mends what the one before brought to light, such as what is inside a new member.
@@ -58,7 +58,7 @@ enum Fix {
     LeaveOut { path: String },
 }
 
-fn fix(compiled: &Compiled, about: &About<'_>, kind: &Kind, fixes: &mut Vec<Fix>) {
+fn fix(compiled: &Compiled, about: &LocatedError<'_>, kind: &Kind, fixes: &mut Vec<Fix>) {
     let put = |value: Value| Fix::Put {
         path: about.path.clone(),
         value,
@@ -109,7 +109,7 @@ fn fix(compiled: &Compiled, about: &About<'_>, kind: &Kind, fixes: &mut Vec<Fix>
 }
 
 /// A missing member: what was sent under a similar name, or the least that is wanted.
-fn supply(compiled: &Compiled, about: &About<'_>, name: &str) -> Fix {
+fn supply(compiled: &Compiled, about: &LocatedError<'_>, name: &str) -> Fix {
     if let Some(sent) = about.sent_for(name) {
         return Fix::Move {
             from: about.below(sent),
@@ -133,7 +133,7 @@ fn supply(compiled: &Compiled, about: &About<'_>, name: &str) -> Fix {
 }
 
 /// A name that does not exist: the one it was meant to be, if that is still free.
-fn rename(about: &About<'_>, name: &str) -> Fix {
+fn rename(about: &LocatedError<'_>, name: &str) -> Fix {
     let known = about.known();
     let free = known
         .into_iter()
@@ -179,7 +179,7 @@ fn alike<'a>(value: &Value, kind: &'a Kind) -> Option<&'a str> {
 }
 
 /// The value goes; only the whole has nothing it could be left out of.
-fn give_up(compiled: &Compiled, about: &About<'_>) -> Fix {
+fn give_up(compiled: &Compiled, about: &LocatedError<'_>) -> Fix {
     match about.path.is_empty() {
         true => Fix::Put {
             path: String::new(),
@@ -192,7 +192,7 @@ fn give_up(compiled: &Compiled, about: &About<'_>) -> Fix {
 }
 
 /// A list with as many items as it must have.
-fn filled(compiled: &Compiled, about: &About<'_>, least: u64) -> Value {
+fn filled(compiled: &Compiled, about: &LocatedError<'_>, least: u64) -> Value {
     const MOST: u64 = 10;
     let mut items = about.value.as_array().cloned().unwrap_or_default();
     let schema = about.part.and_then(|part| part.get("items"));
@@ -203,7 +203,7 @@ fn filled(compiled: &Compiled, about: &About<'_>, least: u64) -> Value {
 }
 
 /// An object that needs more members gets the first it does not have.
-fn one_more(compiled: &Compiled, about: &About<'_>) -> Fix {
+fn one_more(compiled: &Compiled, about: &LocatedError<'_>) -> Fix {
     let free = about
         .known()
         .into_iter()

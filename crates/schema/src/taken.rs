@@ -26,11 +26,11 @@ const MAX_CHANGES: usize = 5;
 #[derive(Debug)]
 pub struct Taken {
     pub arguments: Raw,
-    changes: Vec<Change>,
+    changes: Vec<RereadValue>,
 }
 
 #[derive(Debug)]
-struct Change {
+struct RereadValue {
     path: String,
     became: String,
     was: &'static str,
@@ -52,7 +52,7 @@ pub(super) fn taken(compiled: &Compiled, given: &RawValue, value: Value) -> Opti
             let steps: Vec<String> = path.split('/').skip(1).map(unescape).collect();
             let (whole, part) = read(&arguments, &steps, &reading)?;
             arguments = whole;
-            changes.push(Change {
+            changes.push(RereadValue {
                 path,
                 became: cut(part.get().to_owned(), MAX_SHOWN),
                 was,
@@ -105,7 +105,7 @@ impl fmt::Display for Taken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = self.changes.iter().take(MAX_CHANGES);
         let told: Vec<String> = shown
-            .map(|Change { path, became, was }| {
+            .map(|RereadValue { path, became, was }| {
                 let name = path
                     .strip_prefix('/')
                     .filter(|name| !name.is_empty())

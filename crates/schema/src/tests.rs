@@ -329,7 +329,7 @@ fn a_result_is_held_against_what_was_promised() {
     let misfit = checker
         .check_output(&tool(&schema), &raw(&json!({ "n": "1" })))
         .unwrap_err();
-    let wrong = Wrong::Unfit {
+    let wrong = ViolationKind::Unfit {
         expected: "an integer".to_owned(),
         got: "\"1\" (a string)".to_owned(),
     };

@@ -20,12 +20,12 @@ const MAX_THOROUGH: usize = 256 * 1024;
 pub(crate) struct Violation {
     /// A JSON pointer into the value; empty for the value itself.
     pub(crate) path: String,
-    pub(crate) wrong: Wrong,
+    pub(crate) wrong: ViolationKind,
     pub(crate) schema: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub(crate) enum ViolationKind {
     /// `sent` is what was given under a name so similar that it was probably meant.
     Missing {
         expected: String,
@@ -60,7 +60,7 @@ pub(super) fn each(
     compiled: &Compiled,
     value: &Value,
     bytes: usize,
-    visit: &mut dyn FnMut(&About<'_>, &Kind),
+    visit: &mut dyn FnMut(&LocatedError<'_>, &Kind),
 ) {
     if depth(value) > compiled.deepest || compiled.validator.is_valid(value) {
         return;
@@ -80,9 +80,9 @@ pub(super) fn each(
 pub(super) fn show(
     compiled: &Compiled,
     error: &ValidationError<'_>,
-    visit: &mut dyn FnMut(&About<'_>, &Kind),
+    visit: &mut dyn FnMut(&LocatedError<'_>, &Kind),
 ) {
-    let about = About::new(compiled, error);
+    let about = LocatedError::new(compiled, error);
     match error.kind() {
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
             match nearest(&about.path, context) {
@@ -149,13 +149,13 @@ fn cost(here: &str, branch: &[ValidationError<'static>]) -> usize {
 }
 
 /// An error, with the part of the schema it came from.
-pub(super) struct About<'a> {
+pub(super) struct LocatedError<'a> {
     pub(super) path: String,
     pub(super) value: &'a Value,
     pub(super) part: Option<&'a Value>,
 }
 
-impl<'a> About<'a> {
+impl<'a> LocatedError<'a> {
     fn new(compiled: &'a Compiled, error: &'a ValidationError<'_>) -> Self {
         let keyword = error.schema_path().as_str();
         let part = keyword.rsplit_once('/').map_or("", |(part, _)| part);
@@ -189,7 +189,7 @@ impl<'a> About<'a> {
     }
 
     fn unfit(&self, expected: String) -> Violation {
-        let wrong = Wrong::Unfit {
+        let wrong = ViolationKind::Unfit {
             expected,
             got: brief(self.value),
         };
@@ -204,7 +204,7 @@ impl<'a> About<'a> {
         let part = self.property(name);
         let sent = self.sent_for(name).map(str::to_owned);
         let expected = part.and_then(|part| part.get("type")).and_then(type_names);
-        let wrong = Wrong::Missing {
+        let wrong = ViolationKind::Missing {
             expected: expected.unwrap_or_else(|| "a value".to_owned()),
             sent,
         };
@@ -224,7 +224,7 @@ impl<'a> About<'a> {
         let known = known.into_iter().map(str::to_owned).collect();
         Violation {
             path: self.below(name),
-            wrong: Wrong::Unknown { near, known },
+            wrong: ViolationKind::Unknown { near, known },
             schema: String::new(),
         }
     }

@@ -3,23 +3,28 @@
 //! # Layout
 //! - `local`: models that run in this process; `directory`: one of them on disk
 //! - [`precomputed`]: the vectors of the texts that are built in
-//! - `endpoint`: a service that embeds
+//! - `service`: a service that embeds; `service_format`: its requests and replies;
+//!   `service_error`: its errors
 
 mod directory;
-mod endpoint;
 mod local;
 pub mod precomputed;
+mod service;
+mod service_error;
+mod service_format;
 
 use std::fmt;
 
 use kitbag_config::Prefixes;
 use kitbag_domain::{Lookup, Remedy};
 
-use endpoint::{EmbeddingService, EmbeddingServiceError};
 use local::{Local, LocalError};
+use service::EmbeddingService;
+use service_error::EmbeddingServiceError;
 
 pub use local::built_in;
 
+/// Embeds texts in the way that the operator configured.
 pub struct TextEmbedder(EmbedderKind);
 
 enum EmbedderKind {
@@ -35,7 +40,7 @@ pub enum EmbedderError {
     Endpoint(#[from] EmbeddingServiceError),
 }
 
-/// Some models want to be told which of the two a text is.
+/// The role of a text in a search. Some models want to be told which of the two it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextRole {
     Query,
@@ -43,7 +48,7 @@ pub(crate) enum TextRole {
 }
 
 impl TextRole {
-    /// The text that the model needs before a text of this role; empty if it needs none.
+    /// Returns the text that the model needs before a text of this role; empty if it needs none.
     pub(crate) fn prefix(self, prefixes: &Prefixes) -> &str {
         let prefix = match self {
             Self::Query => &prefixes.query,
@@ -54,7 +59,8 @@ impl TextRole {
 }
 
 impl TextEmbedder {
-    /// Variables in a key are asked of `lookup` at each request.
+    /// Makes the embedder that is configured. It asks `lookup` for the variables in a key at each
+    /// request.
     pub fn new(configured: &kitbag_config::Embedder, lookup: &Lookup) -> Self {
         Self(match configured {
             kitbag_config::Embedder::BuiltIn => EmbedderKind::Local(Local::built_in()),
@@ -72,7 +78,7 @@ impl TextEmbedder {
         matches!(&self.0, EmbedderKind::Local(local) if local.is_built_in())
     }
 
-    /// Finds out if it can work as it is configured.
+    /// Finds out if the embedder can work as it is configured.
     pub async fn check(&self) -> Result<(), EmbedderError> {
         if self.is_built_in() {
             Ok(())
@@ -81,7 +87,7 @@ impl TextEmbedder {
         }
     }
 
-    /// Tells vectors of one embedder from those of another.
+    /// Returns a text that tells vectors of this embedder from those of another.
     pub async fn id(&self) -> Result<String, EmbedderError> {
         match &self.0 {
             EmbedderKind::Local(local) => Ok(local.model().await?.id.clone()),
@@ -89,7 +95,7 @@ impl TextEmbedder {
         }
     }
 
-    /// The vectors of requests, soon or not at all.
+    /// Returns the vectors of requests, soon or not at all.
     pub async fn queries(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedderError> {
         match &self.0 {
             EmbedderKind::Local(local) => Ok(local.embed(texts, TextRole::Query).await?),
@@ -97,7 +103,7 @@ impl TextEmbedder {
         }
     }
 
-    /// The vectors of the texts that are searched, however long that takes.
+    /// Returns the vectors of the texts that are searched, however long that takes.
     pub async fn documents(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedderError> {
         match &self.0 {
             EmbedderKind::Local(local) => Ok(local.embed(texts, TextRole::Document).await?),

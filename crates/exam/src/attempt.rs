@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::client::{ModelClient, ModelEndpointError};
+use crate::called::Called;
+use crate::client::ModelClient;
 use crate::dialect::{
     CallResult, Conversation, Exchange, GivenArguments, ModelAnswer, Stop, ToolCall, Usage,
 };
-use crate::journal::{JudgedCall, LookingCall};
+use crate::endpoint_error::ModelEndpointError;
 use crate::judge::{CallVerdict, ChoiceOutcome, brief, judge};
+use crate::record::{JudgedCall, LookingCall};
 use crate::suite::{CallArguments, Prompt};
 use crate::surface::{Carried, ExamSurface, ReachedCall, ShownSurface};
-use crate::tools::{Called, ExamTools};
+use crate::tools::ExamTools;
 
 pub(crate) struct Attempt<'a, S> {
     pub(crate) client: &'a ModelClient,
@@ -44,10 +46,9 @@ pub(crate) struct AttemptResult {
     pub(crate) took: Duration,
 }
 
-/// The result of a call, and the entry that is recorded about it.
+/// The result of a call that the model is told, and the entry that is recorded about it.
 struct AnsweredCall {
-    told: String,
-    failed: bool,
+    told: CallResult,
     entry: RecordedCall,
 }
 
@@ -58,60 +59,56 @@ enum RecordedCall {
 
 impl<S: AsyncFn(ExamSurface, String, CallArguments) -> Carried> Attempt<'_, S> {
     pub(crate) async fn make(&self) -> Result<AttemptResult, ModelEndpointError> {
-        let (tools, parameters) = (self.definitions, self.parameters);
-        let mut conversation = Conversation {
-            tools,
-            parameters,
-            prompt: &self.prompt.prompt,
-            exchanges: Vec::new(),
-        };
-        let mut done = AttemptResult::default();
+        let mut conversation = self.conversation();
+        let mut result = AttemptResult::default();
         loop {
             let (answer, took) = match self.client.ask(&conversation).await {
                 // The call is already made and judged. Its verdict stays, although the endpoint
                 // refused to take its error.
-                Err(error) if !done.calls.is_empty() && error.is_about_the_request() => {
-                    done.untold = Some(error.to_string());
-                    return Ok(done);
+                Err(error) if !result.calls.is_empty() && error.is_about_the_request() => {
+                    result.untold = Some(error.to_string());
+                    return Ok(result);
                 }
                 asked => asked?,
             };
-            done.take(&answer, took);
-            let Some(exchange) = self.exchange(&mut done, answer).await else {
-                return Ok(done);
+            result.take(&answer, took);
+            let Some(exchange) = self.exchange(&mut result, answer).await else {
+                return Ok(result);
             };
-            if done.turns >= self.shown.max_turns {
-                done.stop = Some(Stop::Turns);
-                return Ok(done);
+            if result.turns >= self.shown.max_turns {
+                result.stop = Some(Stop::Turns);
+                return Ok(result);
             }
             conversation.exchanges.push(exchange);
         }
     }
 
+    fn conversation(&self) -> Conversation<'_> {
+        Conversation {
+            tools: self.definitions,
+            parameters: self.parameters,
+            prompt: &self.prompt.prompt,
+            exchanges: Vec::new(),
+        }
+    }
+
     /// Makes the calls of an answer, up to one that is judged. Returns the results for the model,
     /// or `None` if the model is asked nothing more.
-    async fn exchange(&self, done: &mut AttemptResult, answer: ModelAnswer) -> Option<Exchange> {
-        let is_first = done.calls.is_empty();
+    async fn exchange(&self, result: &mut AttemptResult, answer: ModelAnswer) -> Option<Exchange> {
+        let is_first = result.calls.is_empty();
         let mut goes_on = !answer.calls.is_empty();
         let mut results = Vec::with_capacity(answer.calls.len());
-        for (number, call) in answer.calls.iter().enumerate() {
-            let AnsweredCall {
-                told,
-                failed,
-                entry,
-            } = self.carry_out(call).await;
-            results.push(CallResult {
-                id: call.id.clone(),
-                text: told,
-                failed,
-            });
+        for call in &answer.calls {
+            let AnsweredCall { told, entry } = self.carry_out(call).await;
+            let failed = told.failed;
+            results.push(told);
             match entry {
-                RecordedCall::Looked(looked) => done.looked.push(looked),
+                RecordedCall::Looked(looked) => result.looked.push(looked),
                 RecordedCall::Made { made, also } => {
                     if is_first {
-                        done.also = also + answer.calls.len() - number - 1;
+                        result.also = also + answer.calls.len() - results.len();
                     }
-                    done.calls.push(made);
+                    result.calls.push(made);
                     goes_on = failed && is_first;
                     break;
                 }
@@ -120,45 +117,34 @@ impl<S: AsyncFn(ExamSurface, String, CallArguments) -> Carried> Attempt<'_, S> {
         // Every call needs a result, even a call that was not made.
         let others = &answer.calls[results.len()..];
         results.extend(others.iter().map(CallResult::not_made));
-        goes_on.then_some(Exchange {
-            said: answer.said,
-            results,
-        })
+        let said = answer.said;
+        goes_on.then_some(Exchange { said, results })
     }
 
     async fn carry_out(&self, call: &ToolCall) -> AnsweredCall {
         let carried = self.carried(call).await;
         let said = json!({ "name": call.name, "arguments": call.arguments.as_sent() }).to_string();
         let tokens = (self.count)(&said) + (self.count)(&carried.told);
-        let Carried {
-            told,
-            failed,
-            reached,
-        } = carried;
-        let entry = match reached {
+        let entry = match carried.reached {
             Some(reached) => self.judged(reached, &call.arguments, tokens),
-            None => {
-                let (tool, given) = (call.name.clone(), call.arguments.clone());
-                RecordedCall::Looked(LookingCall {
-                    tool,
-                    given,
-                    failed,
-                    tokens,
-                })
-            }
+            None => RecordedCall::Looked(LookingCall {
+                tool: call.name.clone(),
+                given: call.arguments.clone(),
+                failed: carried.failed,
+                tokens,
+            }),
         };
-        AnsweredCall {
-            told,
-            failed,
-            entry,
-        }
+        let told = CallResult {
+            id: call.id.clone(),
+            text: carried.told,
+            failed: carried.failed,
+        };
+        AnsweredCall { told, entry }
     }
 
     async fn carried(&self, call: &ToolCall) -> Carried {
-        let ToolCall {
-            name, arguments, ..
-        } = call;
-        match (arguments, self.shown.surface) {
+        let name = &call.name;
+        match (&call.arguments, self.shown.surface) {
             (_, ExamSurface::All) if !self.tools.has(name) => {
                 straight(call, Called::failure(self.tools.unknown(name)))
             }
@@ -176,34 +162,24 @@ impl<S: AsyncFn(ExamSurface, String, CallArguments) -> Carried> Attempt<'_, S> {
     }
 
     fn judged(&self, reached: ReachedCall, given: &GivenArguments, tokens: usize) -> RecordedCall {
-        let ReachedCall {
-            tool,
-            arguments,
-            called,
-            also,
-        } = reached;
+        let (tool, also) = (reached.tool, reached.also);
         let given = match given {
             GivenArguments::Malformed(text) => GivenArguments::Malformed(text.clone()),
-            GivenArguments::Arguments(_) => GivenArguments::Arguments(arguments),
+            GivenArguments::Arguments(_) => GivenArguments::Arguments(reached.arguments),
         };
-        let CallVerdict { outcome, why } =
-            match self.tools.has(&tool) || self.shown.tools.has(&tool) {
-                true => judge(self.prompt, &tool, &given, &called),
-                false => CallVerdict {
-                    outcome: ChoiceOutcome::UnknownTool,
-                    why: None,
-                },
-            };
-        RecordedCall::Made {
-            made: JudgedCall {
-                tool,
-                given,
-                outcome,
-                why,
-                tokens,
-            },
-            also,
-        }
+        let CallVerdict { outcome, why } = if self.tools.has(&tool) || self.shown.tools.has(&tool) {
+            judge(self.prompt, &tool, &given, &reached.called)
+        } else {
+            CallVerdict::without_reason(ChoiceOutcome::UnknownTool)
+        };
+        let made = JudgedCall {
+            tool,
+            given,
+            outcome,
+            why,
+            tokens,
+        };
+        RecordedCall::Made { made, also }
     }
 }
 
@@ -220,22 +196,22 @@ fn malformed(text: &str) -> String {
 }
 
 impl AttemptResult {
-    /// The words, and the reason for an early end, are kept only until there is a call to judge.
+    /// Adds an answer. The words, and the reason for an early end, are kept only until there is a
+    /// call to judge.
     fn take(&mut self, answer: &ModelAnswer, took: Duration) {
-        self.usage = match self.turns {
-            0 => answer.usage,
-            _ => self
-                .usage
-                .zip(answer.usage)
-                .map(|(before, now)| before.and(now)),
+        self.usage = match (self.turns, self.usage, answer.usage) {
+            (0, _, first) => first,
+            (_, Some(before), Some(now)) => Some(before.and(now)),
+            _ => None,
         };
         self.turns += 1;
         self.took += took;
         self.sent_again += self.looked.iter().map(|it| it.tokens).sum::<usize>();
         self.sent_again += self.calls.iter().map(|it| it.tokens).sum::<usize>();
         if self.calls.is_empty() {
-            let silent = answer.calls.is_empty() && !answer.words.trim().is_empty();
-            self.words = silent.then(|| brief(answer.words.trim()));
+            let words = answer.words.trim();
+            let only_words = answer.calls.is_empty() && !words.is_empty();
+            self.words = only_words.then(|| brief(words));
             self.stop = answer.stop;
         }
     }

@@ -1,22 +1,19 @@
 //! Puts every prompt to every model, several at a time, and records each answer as it comes.
 
-use std::collections::HashMap;
-
 use futures::StreamExt as _;
 use futures::stream;
-use serde::Serialize;
 use serde_json::Value;
 
-use crate::attempt::Attempt;
-use crate::client::{ModelClient, ModelEndpointError};
-use crate::journal::{ExamJournal, JournalError, Record};
+use crate::attempt::{Attempt, AttemptResult};
+use crate::client::ModelClient;
+use crate::endpoint_error::ModelEndpointError;
+use crate::journal::ExamJournal;
+use crate::record::Record;
 use crate::report::Price;
+use crate::sitting::{ExamProgress, Sat, Sitting, Stopped, UnansweredQuestion};
 use crate::suite::{CallArguments, Prompt, Suite};
 use crate::surface::{Carried, ExamSurface, ShownSurface};
 use crate::tools::ExamTools;
-
-/// An endpoint that fails this often without an answer in between gets no more requests.
-const GIVE_UP_AFTER: usize = 5;
 
 #[derive(Debug)]
 pub struct Exam<'a> {
@@ -42,61 +39,30 @@ pub struct ExamCandidate {
     pub price: Option<Price>,
 }
 
-/// The progress of an exam.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ExamProgress {
-    pub total: usize,
-    pub done: usize,
-    pub unanswered: usize,
-    /// The cost of the finished answers; absent if the cost of one of them is not known.
-    pub cost_usd: Option<f64>,
-}
-
-/// The results of an exam.
-#[derive(Debug, Default)]
-pub struct Sat {
-    /// The records are sorted by model, surface, prompt and run, in the order of the suite.
-    pub records: Vec<Record>,
-    pub unanswered: Vec<UnansweredQuestion>,
-}
-
-/// A question to which no answer came. A later run asks it again.
-#[derive(Debug, Clone, Serialize)]
-pub struct UnansweredQuestion {
-    pub model: String,
-    pub surface: ExamSurface,
-    pub prompt: String,
-    pub run: u32,
-    pub why: String,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum Stopped {
-    #[error("the exam of {model} was stopped after {answered} of {total} answers")]
-    Endpoint {
-        model: String,
-        answered: usize,
-        total: usize,
-        source: ModelEndpointError,
-    },
-    #[error("an answer could not be kept")]
-    Journal(#[from] JournalError),
-}
-
 /// A model together with a surface that it is shown.
-struct Seat<'a> {
+pub(crate) struct Seat<'a> {
     candidate: &'a ExamCandidate,
     shown: ShownSurface<'a>,
-    model: String,
+    pub(crate) model: String,
     definitions: Vec<Value>,
 }
 
-struct ExamQuestion<'a> {
-    place: usize,
-    seat: &'a Seat<'a>,
+/// A prompt that is put to a model on a surface.
+pub(crate) struct ExamQuestion<'a> {
+    /// The position among all questions.
+    pub(crate) place: usize,
+    pub(crate) seat: &'a Seat<'a>,
     prompt: &'a Prompt,
     run: u32,
+    /// The fingerprint of everything that the answer depends on.
     of: String,
+}
+
+impl ExamCandidate {
+    /// Returns the name of the model with its address, as records and reports have it.
+    pub(crate) fn model(&self) -> String {
+        self.client.endpoint().to_string()
+    }
 }
 
 impl Exam<'_> {
@@ -106,7 +72,7 @@ impl Exam<'_> {
         self.candidates.len() * self.answers_of_each()
     }
 
-    fn answers_of_each(&self) -> usize {
+    pub(crate) fn answers_of_each(&self) -> usize {
         self.surfaces.len() * self.suite.prompts.len() * self.runs as usize
     }
 
@@ -119,19 +85,8 @@ impl Exam<'_> {
     ) -> Result<Sat, Stopped> {
         let seats = self.seats();
         let mut sitting = Sitting::new(self);
-        let mut open = Vec::new();
-        for question in self.questions(&seats) {
-            match journal.find(
-                &question.seat.model,
-                &question.prompt.id,
-                question.run,
-                &question.of,
-            ) {
-                Some(record) => sitting.records.push((question.place, record.clone())),
-                None => open.push(question),
-            }
-        }
-        watch(sitting.standing());
+        let open = self.open_questions(&seats, journal, &mut sitting);
+        watch(sitting.progress());
         let asking = stream::iter(open).map(|question| async {
             let answer = self.answer(&question, server).await;
             (question, answer)
@@ -139,18 +94,35 @@ impl Exam<'_> {
         let mut answers = Box::pin(asking.buffer_unordered(self.concurrency.max(1)));
         while let Some((question, answer)) = answers.next().await {
             sitting.take(&question, answer, journal)?;
-            watch(sitting.standing());
+            watch(sitting.progress());
         }
         Ok(sitting.end())
     }
 
     fn seats(&self) -> Vec<Seat<'_>> {
-        let of = |candidate| {
-            self.surfaces
-                .iter()
-                .map(move |shown| Seat::new(candidate, *shown))
-        };
-        self.candidates.iter().flat_map(of).collect()
+        let mut seats = Vec::with_capacity(self.candidates.len() * self.surfaces.len());
+        for candidate in self.candidates {
+            seats.extend(self.surfaces.iter().map(|it| Seat::new(candidate, *it)));
+        }
+        seats
+    }
+
+    /// Returns the questions that no earlier run has answered. Answers of earlier runs are taken
+    /// from the journal.
+    fn open_questions<'a>(
+        &'a self,
+        seats: &'a [Seat<'a>],
+        journal: &ExamJournal,
+        sitting: &mut Sitting<'_>,
+    ) -> Vec<ExamQuestion<'a>> {
+        let mut open = Vec::new();
+        for question in self.questions(seats) {
+            match question.answered_in(journal) {
+                Some(record) => sitting.keep(&question, record.clone()),
+                None => open.push(question),
+            }
+        }
+        open
     }
 
     fn questions<'a>(&'a self, seats: &'a [Seat<'a>]) -> Vec<ExamQuestion<'a>> {
@@ -160,13 +132,12 @@ impl Exam<'_> {
             for prompt in &self.suite.prompts {
                 let of = fingerprint(prompt, &shown, self.parameters);
                 for run in 1..=self.runs {
-                    let (place, of) = (questions.len(), of.clone());
                     questions.push(ExamQuestion {
-                        place,
+                        place: questions.len(),
                         seat,
                         prompt,
                         run,
-                        of,
+                        of: of.clone(),
                     });
                 }
             }
@@ -190,24 +161,43 @@ impl Exam<'_> {
             server,
             count: self.count,
         };
-        let done = attempt.make().await?;
-        Ok(Record {
-            model: seat.model.clone(),
-            prompt: question.prompt.id.clone(),
-            run: question.run,
-            surface: seat.shown.surface,
-            of: question.of.clone(),
-            turns: Some(done.turns),
-            looked: done.looked,
-            calls: done.calls,
-            also: done.also,
-            words: done.words,
-            stop: done.stop,
-            untold: done.untold,
-            usage: done.usage,
-            sent_again: done.sent_again,
-            ms: u64::try_from(done.took.as_millis()).unwrap_or(u64::MAX),
-        })
+        Ok(question.record(attempt.make().await?))
+    }
+}
+
+impl ExamQuestion<'_> {
+    fn answered_in<'a>(&self, journal: &'a ExamJournal) -> Option<&'a Record> {
+        journal.find(&self.seat.model, &self.prompt.id, self.run, &self.of)
+    }
+
+    fn record(&self, result: AttemptResult) -> Record {
+        Record {
+            model: self.seat.model.clone(),
+            prompt: self.prompt.id.clone(),
+            run: self.run,
+            surface: self.seat.shown.surface,
+            of: self.of.clone(),
+            turns: Some(result.turns),
+            looked: result.looked,
+            calls: result.calls,
+            also: result.also,
+            words: result.words,
+            stop: result.stop,
+            untold: result.untold,
+            usage: result.usage,
+            sent_again: result.sent_again,
+            ms: u64::try_from(result.took.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+
+    pub(crate) fn unanswered(&self, error: &ModelEndpointError) -> UnansweredQuestion {
+        UnansweredQuestion {
+            model: self.seat.model.clone(),
+            surface: self.seat.shown.surface,
+            prompt: self.prompt.id.clone(),
+            run: self.run,
+            why: error.to_string(),
+        }
     }
 }
 
@@ -236,114 +226,15 @@ impl<'a> Seat<'a> {
     }
 }
 
-/// The results so far.
-struct Sitting<'a> {
-    exam: &'a Exam<'a>,
-    /// Each record comes with its position among the questions.
-    records: Vec<(usize, Record)>,
-    unanswered: Vec<UnansweredQuestion>,
-    /// The number of failures of each model since its last answer.
-    in_a_row: HashMap<String, usize>,
-}
-
-impl<'a> Sitting<'a> {
-    fn new(exam: &'a Exam<'a>) -> Self {
-        Self {
-            exam,
-            records: Vec::new(),
-            unanswered: Vec::new(),
-            in_a_row: HashMap::new(),
-        }
-    }
-
-    fn take(
-        &mut self,
-        question: &ExamQuestion<'_>,
-        answer: Result<Record, ModelEndpointError>,
-        journal: &mut ExamJournal,
-    ) -> Result<(), Stopped> {
-        let failures = self
-            .in_a_row
-            .entry(question.seat.model.clone())
-            .or_default();
-        match answer {
-            Ok(record) => {
-                *failures = 0;
-                journal.add(&record)?;
-                self.records.push((question.place, record));
-            }
-            Err(error) => {
-                *failures += 1;
-                if error.is_final() || *failures >= GIVE_UP_AFTER {
-                    return Err(self.stopped(&question.seat.model, error));
-                }
-                self.unanswered.push(question.unanswered(&error));
-            }
-        }
-        Ok(())
-    }
-
-    fn stopped(&self, model: &str, source: ModelEndpointError) -> Stopped {
-        Stopped::Endpoint {
-            model: model.to_owned(),
-            answered: self
-                .records
-                .iter()
-                .filter(|(_, it)| it.model == model)
-                .count(),
-            total: self.exam.answers_of_each(),
-            source,
-        }
-    }
-
-    fn standing(&self) -> ExamProgress {
-        let price = |record: &Record| {
-            let sat = |it: &&ExamCandidate| it.client.endpoint().to_string() == record.model;
-            let price = self.exam.candidates.iter().find(sat)?.price?;
-            Some(price.of(record.usage?))
-        };
-        ExamProgress {
-            total: self.exam.answers(),
-            done: self.records.len(),
-            unanswered: self.unanswered.len(),
-            cost_usd: self.records.iter().map(|(_, record)| price(record)).sum(),
-        }
-    }
-
-    fn end(mut self) -> Sat {
-        self.records.sort_by_key(|(place, _)| *place);
-        let records = self.records.into_iter().map(|(_, record)| record).collect();
-        Sat {
-            records,
-            unanswered: self.unanswered,
-        }
-    }
-}
-
-impl ExamQuestion<'_> {
-    fn unanswered(&self, error: &ModelEndpointError) -> UnansweredQuestion {
-        UnansweredQuestion {
-            model: self.seat.model.clone(),
-            surface: self.seat.shown.surface,
-            prompt: self.prompt.id.clone(),
-            run: self.run,
-            why: error.to_string(),
-        }
-    }
-}
-
+/// Returns a part of the hash of a question that is long enough to tell questions apart.
 fn fingerprint(prompt: &Prompt, definitions: &str, parameters: &CallArguments) -> String {
     let prompt = serde_json::to_string(prompt).expect("a prompt is plain JSON");
     let mut hasher = blake3::Hasher::new();
-    hasher
-        .update(prompt.as_bytes())
-        .update(definitions.as_bytes());
+    hasher.update(prompt.as_bytes());
+    hasher.update(definitions.as_bytes());
     if !parameters.is_empty() {
-        hasher.update(
-            serde_json::to_string(parameters)
-                .expect("parameters are JSON")
-                .as_bytes(),
-        );
+        let parameters = serde_json::to_string(parameters).expect("parameters are JSON");
+        hasher.update(parameters.as_bytes());
     }
     hasher.finalize().to_hex()[..16].to_owned()
 }

@@ -5,8 +5,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::called::Called;
 use crate::suite::CallArguments;
-use crate::tools::{Called, ExamTools};
+use crate::tools::ExamTools;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

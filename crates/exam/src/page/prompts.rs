@@ -1,8 +1,8 @@
 //! Writes every prompt: the expected call, the call of each model, and its outcome.
 
 use super::{count, escaped};
-use crate::journal::{LookingCall, Record};
 use crate::judge::ChoiceOutcome;
+use crate::record::{LookingCall, Record};
 use crate::report::{ExamReport, ModelReport, PromptReport};
 
 pub(super) fn prompts(report: &ExamReport) -> String {

@@ -4,8 +4,8 @@
 use serde::Serialize;
 
 use super::ModelReport;
-use crate::journal::Record;
 use crate::judge::ChoiceOutcome;
+use crate::record::Record;
 use crate::suite::Suite;
 use crate::surface::ExamSurface;
 

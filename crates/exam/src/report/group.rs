@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::Rate;
-use crate::journal::Record;
 use crate::judge::ChoiceOutcome;
+use crate::record::Record;
 use crate::suite::{Prompt, Suite};
 
 #[derive(Debug, Serialize)]

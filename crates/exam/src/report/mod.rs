@@ -19,10 +19,11 @@ pub use rate::Rate;
 pub use tokens::TokenFigures;
 
 use crate::dialect::{Stop, Usage};
-use crate::exam::{Exam, ExamCandidate, Sat, UnansweredQuestion};
-use crate::journal::Record;
+use crate::exam::{Exam, ExamCandidate};
 use crate::judge::ChoiceOutcome;
+use crate::record::Record;
 use crate::rehearsal::Played;
+use crate::sitting::{Sat, UnansweredQuestion};
 use crate::suite::{CallArguments, Prompt};
 use crate::surface::{ExamSurface, ShownSurface};
 

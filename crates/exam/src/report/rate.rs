@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use crate::journal::Record;
+use crate::record::Record;
 
 /// The interval holds, with 95 % confidence, the share for prompts like these.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

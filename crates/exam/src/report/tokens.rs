@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::mean;
 use crate::exam::ExamCandidate;
-use crate::journal::Record;
+use crate::record::Record;
 use crate::surface::ShownSurface;
 
 #[derive(Debug, Serialize)]

@@ -1,9 +1,10 @@
 //! The prompts of an exam and the expected calls, read from a file.
 //!
 //! # Layout
-//! - this file: the types of a suite; `read`: reads the file, and names each fault by entry and
-//!   field
+//! - this file: the types of a suite
+//! - `read`: reads the file; `entry`: one object of it, whose faults are named by entry and field
 
+mod entry;
 mod read;
 
 use std::path::{Path, PathBuf};
@@ -106,18 +107,17 @@ pub enum SuiteProblem {
 
 impl Suite {
     pub fn load(path: &Path) -> Result<Self, SuiteError> {
-        let path_buf = || path.to_owned();
         let text = std::fs::read_to_string(path).map_err(|source| SuiteError::Unreadable {
-            path: path_buf(),
+            path: path.to_owned(),
             source,
         })?;
         let value = serde_json::from_str(&text).map_err(|source| SuiteError::NotJson {
-            path: path_buf(),
+            path: path.to_owned(),
             source,
         })?;
         let unnamed = path.file_stem().unwrap_or_default().to_string_lossy();
         read::suite(value, &unnamed).map_err(|fault| SuiteError::Wrong {
-            path: path_buf(),
+            path: path.to_owned(),
             fault,
         })
     }
@@ -125,37 +125,39 @@ impl Suite {
     /// Returns every call that the suite names, with its place, so that the tool's name can be
     /// replaced.
     pub(crate) fn calls_mut(&mut self) -> impl Iterator<Item = NamedCall<'_>> {
-        let prompts = self.prompts.iter_mut().flat_map(|prompt| {
-            let place = format!("the prompt `{}`", prompt.id);
-            let expected = NamedCall {
-                entry: place.clone(),
-                field: "expectedTool",
-                call: &mut prompt.expect,
-            };
-            let accepted = prompt
-                .accept
-                .iter_mut()
-                .enumerate()
-                .map(move |(number, call)| NamedCall {
-                    entry: format!("{place}, accept[{number}]"),
-                    field: "tool",
-                    call,
-                });
-            std::iter::once(expected).chain(accepted)
-        });
-        let scenarios = self.scenarios.iter_mut().flat_map(|scenario| {
-            let place = format!("the scenario `{}`", scenario.id);
-            scenario
-                .steps
-                .iter_mut()
-                .enumerate()
-                .map(move |(number, step)| NamedCall {
-                    entry: format!("{place}, steps[{number}]"),
-                    field: "tool",
-                    call: &mut step.call,
-                })
-        });
+        let prompts = self.prompts.iter_mut().flat_map(Prompt::calls_mut);
+        let scenarios = self.scenarios.iter_mut().flat_map(Scenario::calls_mut);
         prompts.chain(scenarios)
+    }
+}
+
+impl Prompt {
+    fn calls_mut(&mut self) -> Vec<NamedCall<'_>> {
+        let place = format!("the prompt `{}`", self.id);
+        let mut calls = vec![NamedCall {
+            entry: place.clone(),
+            field: "expectedTool",
+            call: &mut self.expect,
+        }];
+        let accepted = self.accept.iter_mut().enumerate();
+        calls.extend(accepted.map(|(number, call)| NamedCall {
+            entry: format!("{place}, accept[{number}]"),
+            field: "tool",
+            call,
+        }));
+        calls
+    }
+}
+
+impl Scenario {
+    fn calls_mut(&mut self) -> impl Iterator<Item = NamedCall<'_>> {
+        let place = format!("the scenario `{}`", self.id);
+        let steps = self.steps.iter_mut().enumerate();
+        steps.map(move |(number, step)| NamedCall {
+            entry: format!("{place}, steps[{number}]"),
+            field: "tool",
+            call: &mut step.call,
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The texts that a person reads after an exam, and before one.
 
-use kitbag_exam::journal::Record;
+use kitbag_exam::Record;
 use kitbag_exam::page::{interval, luck, percent, surfaces};
 use kitbag_exam::rehearsal::{Played, RehearsalShare};
 use kitbag_exam::report::{Comparison, Group, ModelReport, Rate};

@@ -226,12 +226,3 @@ impl CallResult {
         }
     }
 }
-
-impl GivenArguments {
-    fn as_sent(&self) -> Value {
-        match self {
-            Self::Arguments(arguments) => Value::Object(arguments.clone()),
-            Self::Malformed(text) => Value::String(text.clone()),
-        }
-    }
-}

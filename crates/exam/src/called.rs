@@ -56,38 +56,38 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(result: Value, text: &str, structured: Value, failed: bool) {
+    fn check(result: &Value, text: &str, structured: Value, failed: bool) {
         let text = text.to_owned();
         let expected = Called {
             failed,
             text,
             structured,
         };
-        assert_eq!(Called::new(&result), expected);
+        assert_eq!(Called::new(result), expected);
     }
 
     #[test]
     fn a_result_is_what_a_model_reads_of_it() {
         check(
-            json!({ "content": blocks("hi"), "structuredContent": { "n": 1 } }),
+            &json!({ "content": blocks("hi"), "structuredContent": { "n": 1 } }),
             "hi",
             json!({ "n": 1 }),
             false,
         );
         check(
-            json!({ "content": blocks("{\"n\":2}") }),
+            &json!({ "content": blocks("{\"n\":2}") }),
             "{\"n\":2}",
             json!({ "n": 2 }),
             false,
         );
         check(
-            json!({ "content": [], "structuredContent": { "n": 3 } }),
+            &json!({ "content": [], "structuredContent": { "n": 3 } }),
             "{\"n\":3}",
             json!({ "n": 3 }),
             false,
         );
         check(
-            json!({ "content": blocks("no"), "isError": true }),
+            &json!({ "content": blocks("no"), "isError": true }),
             "no",
             Value::Null,
             true,

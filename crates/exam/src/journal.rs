@@ -55,9 +55,11 @@ impl ExamJournal {
     }
 
     pub(crate) fn find(&self, model: &str, prompt: &str, run: u32, of: &str) -> Option<&Record> {
-        let found =
-            |it: &&Record| it.model == model && it.prompt == prompt && it.run == run && it.of == of;
-        self.records.iter().find(found)
+        let mut same = self
+            .records
+            .iter()
+            .filter(|it| it.of == of && it.run == run);
+        same.find(|it| it.model == model && it.prompt == prompt)
     }
 
     pub(crate) fn add(&mut self, record: &Record) -> Result<(), JournalError> {

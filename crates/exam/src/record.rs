@@ -84,6 +84,15 @@ impl Record {
         }
     }
 
+    pub fn is_right(&self) -> bool {
+        self.outcome() == ChoiceOutcome::Right
+    }
+
+    /// True if the first call was of the right tool, with right or wrong arguments.
+    pub fn has_right_tool(&self) -> bool {
+        self.outcome().is_right_tool()
+    }
+
     /// Returns the tokens that the model's calls and their results put into the context.
     pub fn tokens(&self) -> usize {
         let looked = self.looked.iter().map(|it| it.tokens);

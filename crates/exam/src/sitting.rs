@@ -31,6 +31,28 @@ pub struct Sat {
     pub unanswered: Vec<UnansweredQuestion>,
 }
 
+impl Sat {
+    pub(crate) fn records_of(&self, model: &str, surface: ExamSurface) -> Vec<Record> {
+        let records = self.records.iter();
+        records
+            .filter(|it| it.model == model && it.surface == surface)
+            .cloned()
+            .collect()
+    }
+
+    pub(crate) fn unanswered_of(
+        &self,
+        model: &str,
+        surface: ExamSurface,
+    ) -> Vec<UnansweredQuestion> {
+        let unanswered = self.unanswered.iter();
+        unanswered
+            .filter(|it| it.model == model && it.surface == surface)
+            .cloned()
+            .collect()
+    }
+}
+
 /// A question to which no answer came. A later run asks it again.
 #[derive(Debug, Clone, Serialize)]
 pub struct UnansweredQuestion {

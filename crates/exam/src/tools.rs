@@ -125,8 +125,6 @@ mod tests {
 
     #[test]
     fn a_name_with_a_prefix_is_told_what_it_may_have_meant() {
-        let tool =
-            |name: &str| ExamTool::new(name.into(), vec![format!("bed__{name}")], &json!({}));
         let tools = ExamTools::new(vec![tool("echo"), tool("big_echo")]);
         for (called, meant) in [
             ("functions.echo", "echo"),

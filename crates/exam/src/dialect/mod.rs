@@ -4,16 +4,21 @@
 //! no temperature, no forced choice, no wish for a single call. The model's own messages are
 //! repeated to it word for word, because some models need their own thoughts back unchanged. Only a
 //! call that could not be repeated as it came is corrected.
+//!
+//! # Layout
+//! - this file: a conversation and an answer, in either format; `given`: the arguments of a call
+//! - `anthropic`, `openai`: the two formats
 
 mod anthropic;
+mod given;
 mod openai;
-
-use std::fmt;
 
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use kitbag_vendor::{Unfit, Vendor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use given::GivenArguments;
 
 use crate::suite::CallArguments;
 use crate::tools::{ExamTool, ExamTools};
@@ -80,15 +85,6 @@ pub(crate) struct ToolCall {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) arguments: GivenArguments,
-}
-
-/// The arguments of a call as the model wrote them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GivenArguments {
-    Arguments(CallArguments),
-    /// The text is not a JSON object.
-    Malformed(String),
 }
 
 /// Tokens as the endpoint counted them.
@@ -178,47 +174,6 @@ impl Conversation<'_> {
     }
 }
 
-impl GivenArguments {
-    fn read(value: Option<&Value>) -> Self {
-        match value {
-            None | Some(Value::Null) => Self::Arguments(CallArguments::new()),
-            Some(Value::Object(arguments)) => Self::Arguments(arguments.clone()),
-            Some(Value::String(text)) => Self::parse(text),
-            Some(other) => Self::Malformed(other.to_string()),
-        }
-    }
-
-    fn parse(text: &str) -> Self {
-        match serde_json::from_str(text) {
-            // Some models write an empty text if a call has no arguments.
-            _ if text.trim().is_empty() => Self::Arguments(CallArguments::new()),
-            Ok(arguments) => Self::Arguments(arguments),
-            Err(_) => Self::Malformed(text.to_owned()),
-        }
-    }
-
-    /// Returns arguments that can be repeated. Endpoints refuse a history whose arguments are no
-    /// object.
-    fn repeatable(&self) -> Value {
-        match self {
-            Self::Arguments(arguments) => Value::Object(arguments.clone()),
-            Self::Malformed(_) => Value::Object(CallArguments::new()),
-        }
-    }
-}
-
-/// Writes the arguments as the model wrote them, on one line.
-impl fmt::Display for GivenArguments {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Arguments(arguments) => {
-                f.write_str(&serde_json::to_string(arguments).expect("arguments are JSON"))
-            }
-            Self::Malformed(text) => f.write_str(text),
-        }
-    }
-}
-
 impl Stop {
     pub fn as_str(self) -> &'static str {
         match self {
@@ -246,6 +201,11 @@ fn text(value: &Value, key: &str) -> String {
         .to_owned()
 }
 
+/// Returns a number of tokens that the endpoint counted.
+fn tokens(usage: &Value, key: &str) -> Option<u64> {
+    usage.get(key).and_then(Value::as_u64)
+}
+
 /// Returns the id of a call, or a new one for a call that came without.
 fn id(call: &Value, number: usize) -> String {
     let id = text(call, "id");
@@ -262,13 +222,16 @@ mod tests {
 
     use super::*;
 
-    /// Two turns: the first answer has two calls of which one failed, the second has one.
-    fn messages(dialect: Dialect, said: [Value; 2]) -> Value {
-        let result = |id: &str, text: &str, failed| CallResult {
+    fn result(id: &str, text: &str, failed: bool) -> CallResult {
+        CallResult {
             id: id.into(),
             text: text.into(),
             failed,
-        };
+        }
+    }
+
+    /// Returns the messages of two turns: the first answer has two calls of which one failed, the second has one.
+    fn messages(dialect: Dialect, said: [Value; 2]) -> Value {
         let results = [
             vec![result("c0", "found", false), result("c1", "no", true)],
             vec![result("c2", "ok", false)],
@@ -290,37 +253,32 @@ mod tests {
 
     #[test]
     fn openai_reads_each_turn_and_then_a_message_for_each_result() {
-        let said = |words: &str| json!({ "role": "assistant", "content": words });
-        let tool =
-            |id: &str, text: &str| json!({ "role": "tool", "tool_call_id": id, "content": text });
+        let [one, two] = ["one", "two"].map(|it| json!({ "role": "assistant", "content": it }));
         let expected = json!([
             { "role": "user", "content": "Find it" },
-            said("one"), tool("c0", "found"), tool("c1", "no"),
-            said("two"), tool("c2", "ok"),
+            one,
+            { "role": "tool", "tool_call_id": "c0", "content": "found" },
+            { "role": "tool", "tool_call_id": "c1", "content": "no" },
+            two,
+            { "role": "tool", "tool_call_id": "c2", "content": "ok" },
         ]);
-        assert_eq!(
-            messages(Dialect::OpenAi, [said("one"), said("two")]),
-            expected
-        );
+        assert_eq!(messages(Dialect::OpenAi, [one, two]), expected);
     }
 
     #[test]
     fn anthropic_reads_each_turn_and_then_all_its_results_in_one_message() {
-        let result = |id: &str, text: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": text });
-        let mut failed = result("c1", "no");
-        failed["is_error"] = true.into();
-        let blocks = |text: &str| json!([{ "type": "text", "text": text }]);
+        let [one, two] = ["one", "two"].map(|it| json!([{ "type": "text", "text": it }]));
+        let found = json!({ "type": "tool_result", "tool_use_id": "c0", "content": "found" });
+        let failed = json!({ "type": "tool_result", "tool_use_id": "c1", "content": "no", "is_error": true });
+        let ok = json!({ "type": "tool_result", "tool_use_id": "c2", "content": "ok" });
         let expected = json!([
             { "role": "user", "content": "Find it" },
-            { "role": "assistant", "content": blocks("one") },
-            { "role": "user", "content": [result("c0", "found"), failed] },
-            { "role": "assistant", "content": blocks("two") },
-            { "role": "user", "content": [result("c2", "ok")] },
+            { "role": "assistant", "content": one },
+            { "role": "user", "content": [found, failed] },
+            { "role": "assistant", "content": two },
+            { "role": "user", "content": [ok] },
         ]);
-        assert_eq!(
-            messages(Dialect::Anthropic, [blocks("one"), blocks("two")]),
-            expected
-        );
+        assert_eq!(messages(Dialect::Anthropic, [one, two]), expected);
     }
 
     #[test]

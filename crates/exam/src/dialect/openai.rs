@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     CallResult, Conversation, Exchange, GivenArguments, ModelAnswer, Stop, ToolCall, Usage, id,
-    text,
+    text, tokens,
 };
 
 pub(super) fn body(model: &str, conversation: &Conversation<'_>) -> Value {
@@ -22,23 +22,16 @@ fn result(it: &CallResult) -> Value {
 }
 
 pub(super) fn read(body: &Value, earlier: usize) -> Result<ModelAnswer, String> {
-    let choice = body
-        .pointer("/choices/0")
-        .ok_or("there is no `choices[0]`")?;
-    let mut said = choice
-        .get("message")
-        .cloned()
-        .ok_or("there is no `choices[0].message`")?;
+    let choice = body.pointer("/choices/0");
+    let choice = choice.ok_or("there is no `choices[0]`")?;
+    let said = choice.get("message").cloned();
+    let mut said = said.ok_or("there is no `choices[0].message`")?;
     let (words, stop) = (text(&said, "content"), stop(choice, &said));
     let calls = said.get_mut("tool_calls").and_then(Value::as_array_mut);
-    let calls = calls
-        .into_iter()
-        .flatten()
-        .filter(|it| it["function"].is_object())
-        .enumerate();
-    let calls = calls
-        .map(|(number, call)| take(call, earlier + number))
-        .collect();
+    let calls = calls.into_iter().flatten();
+    let calls = calls.filter(|it| it["function"].is_object());
+    let calls = (earlier..).zip(calls);
+    let calls = calls.map(|(number, call)| take(call, number)).collect();
     Ok(ModelAnswer {
         said,
         words,
@@ -76,10 +69,9 @@ fn stop(choice: &Value, said: &Value) -> Option<Stop> {
 
 fn usage(body: &Value) -> Option<Usage> {
     let usage = body.get("usage")?;
-    let tokens = |key: &str| usage.get(key).and_then(Value::as_u64);
     Some(Usage {
-        input: tokens("prompt_tokens")?,
-        output: tokens("completion_tokens")?,
+        input: tokens(usage, "prompt_tokens")?,
+        output: tokens(usage, "completion_tokens")?,
     })
 }
 
@@ -94,10 +86,12 @@ mod tests {
         assert_eq!(read(&body, 0).unwrap().calls[0].arguments, *expected);
     }
 
+    fn arguments(value: Value) -> GivenArguments {
+        GivenArguments::Arguments(serde_json::from_value(value).unwrap())
+    }
+
     #[test]
     fn arguments_are_json_in_a_string_or_what_else_was_written() {
-        let arguments =
-            |value: Value| GivenArguments::Arguments(value.as_object().unwrap().clone());
         check(
             &json!("{\"word\":\"hi\"}"),
             &arguments(json!({ "word": "hi" })),
@@ -115,56 +109,61 @@ mod tests {
         check(&json!(7), &GivenArguments::Malformed("7".to_owned()));
     }
 
+    fn said(call: &Value) -> Value {
+        let message = json!({ "content": null, "reasoning": "hm", "tool_calls": [call] });
+        let body = json!({ "choices": [{ "message": message }] });
+        read(&body, 0).unwrap().said
+    }
+
+    fn call(id: &str, arguments: &str) -> Value {
+        let function = json!({ "name": "echo", "arguments": arguments });
+        json!({ "id": id, "type": "function", "function": function })
+    }
+
     #[test]
     fn what_is_repeated_is_what_was_said_but_for_calls_nobody_would_take_back() {
-        let said = |call: Value| {
-            let message = json!({ "content": null, "reasoning": "hm", "tool_calls": [call] });
-            read(&json!({ "choices": [{ "message": message }] }), 0)
-                .unwrap()
-                .said
-        };
-        let call = |id: &str, arguments: &str| {
-            let function = json!({ "name": "echo", "arguments": arguments });
-            json!({ "id": id, "type": "function", "function": function })
-        };
         let untouched = call("c1", "{\"word\": \"hi\"}");
-        let kept = said(untouched.clone());
+        let kept = said(&untouched);
         assert_eq!(
             (&kept["tool_calls"][0], &kept["reasoning"]),
             (&untouched, &json!("hm"))
         );
         assert_eq!(
-            said(call("c1", "{\"word\":"))["tool_calls"][0],
+            said(&call("c1", "{\"word\":"))["tool_calls"][0],
             call("c1", "{}")
         );
         let loose = json!({ "function": { "name": "echo", "arguments": { "word": "hi" } } });
         assert_eq!(
-            said(loose)["tool_calls"][0],
+            said(&loose)["tool_calls"][0],
             call("call_0", "{\"word\":\"hi\"}")
         );
     }
 
     #[test]
     fn an_answer_that_ended_early_says_why() {
-        let stop = |choice: Value| read(&json!({ "choices": [choice] }), 0).unwrap().stop;
         let words = json!({ "content": "Well," });
-        assert_eq!(
-            stop(json!({ "message": words, "finish_reason": "length" })),
-            Some(Stop::Length)
-        );
-        assert_eq!(
-            stop(json!({ "message": words, "finish_reason": "content_filter" })),
-            Some(Stop::Refusal)
-        );
         let refusal = json!({ "content": null, "refusal": "I can't." });
-        assert_eq!(
-            stop(json!({ "message": refusal, "finish_reason": "stop" })),
-            Some(Stop::Refusal)
-        );
-        assert_eq!(
-            stop(json!({ "message": { "content": "Hi.", "refusal": null } })),
-            None
-        );
+        for (choice, expected) in [
+            (
+                json!({ "message": words, "finish_reason": "length" }),
+                Some(Stop::Length),
+            ),
+            (
+                json!({ "message": words, "finish_reason": "content_filter" }),
+                Some(Stop::Refusal),
+            ),
+            (
+                json!({ "message": refusal, "finish_reason": "stop" }),
+                Some(Stop::Refusal),
+            ),
+            (
+                json!({ "message": { "content": "Hi.", "refusal": null } }),
+                None,
+            ),
+        ] {
+            let body = json!({ "choices": [choice] });
+            assert_eq!(read(&body, 0).unwrap().stop, expected, "{body}");
+        }
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! The figures of an exam. A figure that was not measured is absent, never zero.
 //!
 //! # Layout
-//! - this file: the figures of each model on each surface; `rate`: a share and its interval
+//! - this file: the figures of all models; `model`: those of one model on one surface; `rate`: a
+//!   share and its interval
 //! - `tokens`: the tokens that tools put into contexts and requests
 //! - `group`: the figures of a group of prompts; `compare`: two models, or two surfaces, on the
 //!   same prompts
 
 mod compare;
 mod group;
+mod model;
 mod rate;
 mod tokens;
 
@@ -15,15 +17,14 @@ use serde::Serialize;
 
 pub use compare::Comparison;
 pub use group::{Group, Instead};
+pub use model::{Latency, ModelReport};
 pub use rate::Rate;
 pub use tokens::TokenFigures;
 
-use crate::dialect::{Stop, Usage};
+use crate::dialect::Usage;
 use crate::exam::{Exam, ExamCandidate};
-use crate::judge::ChoiceOutcome;
-use crate::record::Record;
 use crate::rehearsal::Played;
-use crate::sitting::{Sat, UnansweredQuestion};
+use crate::sitting::Sat;
 use crate::suite::{CallArguments, Prompt};
 use crate::surface::{ExamSurface, ShownSurface};
 
@@ -82,46 +83,6 @@ pub struct PromptReport {
     pub expected: String,
 }
 
-#[derive(Debug, Serialize)]
-pub struct ModelReport {
-    pub model: String,
-    pub surface: ExamSurface,
-    /// The name without the address, if no other model of the exam has the same name. It includes
-    /// the surface, unless every model was shown every tool.
-    pub short: String,
-    pub asked: usize,
-    pub answered: usize,
-    pub invocation_accuracy: Option<Rate>,
-    pub argument_accuracy: Option<Rate>,
-    pub retry_rate: Option<Rate>,
-    /// The number of retries that were right.
-    pub recovered: usize,
-    /// The share of prompts that were answered rightly every time; absent if they were put only
-    /// once.
-    pub right_every_time: Option<Rate>,
-    pub outcomes: Vec<(ChoiceOutcome, usize)>,
-    /// The number of answers that ended early.
-    pub cut_off: usize,
-    pub refused: usize,
-    pub by_tool: Vec<Group>,
-    pub by_category: Vec<Group>,
-    /// The number of the model's answers to a prompt, on average.
-    pub turns: Option<f64>,
-    pub tokens: TokenFigures,
-    /// The tokens as the endpoint counted them; absent if it did not count them for every answer.
-    pub usage: Option<Usage>,
-    pub cost_usd: Option<f64>,
-    pub latency_ms: Option<Latency>,
-    pub unanswered: Vec<UnansweredQuestion>,
-    pub records: Vec<Record>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct Latency {
-    pub p50: u64,
-    pub p99: u64,
-}
-
 impl Price {
     pub fn of(self, usage: Usage) -> f64 {
         (self.input * usage.input as f64 + self.output * usage.output as f64) / 1e6
@@ -136,12 +97,7 @@ impl ExamReport {
             baseline_tokens,
             scenarios,
         } = setting;
-        let of = |candidate| {
-            exam.surfaces
-                .iter()
-                .map(move |shown| ModelReport::new(exam, candidate, shown, sat, baseline_tokens))
-        };
-        let models: Vec<_> = exam.candidates.iter().flat_map(of).collect();
+        let models = model_reports(exam, sat, baseline_tokens);
         Self {
             suite: exam.suite.name.clone(),
             at,
@@ -160,10 +116,8 @@ impl ExamReport {
 
     /// Returns the short name of a model on a surface.
     pub fn short<'a>(&'a self, model: &'a str, surface: ExamSurface) -> &'a str {
-        let found = self
-            .models
-            .iter()
-            .find(|it| it.model == model && it.surface == surface);
+        let mut models = self.models.iter();
+        let found = models.find(|it| it.model == model && it.surface == surface);
         found.map_or(model, |it| &it.short)
     }
 
@@ -173,16 +127,27 @@ impl ExamReport {
     }
 }
 
+fn model_reports(exam: &Exam<'_>, sat: &Sat, baseline: Option<usize>) -> Vec<ModelReport> {
+    let mut reports = Vec::with_capacity(exam.candidates.len() * exam.surfaces.len());
+    for candidate in exam.candidates {
+        for shown in exam.surfaces {
+            reports.push(ModelReport::new(exam, candidate, shown, sat, baseline));
+        }
+    }
+    reports
+}
+
 /// Models are compared on the same surface, and surfaces are compared for the same model. If both
 /// differed, the comparison would say nothing about either.
 fn comparisons(exam: &Exam<'_>, models: &[ModelReport]) -> Vec<Comparison> {
     let surfaces = exam.surfaces.len();
-    let compared =
-        |first: usize, second: usize| compare::compare(exam.suite, &models[first], &models[second]);
-    let of_models = (surfaces..models.len()).map(|place| compared(place % surfaces, place));
+    let of_models = (surfaces..models.len()).map(|place| (place % surfaces, place));
     let of_surfaces = (0..models.len()).filter(|place| place % surfaces > 0);
-    let of_surfaces = of_surfaces.map(|place| compared(place - place % surfaces, place));
-    of_models.chain(of_surfaces).collect()
+    let of_surfaces = of_surfaces.map(|place| (place - place % surfaces, place));
+    let pairs = of_models.chain(of_surfaces);
+    pairs
+        .map(|(first, second)| compare::compare(exam.suite, &models[first], &models[second]))
+        .collect()
 }
 
 impl SurfaceRow {
@@ -208,71 +173,16 @@ impl PromptReport {
     }
 }
 
-impl ModelReport {
-    fn new(
-        exam: &Exam<'_>,
-        candidate: &ExamCandidate,
-        shown: &ShownSurface<'_>,
-        sat: &Sat,
-        baseline: Option<usize>,
-    ) -> Self {
-        let (model, surface) = (candidate.client.endpoint().to_string(), shown.surface);
-        let is_here = |of: &str, on: ExamSurface| of == model && on == surface;
-        let records = sat
-            .records
-            .iter()
-            .filter(|it| is_here(&it.model, it.surface));
-        let records: Vec<_> = records.cloned().collect();
-        let unanswered = sat
-            .unanswered
-            .iter()
-            .filter(|it| is_here(&it.model, it.surface));
-        let unanswered = unanswered.cloned().collect();
-        let rate = |is: fn(&Record) -> bool| Rate::of(&records, is);
-        let number = |is: &dyn Fn(&Record) -> bool| records.iter().filter(|it| is(it)).count();
-        let usage = (!records.is_empty()).then(|| sum(&records)).flatten();
-        Self {
-            short: short(exam, candidate, surface),
-            asked: exam.suite.prompts.len() * exam.runs as usize,
-            answered: records.len(),
-            invocation_accuracy: rate(|it| it.outcome().is_right_tool()),
-            argument_accuracy: rate(|it| it.outcome() == ChoiceOutcome::Right),
-            retry_rate: rate(Record::retried),
-            recovered: number(&Record::recovered),
-            right_every_time: (exam.runs > 1).then(|| every_time(&records)).flatten(),
-            outcomes: ChoiceOutcome::ALL
-                .map(|outcome| (outcome, number(&|it| it.outcome() == outcome)))
-                .into(),
-            cut_off: number(&|it| it.stop == Some(Stop::Length)),
-            refused: number(&|it| it.stop == Some(Stop::Refusal)),
-            by_tool: group::by_tool(exam.suite, &records),
-            by_category: group::by_category(exam.suite, &records),
-            turns: turns(&records),
-            tokens: TokenFigures::new(exam.count, candidate, shown, &records, baseline),
-            usage,
-            cost_usd: candidate
-                .price
-                .zip(usage)
-                .map(|(price, usage)| price.of(usage)),
-            latency_ms: Latency::of(&records),
-            unanswered,
-            records,
-            model,
-            surface,
-        }
-    }
-}
-
 fn short(exam: &Exam<'_>, candidate: &ExamCandidate, surface: ExamSurface) -> String {
     let endpoint = candidate.client.endpoint();
-    let alike = exam
+    let names = exam
         .candidates
         .iter()
-        .filter(|it| it.client.endpoint().model() == endpoint.model());
-    let model = if alike.count() == 1 {
-        endpoint.model().to_owned()
-    } else {
-        endpoint.to_string()
+        .map(|it| it.client.endpoint().model());
+    let alike = names.filter(|name| *name == endpoint.model());
+    let model = match alike.count() {
+        1 => endpoint.model().to_owned(),
+        _ => endpoint.to_string(),
     };
     named(&model, surface, exam.surfaces.iter().map(|it| it.surface))
 }
@@ -286,49 +196,7 @@ fn named(model: &str, on: ExamSurface, mut surfaces: impl Iterator<Item = ExamSu
     }
 }
 
-/// Returns `None` if one of the records does not contain the number of turns.
-fn turns(records: &[Record]) -> Option<f64> {
-    let turns: Option<Vec<f64>> = records.iter().map(|it| it.turns.map(f64::from)).collect();
-    mean(turns?.into_iter())
-}
-
-fn every_time(records: &[Record]) -> Option<Rate> {
-    // The runs of a prompt are adjacent.
-    let prompts: Vec<_> = records
-        .chunk_by(|one, next| one.prompt == next.prompt)
-        .collect();
-    let right = |runs: &&&[Record]| runs.iter().all(|it| it.outcome() == ChoiceOutcome::Right);
-    (!prompts.is_empty()).then(|| {
-        Rate::new(
-            prompts.iter().filter(right).count(),
-            prompts.len(),
-            prompts.len(),
-        )
-    })
-}
-
-impl Latency {
-    fn of(records: &[Record]) -> Option<Self> {
-        let mut sorted: Vec<u64> = records.iter().map(|it| it.ms).collect();
-        sorted.sort_unstable();
-        let at = |quantile: f64| {
-            let place = (sorted.len() as f64 * quantile).ceil() as usize;
-            sorted.get(place.saturating_sub(1)).copied()
-        };
-        Some(Self {
-            p50: at(0.5)?,
-            p99: at(0.99)?,
-        })
-    }
-}
-
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
     let count = values.len();
     (count > 0).then(|| values.sum::<f64>() / count as f64)
-}
-
-fn sum(records: &[Record]) -> Option<Usage> {
-    records
-        .iter()
-        .try_fold(Usage::default(), |sum, it| Some(sum.and(it.usage?)))
 }

@@ -1,5 +1,5 @@
-//! A model directory as sentence-transformers writes it: the model, how its tokens become one
-//! vector, and what it wants before a text.
+//! Loads a model from a directory as sentence-transformers writes it: the model, the way in which
+//! its tokens become one vector, and the prefixes that it needs before a text.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,6 +10,7 @@ use kitbag_config::{ModelDirectory, Prefixes};
 use kitbag_relevance::embed::{Encoder, ModelError, ModelFiles, Pooling, Vocabulary};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
@@ -33,10 +34,20 @@ pub enum DirectoryError {
     Model(#[from] ModelError),
 }
 
-/// The model, and the prefixes: what the configuration says, or else the model itself.
+/// Loads the model, and its prefixes. The configuration comes before the model's own prefixes.
 pub(crate) fn load(directory: &ModelDirectory) -> Result<(Encoder, Prefixes), DirectoryError> {
-    let path = &directory.path;
-    check_modules(path)?;
+    check_modules(&directory.path)?;
+    let encoder = encoder(&directory.path)?;
+    let own = prompts(&directory.path)?;
+    let configured = directory.prefixes.clone();
+    let prefixes = Prefixes {
+        query: configured.query.or(own.query),
+        document: configured.document.or(own.document),
+    };
+    Ok((encoder, prefixes))
+}
+
+fn encoder(path: &Path) -> Result<Encoder, DirectoryError> {
     let config = read(path, "config.json")?;
     let weights = read(path, "model.safetensors")?;
     let tokenizer = read_text(path, "tokenizer.json")?;
@@ -52,51 +63,39 @@ pub(crate) fn load(directory: &ModelDirectory) -> Result<(Encoder, Prefixes), Di
         vocabulary,
         pooling: pooling(path)?,
     };
-    let encoder = Encoder::from_files(files)?;
-    let own = prompts(path)?;
-    let prefixes = Prefixes {
-        query: directory.prefixes.query.clone().or(own.query),
-        document: directory.prefixes.document.clone().or(own.document),
-    };
-    Ok((encoder, prefixes))
+    Ok(Encoder::from_files(files)?)
 }
 
-/// A part we do not know would have changed every vector.
+/// Refuses a model with a part that Kitbag does not know, because that part would have changed
+/// every vector.
 fn check_modules(path: &Path) -> Result<(), DirectoryError> {
-    #[derive(Deserialize)]
-    struct Module {
-        #[serde(rename = "type")]
-        kind: String,
-    }
-    let modules: Vec<Module> = json(path, "modules.json")?.unwrap_or_default();
-    let known = |kind: &str| {
-        let name = kind.rsplit('.').next().unwrap_or_default();
-        ["Transformer", "Pooling", "Normalize"].contains(&name)
-    };
-    match modules.into_iter().find(|module| !known(&module.kind)) {
+    let modules: Vec<ModelModule> = json(path, "modules.json")?.unwrap_or_default();
+    match modules.into_iter().find(|module| !module.is_known()) {
         Some(module) => Err(DirectoryError::Module { found: module.kind }),
         None => Ok(()),
     }
 }
 
+#[derive(Deserialize)]
+struct ModelModule {
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+impl ModelModule {
+    fn is_known(&self) -> bool {
+        let name = self.kind.rsplit('.').next().unwrap_or_default();
+        ["Transformer", "Pooling", "Normalize"].contains(&name)
+    }
+}
+
 fn pooling(path: &Path) -> Result<Pooling, DirectoryError> {
-    let Some(config) = json::<HashMap<String, serde_json::Value>>(path, "1_Pooling/config.json")?
-    else {
+    let Some(config) = json::<Map<String, Value>>(path, "1_Pooling/config.json")? else {
         return Ok(Pooling::Mean);
     };
-    let mode = config
-        .get("pooling_mode")
-        .and_then(serde_json::Value::as_str)
-        .map(str::to_owned);
-    let on = config
-        .iter()
-        .filter(|(key, value)| key.starts_with("pooling_mode_") && *value == true);
-    let mut modes: Vec<String> = on
-        .map(|(key, _)| key["pooling_mode_".len()..].to_owned())
-        .collect();
-    modes.extend(mode);
-    modes.sort();
-    match modes.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+    let mut modes = pooling_modes(&config);
+    modes.sort_unstable();
+    match modes.as_slice() {
         ["mean_tokens" | "mean"] => Ok(Pooling::Mean),
         ["cls_token" | "cls"] => Ok(Pooling::First),
         _ => Err(DirectoryError::Pooling {
@@ -105,37 +104,46 @@ fn pooling(path: &Path) -> Result<Pooling, DirectoryError> {
     }
 }
 
+/// Older versions write a switch for each mode, newer ones write the name of the mode.
+fn pooling_modes(config: &Map<String, Value>) -> Vec<&str> {
+    let on = config.iter().filter(|(_, value)| **value == true);
+    let switched = on.filter_map(|(key, _)| key.strip_prefix("pooling_mode_"));
+    let named = config.get("pooling_mode").and_then(Value::as_str);
+    switched.chain(named).collect()
+}
+
 fn prompts(path: &Path) -> Result<Prefixes, DirectoryError> {
-    #[derive(Deserialize, Default)]
-    struct Config {
-        #[serde(default)]
-        prompts: HashMap<String, String>,
-    }
-    let config: Config = json(path, "config_sentence_transformers.json")?.unwrap_or_default();
-    let prompt = |names: [&str; 2]| {
-        names
-            .into_iter()
-            .find_map(|name| config.prompts.get(name).cloned())
-    };
+    let file: PromptsFile = json(path, "config_sentence_transformers.json")?.unwrap_or_default();
     Ok(Prefixes {
-        query: prompt(["query", "Query"]),
-        document: prompt(["document", "passage"]),
+        query: file.prompt(["query", "Query"]),
+        document: file.prompt(["document", "passage"]),
     })
+}
+
+#[derive(Deserialize, Default)]
+struct PromptsFile {
+    #[serde(default)]
+    prompts: HashMap<String, String>,
+}
+
+impl PromptsFile {
+    fn prompt(&self, names: [&str; 2]) -> Option<String> {
+        let mut found = names.iter().filter_map(|name| self.prompts.get(*name));
+        found.next().cloned()
+    }
 }
 
 fn json<T: DeserializeOwned>(path: &Path, file: &'static str) -> Result<Option<T>, DirectoryError> {
     let text = read_text(path, file)?;
-    let read = |text: String| serde_json::from_str(&text);
-    text.map(read)
-        .transpose()
-        .map_err(|source| DirectoryError::Json { file, source })
+    let value = text.map(|text| serde_json::from_str(&text)).transpose();
+    value.map_err(|source| DirectoryError::Json { file, source })
 }
 
 fn read(path: &Path, file: &'static str) -> Result<Vec<u8>, DirectoryError> {
     fs::read(path.join(file)).map_err(|source| DirectoryError::Unreadable { file, source })
 }
 
-/// A file that need not be there.
+/// Reads a file that need not be there.
 fn read_text(path: &Path, file: &'static str) -> Result<Option<String>, DirectoryError> {
     match fs::read_to_string(path.join(file)) {
         Ok(text) => Ok(Some(text)),
@@ -169,7 +177,8 @@ mod tests {
         "/../relevance/tests/fixtures/tiny"
     );
 
-    /// A model directory with these files beside the model's own.
+    /// Loads a model directory with these files beside the model's own, and checks its prefixes or
+    /// its error.
     #[track_caller]
     fn check(extra: &[(&str, &str)], expected: Result<(&str, &str), &str>) {
         let folder = tempfile::tempdir().unwrap();

@@ -3,28 +3,33 @@
 //! # Layout
 //! - `local`: models that run in this process; `directory`: one of them on disk
 //! - [`precomputed`]: the vectors of the texts that are built in
-//! - `endpoint`: a service that embeds
+//! - `service`: a service that embeds; `service_format`: its requests and replies;
+//!   `service_error`: its errors
 
 mod directory;
-mod endpoint;
 mod local;
 pub mod precomputed;
+mod service;
+mod service_error;
+mod service_format;
 
 use std::fmt;
 
 use kitbag_config::Prefixes;
 use kitbag_domain::{Lookup, Remedy};
 
-use endpoint::{Endpoint, EndpointError};
 use local::{Local, LocalError};
+use service::EmbeddingService;
+use service_error::EmbeddingServiceError;
 
 pub use local::built_in;
 
-pub struct Embedder(Kind);
+/// Embeds texts in the way that the operator configured.
+pub struct TextEmbedder(EmbedderKind);
 
-enum Kind {
+enum EmbedderKind {
     Local(Local),
-    Endpoint(Endpoint),
+    Endpoint(EmbeddingService),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -32,18 +37,18 @@ pub enum EmbedderError {
     #[error(transparent)]
     Local(#[from] LocalError),
     #[error(transparent)]
-    Endpoint(#[from] EndpointError),
+    Endpoint(#[from] EmbeddingServiceError),
 }
 
-/// Some models want to be told which of the two a text is.
+/// The role of a text in a search. Some models want to be told which of the two it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum TextRole {
     Query,
     Document,
 }
 
-impl Role {
-    /// The text that the model needs before a text of this role; empty if it needs none.
+impl TextRole {
+    /// Returns the text that the model needs before a text of this role; empty if it needs none.
     pub(crate) fn prefix(self, prefixes: &Prefixes) -> &str {
         let prefix = match self {
             Self::Query => &prefixes.query,
@@ -53,26 +58,27 @@ impl Role {
     }
 }
 
-impl Embedder {
-    /// Variables in a key are asked of `lookup` at each request.
+impl TextEmbedder {
+    /// Makes the embedder that is configured. It asks `lookup` for the variables in a key at each
+    /// request.
     pub fn new(configured: &kitbag_config::Embedder, lookup: &Lookup) -> Self {
         Self(match configured {
-            kitbag_config::Embedder::BuiltIn => Kind::Local(Local::built_in()),
+            kitbag_config::Embedder::BuiltIn => EmbedderKind::Local(Local::built_in()),
             kitbag_config::Embedder::Directory(directory) => {
-                Kind::Local(Local::in_directory(directory.clone()))
+                EmbedderKind::Local(Local::in_directory(directory.clone()))
             }
             kitbag_config::Embedder::Endpoint(endpoint) => {
-                Kind::Endpoint(Endpoint::new(endpoint.clone(), lookup.clone()))
+                EmbedderKind::Endpoint(EmbeddingService::new(endpoint.clone(), lookup.clone()))
             }
         })
     }
 
     /// True for the model in the binary.
     pub fn is_built_in(&self) -> bool {
-        matches!(&self.0, Kind::Local(local) if local.is_built_in())
+        matches!(&self.0, EmbedderKind::Local(local) if local.is_built_in())
     }
 
-    /// Finds out if it can work as it is configured.
+    /// Finds out if the embedder can work as it is configured.
     pub async fn check(&self) -> Result<(), EmbedderError> {
         if self.is_built_in() {
             Ok(())
@@ -81,41 +87,41 @@ impl Embedder {
         }
     }
 
-    /// Tells vectors of one embedder from those of another.
+    /// Returns a text that tells vectors of this embedder from those of another.
     pub async fn id(&self) -> Result<String, EmbedderError> {
         match &self.0 {
-            Kind::Local(local) => Ok(local.model().await?.id.clone()),
-            Kind::Endpoint(endpoint) => Ok(endpoint.id()?),
+            EmbedderKind::Local(local) => Ok(local.model().await?.id.clone()),
+            EmbedderKind::Endpoint(endpoint) => Ok(endpoint.id()?),
         }
     }
 
-    /// The vectors of requests, soon or not at all.
+    /// Returns the vectors of requests, soon or not at all.
     pub async fn queries(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedderError> {
         match &self.0 {
-            Kind::Local(local) => Ok(local.embed(texts, Role::Query).await?),
-            Kind::Endpoint(endpoint) => Ok(endpoint.queries(texts).await?),
+            EmbedderKind::Local(local) => Ok(local.embed(texts, TextRole::Query).await?),
+            EmbedderKind::Endpoint(endpoint) => Ok(endpoint.queries(texts).await?),
         }
     }
 
-    /// The vectors of the texts that are searched, however long that takes.
+    /// Returns the vectors of the texts that are searched, however long that takes.
     pub async fn documents(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedderError> {
         match &self.0 {
-            Kind::Local(local) => Ok(local.embed(texts, Role::Document).await?),
-            Kind::Endpoint(endpoint) => Ok(endpoint.documents(texts).await?),
+            EmbedderKind::Local(local) => Ok(local.embed(texts, TextRole::Document).await?),
+            EmbedderKind::Endpoint(endpoint) => Ok(endpoint.documents(texts).await?),
         }
     }
 
     /// Takes note of the length of the vectors that the store has from an earlier run.
     pub fn remembers(&self, dimension: usize) {
-        if let Kind::Endpoint(endpoint) = &self.0 {
+        if let EmbedderKind::Endpoint(endpoint) = &self.0 {
             endpoint.remembers(dimension);
         }
     }
 }
 
-impl fmt::Debug for Embedder {
+impl fmt::Debug for TextEmbedder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Embedder").finish_non_exhaustive()
+        f.debug_struct("TextEmbedder").finish_non_exhaustive()
     }
 }
 

@@ -2,19 +2,20 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::ScopedJoinHandle;
 
 use kitbag_config::{ModelDirectory, Prefixes};
 use kitbag_relevance::embed::Encoder;
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
-use crate::Role;
+use crate::TextRole;
 use crate::directory::{self, DirectoryError};
 use crate::precomputed;
 
 pub(crate) struct Local {
     /// The directory of the model, if the model is not in the binary.
     directory: Option<ModelDirectory>,
-    /// Unpacked when first used: most verbs of the command line never need it.
+    /// The model is unpacked when it is first used: most verbs of the command line never need it.
     model: OnceCell<Arc<Model>>,
     /// Allows as many requests at once as there are cores; more would only make each other wait.
     places: Semaphore,
@@ -64,23 +65,21 @@ impl Local {
     }
 
     pub(crate) async fn model(&self) -> Result<&Arc<Model>, LocalError> {
-        let load = || async {
-            let directory = self.directory.clone();
-            let loading = tokio::task::spawn_blocking(move || Model::load(directory));
-            loading
-                .await
-                .map_err(|_| LocalError::Interrupted)?
-                .map(Arc::new)
-        };
-        self.model.get_or_try_init(load).await
+        self.model.get_or_try_init(|| self.load()).await
+    }
+
+    async fn load(&self) -> Result<Arc<Model>, LocalError> {
+        let directory = self.directory.clone();
+        let loading = tokio::task::spawn_blocking(move || Model::load(directory)).await;
+        loading.map_err(|_| LocalError::Interrupted)?.map(Arc::new)
     }
 
     pub(crate) async fn embed(
         &self,
         texts: Vec<String>,
-        role: Role,
+        role: TextRole,
     ) -> Result<Vec<Vec<f32>>, LocalError> {
-        if role == Role::Document && self.is_built_in() {
+        if role == TextRole::Document && self.is_built_in() {
             return self.embed_all_but_known(texts).await;
         }
         self.compute(texts, role).await
@@ -95,64 +94,72 @@ impl Local {
             .zip(&known)
             .filter(|(_, known)| known.is_none());
         let unknown: Vec<String> = unknown.map(|(text, _)| text).collect();
-        let computed = match unknown.is_empty() {
-            true => Vec::new(),
-            false => self.compute(unknown, Role::Document).await?,
-        };
-        let mut computed = computed.into_iter();
-        Ok(known
+        if unknown.is_empty() {
+            return Ok(known.into_iter().flatten().collect());
+        }
+        let mut computed = self.compute(unknown, TextRole::Document).await?.into_iter();
+        let vectors = known
             .into_iter()
-            .filter_map(|known| known.or_else(|| computed.next()))
-            .collect())
+            .map(|known| known.or_else(|| computed.next()));
+        Ok(vectors.flatten().collect())
     }
 
-    async fn compute(&self, texts: Vec<String>, role: Role) -> Result<Vec<Vec<f32>>, LocalError> {
+    async fn compute(
+        &self,
+        texts: Vec<String>,
+        role: TextRole,
+    ) -> Result<Vec<Vec<f32>>, LocalError> {
         let model = self.model().await?.clone();
-        // A search does not wait for a batch of tools.
+        // A batch of tools takes no place, so that a search does not wait for it.
         let _place = match role {
-            Role::Query => Some(
-                self.places
-                    .acquire()
-                    .await
-                    .map_err(|_| LocalError::Interrupted)?,
-            ),
-            Role::Document => None,
+            TextRole::Query => Some(self.place().await?),
+            TextRole::Document => None,
         };
         let work = tokio::task::spawn_blocking(move || model.embed(&texts, role));
         work.await.map_err(|_| LocalError::Interrupted)
+    }
+
+    async fn place(&self) -> Result<SemaphorePermit<'_>, LocalError> {
+        let place = self.places.acquire().await;
+        place.map_err(|_| LocalError::Interrupted)
     }
 }
 
 impl Model {
     fn load(directory: Option<ModelDirectory>) -> Result<Self, LocalError> {
-        let Some(directory) = directory else {
-            let encoder = built_in();
-            let id = encoder.id().as_str().to_owned();
-            return Ok(Self {
-                id,
-                encoder,
-                prefixes: Prefixes::default(),
-            });
-        };
-        let (encoder, prefixes) =
-            directory::load(&directory).map_err(|source| LocalError::Directory {
-                path: directory.path.clone(),
-                source,
-            })?;
+        match directory {
+            Some(directory) => Self::in_directory(&directory),
+            None => Ok(Self::built_in()),
+        }
+    }
+
+    fn built_in() -> Self {
+        let encoder = built_in();
+        Self {
+            id: encoder.id().as_str().to_owned(),
+            encoder,
+            prefixes: Prefixes::default(),
+        }
+    }
+
+    fn in_directory(directory: &ModelDirectory) -> Result<Self, LocalError> {
+        let loaded = directory::load(directory).map_err(|source| LocalError::Directory {
+            path: directory.path.clone(),
+            source,
+        });
+        let (encoder, prefixes) = loaded?;
         // With another prefix, documents have other vectors, so the prefix is part of the id. The
         // vectors of requests are not kept.
         let document = prefixes.document.as_deref().unwrap_or_default();
-        let id = format!("{} {document}", encoder.id().as_str())
-            .trim_end()
-            .to_owned();
+        let id = format!("{} {document}", encoder.id().as_str());
         Ok(Self {
-            id,
+            id: id.trim_end().to_owned(),
             encoder,
             prefixes,
         })
     }
 
-    fn embed(&self, texts: &[String], role: Role) -> Vec<Vec<f32>> {
+    fn embed(&self, texts: &[String], role: TextRole) -> Vec<Vec<f32>> {
         match role.prefix(&self.prefixes) {
             "" => self.on_all_cores(texts),
             prefix => {
@@ -164,27 +171,27 @@ impl Model {
 
     fn on_all_cores(&self, texts: &[String]) -> Vec<Vec<f32>> {
         let share = texts.len().div_ceil(cores()).max(LEAST_SHARE);
-        let embed = |texts: &[String]| {
-            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            self.encoder.embed_batch(&texts)
-        };
         if texts.len() <= share {
-            return embed(texts);
+            return self.on_this_core(texts);
         }
         std::thread::scope(|scope| {
-            let workers: Vec<_> = texts
-                .chunks(share)
-                .map(|texts| scope.spawn(move || embed(texts)))
+            let shares = texts.chunks(share);
+            let workers: Vec<_> = shares
+                .map(|texts| scope.spawn(|| self.on_this_core(texts)))
                 .collect();
-            workers
-                .into_iter()
-                .flat_map(|worker| worker.join().expect("embedding does not panic"))
+            let done = workers.into_iter().map(ScopedJoinHandle::join);
+            done.flat_map(|vectors| vectors.expect("embedding does not panic"))
                 .collect()
         })
     }
+
+    fn on_this_core(&self, texts: &[String]) -> Vec<Vec<f32>> {
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        self.encoder.embed_batch(&texts)
+    }
 }
 
-/// The model in the binary.
+/// Unpacks the model in the binary.
 pub fn built_in() -> Encoder {
     let bytes = include_bytes!("../kitbag-embedder.bin");
     Encoder::from_container(bytes).expect("the model in the binary is the one that was tested")
@@ -218,11 +225,11 @@ mod tests {
         let local = Local::built_in();
         let text = BUILT_IN.to_owned();
         assert!(precomputed::vector(&text).is_some(), "it is built in");
-        let vectors = local.embed(vec![text.clone()], Role::Document).await;
+        let vectors = local.embed(vec![text.clone()], TextRole::Document).await;
         let vectors = vectors.unwrap();
         assert!(!local.is_unpacked());
         let mixed = vec![text, "something else".to_owned()];
-        let mixed = local.embed(mixed, Role::Document).await.unwrap();
+        let mixed = local.embed(mixed, TextRole::Document).await.unwrap();
         assert_eq!(mixed[0], vectors[0]);
         assert_eq!(mixed[1].len(), vectors[0].len());
         assert!(local.is_unpacked());

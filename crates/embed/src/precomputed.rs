@@ -14,8 +14,10 @@ use kitbag_relevance::embed::Encoder;
 const TABLE: &[u8] = include_bytes!("../built-in-vectors.bin");
 const HASH: usize = 8;
 const SCALE: usize = 4;
+/// The largest number of a signed byte.
+const LARGEST_BYTE: f32 = 127.0;
 
-/// The vector of a text that is built in.
+/// Returns the vector of a text that is built in.
 pub fn vector(text: &str) -> Option<Vec<f32>> {
     static ROWS: LazyLock<HashMap<[u8; HASH], &'static [u8]>> =
         LazyLock::new(|| rows(TABLE).collect());
@@ -23,11 +25,8 @@ pub fn vector(text: &str) -> Option<Vec<f32>> {
 }
 
 fn rows(table: &'static [u8]) -> impl Iterator<Item = ([u8; HASH], &'static [u8])> {
-    let (length, rows) = table
-        .split_first_chunk()
-        .map_or((0, table), |(length, rows)| {
-            (usize::from(u16::from_le_bytes(*length)), rows)
-        });
+    let (length, rows) = table.split_first_chunk().unwrap_or((&[0, 0], table));
+    let length = usize::from(u16::from_le_bytes(*length));
     rows.chunks_exact(HASH + SCALE + length)
         .filter_map(|row| row.split_first_chunk())
         .map(|(hash, row)| (*hash, row))
@@ -36,12 +35,8 @@ fn rows(table: &'static [u8]) -> impl Iterator<Item = ([u8; HASH], &'static [u8]
 fn unpacked(row: &[u8]) -> Option<Vec<f32>> {
     let (scale, numbers) = row.split_first_chunk()?;
     let scale = f32::from_le_bytes(*scale);
-    Some(
-        numbers
-            .iter()
-            .map(|number| f32::from(number.cast_signed()) * scale)
-            .collect(),
-    )
+    let numbers = numbers.iter().map(|number| f32::from(number.cast_signed()));
+    Some(numbers.map(|number| number * scale).collect())
 }
 
 fn hash(text: &str) -> [u8; HASH] {
@@ -51,12 +46,12 @@ fn hash(text: &str) -> [u8; HASH] {
         .expect("a hash has more bytes")
 }
 
-/// The number of texts that have a vector here.
+/// Returns the number of texts that have a vector here.
 pub fn count() -> usize {
     rows(TABLE).count()
 }
 
-/// The file for these texts, as the model makes their vectors.
+/// Returns the file for these texts, with the vectors that the model makes of them.
 pub fn table<'a>(encoder: &Encoder, texts: impl Iterator<Item = &'a str>) -> Vec<u8> {
     let length = u16::try_from(encoder.dimension()).expect("vectors are shorter than 65,536");
     let mut table = length.to_le_bytes().to_vec();
@@ -71,8 +66,7 @@ fn row(text: &str, vector: &[f32]) -> Vec<u8> {
     let largest = vector
         .iter()
         .fold(f32::EPSILON, |most, number| most.max(number.abs()));
-    // The largest number of a signed byte.
-    let scale = largest / 127.0;
+    let scale = largest / LARGEST_BYTE;
     let numbers = vector
         .iter()
         .map(|number| ((number / scale).round() as i8).cast_unsigned());

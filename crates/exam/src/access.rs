@@ -7,6 +7,9 @@ use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, InvalidHea
 
 use crate::dialect::Dialect;
 
+/// The value of a header that is shorter than this is not a secret, and may be part of a word.
+const SHORTEST_SECRET: usize = 8;
+
 #[derive(Clone, Default)]
 pub struct Access {
     pub key: Option<String>,
@@ -38,14 +41,9 @@ impl Access {
     /// Returns the text without our secrets, in case an endpoint repeats them.
     pub(crate) fn hidden_in(&self, text: &str) -> String {
         let headers = self.headers.values().filter_map(|it| it.to_str().ok());
-        // A value that is shorter than this is not a secret, and may be part of a word.
-        let long = headers.filter(|it| it.len() >= 8);
-        let secrets = self
-            .key
-            .as_deref()
-            .filter(|it| !it.is_empty())
-            .into_iter()
-            .chain(long);
+        let long = headers.filter(|it| it.len() >= SHORTEST_SECRET);
+        let key = self.key.as_deref().filter(|it| !it.is_empty());
+        let secrets = key.into_iter().chain(long);
         secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
     }
 }
@@ -89,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_repeats_of_our_secrets_is_not_shown() {
+    fn our_secrets_are_not_shown_when_an_endpoint_repeats_them() {
         let headers = HeaderMap::from_iter([
             (
                 HeaderName::from_static("x-project"),

@@ -5,21 +5,25 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::client::{Client, EndpointError};
-use crate::dialect::{Answer, CallResult, Conversation, Exchange, Given, Stop, ToolCall, Usage};
-use crate::journal::{Looked, Made};
-use crate::judge::{Outcome, Verdict, brief, judge};
-use crate::suite::{Arguments, Prompt};
-use crate::surface::{Carried, Reached, Shown, Surface};
-use crate::tools::{Called, Tools};
+use crate::called::Called;
+use crate::client::ModelClient;
+use crate::dialect::{
+    CallResult, Conversation, Exchange, GivenArguments, ModelAnswer, Stop, ToolCall, Usage,
+};
+use crate::endpoint_error::ModelEndpointError;
+use crate::judge::{CallVerdict, ChoiceOutcome, brief, judge};
+use crate::record::{JudgedCall, LookingCall};
+use crate::suite::{CallArguments, Prompt};
+use crate::surface::{Carried, ExamSurface, ReachedCall, ShownSurface};
+use crate::tools::ExamTools;
 
 pub(crate) struct Attempt<'a, S> {
-    pub(crate) client: &'a Client,
-    pub(crate) shown: Shown<'a>,
+    pub(crate) client: &'a ModelClient,
+    pub(crate) shown: ShownSurface<'a>,
     pub(crate) definitions: &'a [Value],
-    pub(crate) parameters: &'a Arguments,
+    pub(crate) parameters: &'a CallArguments,
     /// The tools that the suite is about.
-    pub(crate) tools: &'a Tools,
+    pub(crate) tools: &'a ExamTools,
     pub(crate) prompt: &'a Prompt,
     pub(crate) server: &'a S,
     pub(crate) count: fn(&str) -> usize,
@@ -27,12 +31,12 @@ pub(crate) struct Attempt<'a, S> {
 
 /// The actions of the model, and the tokens and the time that they took.
 #[derive(Default)]
-pub(crate) struct Done {
+pub(crate) struct AttemptResult {
     /// The number of the model's answers.
     pub(crate) turns: u32,
     /// The calls by which the model looked around, before and after it called a tool.
-    pub(crate) looked: Vec<Looked>,
-    pub(crate) calls: Vec<Made>,
+    pub(crate) looked: Vec<LookingCall>,
+    pub(crate) calls: Vec<JudgedCall>,
     pub(crate) also: usize,
     pub(crate) words: Option<String>,
     pub(crate) stop: Option<Stop>,
@@ -42,74 +46,69 @@ pub(crate) struct Done {
     pub(crate) took: Duration,
 }
 
-/// The result of a call, and the entry that is recorded about it.
-struct Step {
-    told: String,
-    failed: bool,
-    entry: Entry,
+/// The result of a call that the model is told, and the entry that is recorded about it.
+struct AnsweredCall {
+    told: CallResult,
+    entry: RecordedCall,
 }
 
-enum Entry {
-    Looked(Looked),
-    Made { made: Made, also: usize },
+enum RecordedCall {
+    Looked(LookingCall),
+    Made { made: JudgedCall, also: usize },
 }
 
-impl<S: AsyncFn(Surface, String, Arguments) -> Carried> Attempt<'_, S> {
-    pub(crate) async fn make(&self) -> Result<Done, EndpointError> {
-        let (tools, parameters) = (self.definitions, self.parameters);
-        let mut conversation = Conversation {
-            tools,
-            parameters,
-            prompt: &self.prompt.prompt,
-            exchanges: Vec::new(),
-        };
-        let mut done = Done::default();
+impl<S: AsyncFn(ExamSurface, String, CallArguments) -> Carried> Attempt<'_, S> {
+    pub(crate) async fn make(&self) -> Result<AttemptResult, ModelEndpointError> {
+        let mut conversation = self.conversation();
+        let mut result = AttemptResult::default();
         loop {
             let (answer, took) = match self.client.ask(&conversation).await {
                 // The call is already made and judged. Its verdict stays, although the endpoint
                 // refused to take its error.
-                Err(error) if !done.calls.is_empty() && error.is_about_the_request() => {
-                    done.untold = Some(error.to_string());
-                    return Ok(done);
+                Err(error) if !result.calls.is_empty() && error.is_about_the_request() => {
+                    result.untold = Some(error.to_string());
+                    return Ok(result);
                 }
                 asked => asked?,
             };
-            done.take(&answer, took);
-            let Some(exchange) = self.exchange(&mut done, answer).await else {
-                return Ok(done);
+            result.take(&answer, took);
+            let Some(exchange) = self.exchange(&mut result, answer).await else {
+                return Ok(result);
             };
-            if done.turns >= self.shown.max_turns {
-                done.stop = Some(Stop::Turns);
-                return Ok(done);
+            if result.turns >= self.shown.max_turns {
+                result.stop = Some(Stop::Turns);
+                return Ok(result);
             }
             conversation.exchanges.push(exchange);
         }
     }
 
+    fn conversation(&self) -> Conversation<'_> {
+        Conversation {
+            tools: self.definitions,
+            parameters: self.parameters,
+            prompt: &self.prompt.prompt,
+            exchanges: Vec::new(),
+        }
+    }
+
     /// Makes the calls of an answer, up to one that is judged. Returns the results for the model,
     /// or `None` if the model is asked nothing more.
-    async fn exchange(&self, done: &mut Done, answer: Answer) -> Option<Exchange> {
-        let is_first = done.calls.is_empty();
+    async fn exchange(&self, result: &mut AttemptResult, answer: ModelAnswer) -> Option<Exchange> {
+        let is_first = result.calls.is_empty();
         let mut goes_on = !answer.calls.is_empty();
         let mut results = Vec::with_capacity(answer.calls.len());
-        for (number, call) in answer.calls.iter().enumerate() {
-            let Step {
-                told,
-                failed,
-                entry,
-            } = self.carry_out(call).await;
-            results.push(CallResult {
-                id: call.id.clone(),
-                text: told,
-                failed,
-            });
+        for call in &answer.calls {
+            let AnsweredCall { told, entry } = self.carry_out(call).await;
+            let failed = told.failed;
+            results.push(told);
             match entry {
-                Entry::Looked(looked) => done.looked.push(looked),
-                Entry::Made { made, also } => {
+                RecordedCall::Looked(looked) => result.looked.push(looked),
+                RecordedCall::Made { made, also } => {
                     if is_first {
-                        done.also = also + answer.calls.len() - number - 1;
+                        result.also = also + answer.calls.len() - results.len();
                     }
-                    done.calls.push(made);
+                    result.calls.push(made);
                     goes_on = failed && is_first;
                     break;
                 }
@@ -118,94 +117,76 @@ impl<S: AsyncFn(Surface, String, Arguments) -> Carried> Attempt<'_, S> {
         // Every call needs a result, even a call that was not made.
         let others = &answer.calls[results.len()..];
         results.extend(others.iter().map(CallResult::not_made));
-        goes_on.then_some(Exchange {
-            said: answer.said,
-            results,
-        })
+        let said = answer.said;
+        goes_on.then_some(Exchange { said, results })
     }
 
-    async fn carry_out(&self, call: &ToolCall) -> Step {
+    async fn carry_out(&self, call: &ToolCall) -> AnsweredCall {
         let carried = self.carried(call).await;
         let said = json!({ "name": call.name, "arguments": call.arguments.as_sent() }).to_string();
         let tokens = (self.count)(&said) + (self.count)(&carried.told);
-        let Carried {
-            told,
-            failed,
-            reached,
-        } = carried;
-        let entry = match reached {
+        let entry = match carried.reached {
             Some(reached) => self.judged(reached, &call.arguments, tokens),
-            None => {
-                let (tool, given) = (call.name.clone(), call.arguments.clone());
-                Entry::Looked(Looked {
-                    tool,
-                    given,
-                    failed,
-                    tokens,
-                })
-            }
+            None => RecordedCall::Looked(LookingCall {
+                tool: call.name.clone(),
+                given: call.arguments.clone(),
+                failed: carried.failed,
+                tokens,
+            }),
         };
-        Step {
-            told,
-            failed,
-            entry,
-        }
+        let told = CallResult {
+            id: call.id.clone(),
+            text: carried.told,
+            failed: carried.failed,
+        };
+        AnsweredCall { told, entry }
     }
 
     async fn carried(&self, call: &ToolCall) -> Carried {
-        let ToolCall {
-            name, arguments, ..
-        } = call;
-        match (arguments, self.shown.surface) {
-            (_, Surface::All) if !self.tools.has(name) => {
+        let name = &call.name;
+        match (&call.arguments, self.shown.surface) {
+            (_, ExamSurface::All) if !self.tools.has(name) => {
                 straight(call, Called::failure(self.tools.unknown(name)))
             }
-            (Given::Malformed(text), Surface::All) => {
+            (GivenArguments::Malformed(text), ExamSurface::All) => {
                 straight(call, Called::failure(malformed(text)))
             }
             // The name of the intended tool is inside the arguments, and those cannot be read.
-            (Given::Malformed(text), Surface::Search) => Carried::unreadable(malformed(text)),
-            (Given::Arguments(arguments), surface) => {
+            (GivenArguments::Malformed(text), ExamSurface::Search) => {
+                Carried::unreadable(malformed(text))
+            }
+            (GivenArguments::Arguments(arguments), surface) => {
                 (self.server)(surface, name.clone(), arguments.clone()).await
             }
         }
     }
 
-    fn judged(&self, reached: Reached, given: &Given, tokens: usize) -> Entry {
-        let Reached {
-            tool,
-            arguments,
-            called,
-            also,
-        } = reached;
+    fn judged(&self, reached: ReachedCall, given: &GivenArguments, tokens: usize) -> RecordedCall {
+        let (tool, also) = (reached.tool, reached.also);
         let given = match given {
-            Given::Malformed(text) => Given::Malformed(text.clone()),
-            Given::Arguments(_) => Given::Arguments(arguments),
+            GivenArguments::Malformed(text) => GivenArguments::Malformed(text.clone()),
+            GivenArguments::Arguments(_) => GivenArguments::Arguments(reached.arguments),
         };
-        let Verdict { outcome, why } = match self.tools.has(&tool) || self.shown.tools.has(&tool) {
-            true => judge(self.prompt, &tool, &given, &called),
-            false => Verdict {
-                outcome: Outcome::UnknownTool,
-                why: None,
-            },
+        let CallVerdict { outcome, why } = if self.tools.has(&tool) || self.shown.tools.has(&tool) {
+            judge(self.prompt, &tool, &given, &reached.called)
+        } else {
+            CallVerdict::without_reason(ChoiceOutcome::UnknownTool)
         };
-        Entry::Made {
-            made: Made {
-                tool,
-                given,
-                outcome,
-                why,
-                tokens,
-            },
-            also,
-        }
+        let made = JudgedCall {
+            tool,
+            given,
+            outcome,
+            why,
+            tokens,
+        };
+        RecordedCall::Made { made, also }
     }
 }
 
 fn straight(call: &ToolCall, called: Called) -> Carried {
     let arguments = match &call.arguments {
-        Given::Arguments(arguments) => arguments.clone(),
-        Given::Malformed(_) => Arguments::new(),
+        GivenArguments::Arguments(arguments) => arguments.clone(),
+        GivenArguments::Malformed(_) => CallArguments::new(),
     };
     Carried::straight(call.name.clone(), arguments, called)
 }
@@ -214,23 +195,23 @@ fn malformed(text: &str) -> String {
     format!("The arguments are no JSON object: {text}")
 }
 
-impl Done {
-    /// The words, and the reason for an early end, are kept only until there is a call to judge.
-    fn take(&mut self, answer: &Answer, took: Duration) {
-        self.usage = match self.turns {
-            0 => answer.usage,
-            _ => self
-                .usage
-                .zip(answer.usage)
-                .map(|(before, now)| before.and(now)),
+impl AttemptResult {
+    /// Adds an answer. The words, and the reason for an early end, are kept only until there is a
+    /// call to judge.
+    fn take(&mut self, answer: &ModelAnswer, took: Duration) {
+        self.usage = match (self.turns, self.usage, answer.usage) {
+            (0, _, first) => first,
+            (_, Some(before), Some(now)) => Some(before.and(now)),
+            _ => None,
         };
         self.turns += 1;
         self.took += took;
         self.sent_again += self.looked.iter().map(|it| it.tokens).sum::<usize>();
         self.sent_again += self.calls.iter().map(|it| it.tokens).sum::<usize>();
         if self.calls.is_empty() {
-            let silent = answer.calls.is_empty() && !answer.words.trim().is_empty();
-            self.words = silent.then(|| brief(answer.words.trim()));
+            let words = answer.words.trim();
+            let only_words = answer.calls.is_empty() && !words.is_empty();
+            self.words = only_words.then(|| brief(words));
             self.stop = answer.stop;
         }
     }
@@ -242,15 +223,6 @@ impl CallResult {
             id: call.id.clone(),
             text: "Not called, because an earlier call failed.".to_owned(),
             failed: true,
-        }
-    }
-}
-
-impl Given {
-    fn as_sent(&self) -> Value {
-        match self {
-            Self::Arguments(arguments) => Value::Object(arguments.clone()),
-            Self::Malformed(text) => Value::String(text.clone()),
         }
     }
 }

@@ -6,31 +6,38 @@ use std::time::Duration;
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderMap};
 use jiff::Timestamp;
-use kitbag_fetch::{BodyError, cause, client};
+use kitbag_fetch::{BodyError, cause, client_without_redirects};
+use reqwest::Response;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::access::Access;
-use crate::dialect::{Answer, Conversation};
-use crate::endpoint::Endpoint;
+use crate::dialect::{Conversation, ModelAnswer};
+use crate::endpoint::ModelEndpoint;
+use crate::endpoint_error::ModelEndpointError;
 use crate::pace::{Pace, again_after};
 
+/// Limits of requests are counted by the minute, so a longer pause gains nothing.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// Far more than the words and calls of one answer.
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
+/// The characters of the endpoint's message that an error repeats, a few lines of a terminal.
 const MAX_MESSAGE: usize = 300;
+/// Anthropic answers with this status when it is overloaded.
+const OVERLOADED: u16 = 529;
 
-pub struct Client {
+pub struct ModelClient {
     http: reqwest::Client,
-    endpoint: Endpoint,
+    endpoint: ModelEndpoint,
     access: Access,
     headers: HeaderMap,
-    patience: Patience,
+    limits: RequestLimits,
     pace: Pace,
 }
 
 /// The timeout, the retries and the rate of requests to an endpoint.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct RequestLimits {
     pub timeout: Duration,
     /// The number of further requests after one that may succeed the next time.
     pub retries: u32,
@@ -39,45 +46,17 @@ pub struct Patience {
     pub per_minute: Option<u32>,
 }
 
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum EndpointError {
-    #[error("the key for {place} cannot be sent in a header")]
-    OddKey { place: String },
-    #[error("{place} cannot be reached: {reason}")]
-    Unreachable { place: String, reason: String },
-    #[error("{place} did not answer within {after:?}")]
-    TimedOut { place: String, after: Duration },
-    #[error("{place} does not accept the key ({status})")]
-    Unauthorized { place: String, status: StatusCode },
-    #[error("{place} takes no more requests for now ({status})")]
-    Busy {
-        place: String,
-        status: StatusCode,
-        again_after: Option<Duration>,
-    },
-    #[error("{place} answered {status}: {message}")]
-    Refused {
-        place: String,
-        status: StatusCode,
-        message: String,
-    },
-    #[error("{place} sent something that is no answer: {reason}")]
-    Unreadable { place: String, reason: String },
-}
-
-impl Client {
+impl ModelClient {
     pub fn new(
-        endpoint: Endpoint,
+        endpoint: ModelEndpoint,
         access: Access,
-        patience: Patience,
-    ) -> Result<Self, EndpointError> {
-        let odd_key = |_| EndpointError::OddKey {
+        limits: RequestLimits,
+    ) -> Result<Self, ModelEndpointError> {
+        let headers = access.headers(endpoint.dialect);
+        let headers = headers.map_err(|_| ModelEndpointError::OddKey {
             place: endpoint.place(),
-        };
-        let headers = access.headers(endpoint.dialect).map_err(odd_key)?;
-        let http = client()
-            // A redirected request would send the key to an address that the operator did not name.
-            .redirect(reqwest::redirect::Policy::none())
+        })?;
+        let http = client_without_redirects()
             .build()
             .expect("the client is built from constants");
         Ok(Self {
@@ -85,12 +64,12 @@ impl Client {
             endpoint,
             access,
             headers,
-            pace: Pace::new(patience.per_minute),
-            patience,
+            pace: Pace::new(limits.per_minute),
+            limits,
         })
     }
 
-    pub fn endpoint(&self) -> &Endpoint {
+    pub fn endpoint(&self) -> &ModelEndpoint {
         &self.endpoint
     }
 
@@ -98,11 +77,11 @@ impl Client {
     pub(crate) async fn ask(
         &self,
         conversation: &Conversation<'_>,
-    ) -> Result<(Answer, Duration), EndpointError> {
-        let Endpoint { dialect, model, .. } = &self.endpoint;
+    ) -> Result<(ModelAnswer, Duration), ModelEndpointError> {
+        let ModelEndpoint { dialect, model, .. } = &self.endpoint;
         let body = dialect.body(model, conversation).to_string();
-        let mut pause = self.patience.first_pause;
-        let mut retries = self.patience.retries;
+        let mut pause = self.limits.first_pause;
+        let mut retries = self.limits.retries;
         loop {
             self.pace.turn().await;
             let started = Instant::now();
@@ -119,55 +98,47 @@ impl Client {
         }
     }
 
-    async fn ask_once(&self, body: &str, earlier: usize) -> Result<Answer, EndpointError> {
-        let after = self.patience.timeout;
-        let exchanged = tokio::time::timeout(after, self.exchange(body.to_owned())).await;
-        let body = exchanged.unwrap_or_else(|_| {
-            Err(EndpointError::TimedOut {
-                place: self.place(),
-                after,
-            })
-        })?;
-        let body =
-            serde_json::from_slice(&body).map_err(|error| self.unreadable(error.to_string()))?;
-        if let Some(error) = failure(&body) {
+    async fn ask_once(
+        &self,
+        body: &str,
+        earlier: usize,
+    ) -> Result<ModelAnswer, ModelEndpointError> {
+        let after = self.limits.timeout;
+        let body = match tokio::time::timeout(after, self.exchange(body.to_owned())).await {
+            Ok(exchanged) => exchanged?,
+            Err(_) => return Err(self.timed_out(after)),
+        };
+        let body = serde_json::from_slice(&body);
+        let body = body.map_err(|error| self.unreadable(error.to_string()))?;
+        if let Some(error) = error_in(&body) {
             return Err(self.refusal(error.status, None, &error.told));
         }
-        self.endpoint
-            .dialect
-            .read(&body, earlier)
-            .map_err(|reason| self.unreadable(reason))
+        let answer = self.endpoint.dialect.read(&body, earlier);
+        answer.map_err(|reason| self.unreadable(reason))
     }
 
-    async fn exchange(&self, body: String) -> Result<Vec<u8>, EndpointError> {
-        let request = self
-            .http
-            .post(self.endpoint.url())
-            .headers(self.headers.clone());
+    async fn exchange(&self, body: String) -> Result<Vec<u8>, ModelEndpointError> {
+        let request = self.http.post(self.endpoint.url());
+        let request = request.headers(self.headers.clone());
         let request = request.header(CONTENT_TYPE, "application/json").body(body);
-        let unreachable = |error| EndpointError::Unreachable {
-            place: self.place(),
-            reason: cause(error),
-        };
-        let response = request.send().await.map_err(unreachable)?;
-        let (status, again_after) = (
-            response.status(),
-            again_after(response.headers(), Timestamp::now()),
-        );
-        let body = kitbag_fetch::body(response, MAX_ANSWER)
-            .await
-            .map_err(|error| match error {
-                BodyError::Lost(error) => unreachable(error),
-                too_large => self.unreadable(too_large.to_string()),
-            })?;
+        let response = request.send().await;
+        let response = response.map_err(|error| self.unreachable(error))?;
+        let status = response.status();
+        let again_after = again_after(response.headers(), Timestamp::now());
+        let body = self.body(response).await?;
         if status.is_success() {
             return Ok(body);
         }
-        Err(self.refusal(
-            status,
-            again_after,
-            &serde_json::from_slice(&body).unwrap_or_default(),
-        ))
+        let told = serde_json::from_slice(&body).unwrap_or_default();
+        Err(self.refusal(status, again_after, &told))
+    }
+
+    async fn body(&self, response: Response) -> Result<Vec<u8>, ModelEndpointError> {
+        match kitbag_fetch::body(response, MAX_ANSWER).await {
+            Ok(body) => Ok(body),
+            Err(BodyError::Lost(error)) => Err(self.unreachable(error)),
+            Err(too_large) => Err(self.unreadable(too_large.to_string())),
+        }
     }
 
     fn refusal(
@@ -175,17 +146,16 @@ impl Client {
         status: StatusCode,
         again_after: Option<Duration>,
         told: &Value,
-    ) -> EndpointError {
+    ) -> ModelEndpointError {
         let place = self.place();
         match status.as_u16() {
-            401 | 403 => EndpointError::Unauthorized { place, status },
-            // Anthropic answers 529 when it is overloaded.
-            429 | 503 | 529 => EndpointError::Busy {
+            401 | 403 => ModelEndpointError::Unauthorized { place, status },
+            429 | 503 | OVERLOADED => ModelEndpointError::Busy {
                 place,
                 status,
                 again_after,
             },
-            _ => EndpointError::Refused {
+            _ => ModelEndpointError::Refused {
                 place,
                 status,
                 message: self.message(told),
@@ -198,20 +168,30 @@ impl Client {
     fn message(&self, told: &Value) -> String {
         let said = told
             .pointer("/error/message")
-            .or_else(|| told.get("message"));
-        let said = said
+            .or_else(|| told.get("message"))
             .or_else(|| told.get("error"))
             .or_else(|| told.get("detail"));
         let said = said.and_then(Value::as_str).unwrap_or("no reason given");
-        self.access
-            .hidden_in(said)
-            .chars()
-            .take(MAX_MESSAGE)
-            .collect()
+        let said = self.access.hidden_in(said);
+        said.chars().take(MAX_MESSAGE).collect()
     }
 
-    fn unreadable(&self, reason: String) -> EndpointError {
-        EndpointError::Unreadable {
+    fn timed_out(&self, after: Duration) -> ModelEndpointError {
+        ModelEndpointError::TimedOut {
+            place: self.place(),
+            after,
+        }
+    }
+
+    fn unreachable(&self, error: reqwest::Error) -> ModelEndpointError {
+        ModelEndpointError::Unreachable {
+            place: self.place(),
+            reason: cause(error),
+        }
+    }
+
+    fn unreadable(&self, reason: String) -> ModelEndpointError {
+        ModelEndpointError::Unreadable {
             place: self.place(),
             reason,
         }
@@ -222,64 +202,9 @@ impl Client {
     }
 }
 
-impl EndpointError {
-    /// True if the same request may succeed in a moment. A request that took too long is not
-    /// repeated, because it may have been answered and paid for.
-    fn is_passing(&self) -> bool {
-        match self {
-            Self::Unreachable { .. } | Self::Busy { .. } => true,
-            Self::Refused { status, .. } => status.is_server_error(),
-            _ => false,
-        }
-    }
-
-    /// True if the error is about the content of the request and not about the key or the address.
-    /// Then another prompt may succeed.
-    pub(crate) fn is_about_the_request(&self) -> bool {
-        matches!(self, Self::Refused { status, .. } if [400, 413, 422].contains(&status.as_u16()))
-    }
-
-    /// True if another prompt would fail as well.
-    pub(crate) fn is_final(&self) -> bool {
-        match self {
-            Self::OddKey { .. } | Self::Unauthorized { .. } => true,
-            Self::Refused { status, .. } => {
-                status.is_client_error() && !self.is_about_the_request()
-            }
-            Self::Unreachable { .. }
-            | Self::TimedOut { .. }
-            | Self::Busy { .. }
-            | Self::Unreadable { .. } => false,
-        }
-    }
-
-    pub fn remedy(&self) -> &'static str {
-        match self {
-            Self::OddKey { .. } => "check the key for stray characters",
-            Self::Unreachable { .. } => "check the address in --model, and that the service runs",
-            Self::TimedOut { .. } => {
-                "give it longer with --timeout, or ask less at once with --concurrency"
-            }
-            Self::Unauthorized { .. } => "check the variable that holds the key",
-            Self::Busy { .. } => "ask more slowly with --rpm, or wait and run it again",
-            Self::Refused { .. } => "check the name of the model and the address in --model",
-            Self::Unreadable { .. } => {
-                "check that the address speaks Chat Completions, or with `anthropic:` in front of it, Messages"
-            }
-        }
-    }
-
-    fn again_after(&self) -> Option<Duration> {
-        match self {
-            Self::Busy { again_after, .. } => *again_after,
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Debug for Client {
+impl fmt::Debug for ModelClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client")
+        f.debug_struct("ModelClient")
             .field("endpoint", &self.endpoint)
             .finish_non_exhaustive()
     }
@@ -287,27 +212,23 @@ impl fmt::Debug for Client {
 
 /// An error inside a response with a success status. Some services start the response before they
 /// know of the error.
-struct Failure {
+struct ErrorInBody {
     status: StatusCode,
     told: Value,
 }
 
-fn failure(body: &Value) -> Option<Failure> {
-    let holder = [Some(body), body.pointer("/choices/0")]
-        .into_iter()
-        .flatten();
-    let told = holder
-        .into_iter()
-        .find(|it| it.get("error").is_some_and(|error| !error.is_null()))?;
-    let code = told
-        .pointer("/error/code")
-        .and_then(Value::as_u64)
-        .and_then(|it| u16::try_from(it).ok());
-    let status = code
-        .and_then(|code| StatusCode::from_u16(code).ok())
-        .filter(|it| !it.is_success());
-    Some(Failure {
-        status: status.unwrap_or(StatusCode::BAD_GATEWAY),
+fn error_in(body: &Value) -> Option<ErrorInBody> {
+    let holders = [Some(body), body.pointer("/choices/0")];
+    let mut holders = holders.into_iter().flatten();
+    let told = holders.find(|it| it.get("error").is_some_and(|error| !error.is_null()))?;
+    Some(ErrorInBody {
+        status: status_in(told).unwrap_or(StatusCode::BAD_GATEWAY),
         told: told.clone(),
     })
+}
+
+fn status_in(told: &Value) -> Option<StatusCode> {
+    let code = told.pointer("/error/code")?.as_u64()?;
+    let status = StatusCode::from_u16(u16::try_from(code).ok()?).ok()?;
+    (!status.is_success()).then_some(status)
 }

@@ -12,10 +12,10 @@ use serde_json::Value;
 use url::Url;
 
 use crate::dialect::Dialect;
-use crate::tools::Tools;
+use crate::tools::{ExamTool, ExamTools};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Endpoint {
+pub struct ModelEndpoint {
     pub(crate) dialect: Dialect,
     pub(crate) base: Url,
     pub(crate) model: String,
@@ -39,12 +39,12 @@ pub enum BadEndpoint {
 
 /// The reason why a model cannot be shown all tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Obstacle {
+pub enum ToolObstacle {
     TooMany { tools: usize, most: usize },
     Unfit { tools: Vec<(String, Unfit)> },
 }
 
-impl Endpoint {
+impl ModelEndpoint {
     /// Returns the variable that holds the key for a vendor's own address.
     pub fn key_variable(&self) -> Option<&'static str> {
         self.own.then_some(match self.dialect {
@@ -65,27 +65,26 @@ impl Endpoint {
     }
 
     /// Returns the definitions as they are sent to a model at this endpoint.
-    pub fn definitions(&self, tools: &Tools) -> Vec<Value> {
+    pub fn definitions(&self, tools: &ExamTools) -> Vec<Value> {
         self.dialect.tools(tools)
     }
 
     /// Returns the reason why a model at this endpoint could not be shown all these tools: too many
     /// for one request, or some that no request may hold.
-    pub fn obstacle(&self, tools: &Tools) -> Option<Obstacle> {
-        let unfit: Vec<_> = tools
-            .iter()
-            .filter_map(|tool| Some((tool.name.clone(), self.dialect.definition(tool).err()?)))
-            .collect();
+    pub fn obstacle(&self, tools: &ExamTools) -> Option<ToolObstacle> {
         // Services that speak a vendor's format have limits of their own.
         let most = self.dialect.vendor().most_tools().filter(|_| self.own);
-        match (most, unfit.is_empty()) {
-            (Some(most), _) if tools.len() > most => Some(Obstacle::TooMany {
-                tools: tools.len(),
-                most,
-            }),
-            (_, false) => Some(Obstacle::Unfit { tools: unfit }),
-            _ => None,
+        if let Some(most) = most.filter(|most| tools.len() > *most) {
+            let tools = tools.len();
+            return Some(ToolObstacle::TooMany { tools, most });
         }
+        let tools: Vec<_> = tools.iter().filter_map(|it| self.unfit(it)).collect();
+        (!tools.is_empty()).then_some(ToolObstacle::Unfit { tools })
+    }
+
+    fn unfit(&self, tool: &ExamTool) -> Option<(String, Unfit)> {
+        let unfit = self.dialect.definition(tool).err()?;
+        Some((tool.name.clone(), unfit))
     }
 
     /// Returns the host, the part of the address whose meaning no path or query can change.
@@ -100,83 +99,84 @@ impl Endpoint {
 
     pub(crate) fn url(&self) -> Url {
         let mut url = self.base.clone();
-        url.set_path(&format!(
-            "{}/{}",
-            url.path().trim_end_matches('/'),
-            self.dialect.path()
-        ));
+        let base = url.path().trim_end_matches('/');
+        url.set_path(&format!("{base}/{}", self.dialect.path()));
         url
     }
 
     /// Returns the address, without anything that could be a secret.
     pub(crate) fn place(&self) -> String {
-        format!(
-            "{}{}",
-            self.base.origin().ascii_serialization(),
-            self.base.path().trim_end_matches('/')
-        )
+        let origin = self.base.origin().ascii_serialization();
+        format!("{origin}{}", self.base.path().trim_end_matches('/'))
     }
 }
 
-impl FromStr for Endpoint {
+impl FromStr for ModelEndpoint {
     type Err = BadEndpoint;
 
     fn from_str(text: &str) -> Result<Self, BadEndpoint> {
         let (dialect, vendor, rest) = match text.split_once(':') {
-            Some(("anthropic", rest)) => (
-                Dialect::Anthropic,
-                Some("https://api.anthropic.com/v1"),
-                rest,
-            ),
-            Some(("openai", rest)) => (Dialect::OpenAi, Some("https://api.openai.com/v1"), rest),
+            Some(("anthropic", rest)) => (Dialect::Anthropic, Some(ANTHROPIC), rest),
+            Some(("openai", rest)) => (Dialect::OpenAi, Some(OPENAI), rest),
             _ => (Dialect::OpenAi, None, text),
         };
-        let no_model = || BadEndpoint::NoModel {
-            text: text.to_owned(),
-        };
-        let (address, model, own) = match (rest.contains("://"), vendor) {
-            (true, _) => rest
-                .split_once('#')
-                .map(|(url, model)| (url, model, false))
-                .ok_or_else(no_model)?,
-            (false, Some(vendor)) => (vendor, rest, true),
-            (false, None) => return Err(no_model()),
+        let (address, model) = match vendor {
+            _ if rest.contains("://") => rest.split_once('#').ok_or_else(|| no_model(text))?,
+            Some(vendor) => (vendor, rest),
+            None => return Err(no_model(text)),
         };
         if model.trim().is_empty() {
-            return Err(no_model());
-        }
-        let mut base = parse(address)?;
-        let path = base.path().trim_end_matches('/');
-        let shorter = path
-            .strip_suffix(dialect.path())
-            .and_then(|it| it.strip_suffix('/'))
-            .map(str::to_owned);
-        if let Some(path) = shorter {
-            base.set_path(&path);
+            return Err(no_model(text));
         }
         Ok(Self {
             dialect,
-            base,
+            base: base(address, dialect)?,
             model: model.to_owned(),
-            own,
+            own: !rest.contains("://"),
         })
     }
 }
 
+const ANTHROPIC: &str = "https://api.anthropic.com/v1";
+const OPENAI: &str = "https://api.openai.com/v1";
+
+fn no_model(text: &str) -> BadEndpoint {
+    BadEndpoint::NoModel {
+        text: text.to_owned(),
+    }
+}
+
+/// Reads an address, and cuts off the path of the format if it is there.
+fn base(address: &str, dialect: Dialect) -> Result<Url, BadEndpoint> {
+    let mut url = parse(address)?;
+    let path = url.path().trim_end_matches('/');
+    let shorter = path.strip_suffix(dialect.path());
+    if let Some(shorter) = shorter.and_then(|it| it.strip_suffix('/')) {
+        let shorter = shorter.to_owned();
+        url.set_path(&shorter);
+    }
+    Ok(url)
+}
+
 fn parse(address: &str) -> Result<Url, BadEndpoint> {
-    let no_address = || BadEndpoint::NoAddress {
-        text: address.to_owned(),
+    let Ok(url) = Url::parse(address) else {
+        return Err(no_address(address));
     };
-    let url = Url::parse(address).map_err(|_| no_address())?;
     match url.scheme() {
         _ if !url.username().is_empty() || url.password().is_some() => Err(BadEndpoint::Password),
         "http" | "https" if url.has_host() => Ok(url),
-        _ => Err(no_address()),
+        _ => Err(no_address(address)),
+    }
+}
+
+fn no_address(text: &str) -> BadEndpoint {
+    BadEndpoint::NoAddress {
+        text: text.to_owned(),
     }
 }
 
 /// Writes the endpoint as it was written, without a query, because a query may hold a key.
-impl fmt::Display for Endpoint {
+impl fmt::Display for ModelEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             dialect,
@@ -199,7 +199,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, url: &str, model: &str, shown: &str) {
-        let endpoint: Endpoint = text.parse().unwrap();
+        let endpoint: ModelEndpoint = text.parse().unwrap();
         assert_eq!(
             (endpoint.url().as_str(), endpoint.model.as_str()),
             (url, model)
@@ -209,16 +209,17 @@ mod tests {
 
     #[test]
     fn vendors_and_any_address_are_written_naturally() {
-        let vendor = |text, url, model| check(text, url, model, text);
-        vendor(
+        check(
             "anthropic:claude-x",
             "https://api.anthropic.com/v1/messages",
             "claude-x",
+            "anthropic:claude-x",
         );
-        vendor(
+        check(
             "openai:ft:gpt-x:me",
             "https://api.openai.com/v1/chat/completions",
             "ft:gpt-x:me",
+            "openai:ft:gpt-x:me",
         );
         check(
             "http://localhost:11434/v1/#llama:8b",
@@ -234,43 +235,47 @@ mod tests {
         );
     }
 
+    #[track_caller]
+    fn check_openai(base: &str, model: &str, url: &str) {
+        let shown = format!("{}#{model}", base.split('?').next().unwrap());
+        check(&format!("{base}#{model}"), url, model, &shown);
+    }
+
+    #[track_caller]
+    fn check_chat(base: &str, model: &str) {
+        check_openai(base, model, &format!("{base}/chat/completions"));
+    }
+
     #[test]
     fn services_are_reached_at_the_addresses_they_document() {
-        let openai = |base: &str, model: &str, url: &str| {
-            check(
-                &format!("{base}#{model}"),
-                url,
-                model,
-                &format!("{}#{model}", base.split('?').next().unwrap()),
-            );
-        };
-        let chat =
-            |base: &str, model: &str| openai(base, model, &format!("{base}/chat/completions"));
-        chat("http://localhost:11434/v1", "qwen3:8b");
-        chat("http://localhost:8000/v1", "Qwen/Qwen3-8B");
-        chat(
+        check_chat("http://localhost:11434/v1", "qwen3:8b");
+        check_chat("http://localhost:8000/v1", "Qwen/Qwen3-8B");
+        check_chat(
             "https://openrouter.ai/api/v1",
             "meta-llama/llama-3.3-70b-instruct:free",
         );
-        chat(
+        check_chat(
             "https://generativelanguage.googleapis.com/v1beta/openai",
             "gemini-x",
         );
-        chat(
+        check_chat(
             "https://bedrock-mantle.us-west-2.api.aws/v1",
             "openai.gpt-oss-120b",
         );
-        chat("https://me.openai.azure.com/openai/v1", "my-deployment");
-        openai(
+        check_chat("https://me.openai.azure.com/openai/v1", "my-deployment");
+        check_openai(
             "https://me.openai.azure.com/openai/deployments/mine?api-version=2024-10-21",
             "mine",
             "https://me.openai.azure.com/openai/deployments/mine/chat/completions?api-version=2024-10-21",
         );
     }
 
+    fn endpoint(text: &str) -> ModelEndpoint {
+        text.parse().unwrap()
+    }
+
     #[test]
     fn a_whole_address_is_as_good_as_its_base() {
-        let whole = |text: &str| text.parse::<Endpoint>().unwrap();
         for (text, base) in [
             (
                 "https://x.example/v1/chat/completions/#m",
@@ -285,13 +290,16 @@ mod tests {
                 "anthropic:https://x.example/v1#m",
             ),
         ] {
-            assert_eq!(whole(text), whole(base));
+            assert_eq!(endpoint(text), endpoint(base));
         }
+    }
+
+    fn told(text: &str) -> BadEndpoint {
+        text.parse::<ModelEndpoint>().unwrap_err()
     }
 
     #[test]
     fn what_cannot_be_asked_is_refused() {
-        let told = |text: &str| text.parse::<Endpoint>().unwrap_err();
         assert!(matches!(told("gpt-x"), BadEndpoint::NoModel { .. }));
         assert!(matches!(told("anthropic:"), BadEndpoint::NoModel { .. }));
         assert!(matches!(
@@ -310,10 +318,15 @@ mod tests {
 
     #[test]
     fn a_vendors_key_goes_to_the_vendor_alone() {
-        let variable = |text: &str| text.parse::<Endpoint>().unwrap().key_variable();
-        assert_eq!(variable("anthropic:x"), Some("ANTHROPIC_API_KEY"));
-        assert_eq!(variable("openai:x"), Some("OPENAI_API_KEY"));
-        assert_eq!(variable("openai:https://api.example/v1#x"), None);
-        assert_eq!(variable("http://localhost:1/v1#x"), None);
+        assert_eq!(
+            endpoint("anthropic:x").key_variable(),
+            Some("ANTHROPIC_API_KEY")
+        );
+        assert_eq!(endpoint("openai:x").key_variable(), Some("OPENAI_API_KEY"));
+        assert_eq!(
+            endpoint("openai:https://api.example/v1#x").key_variable(),
+            None
+        );
+        assert_eq!(endpoint("http://localhost:1/v1#x").key_variable(), None);
     }
 }

@@ -1,33 +1,30 @@
 //! Puts every prompt to every model, several at a time, and records each answer as it comes.
 
-use std::collections::HashMap;
-
 use futures::StreamExt as _;
 use futures::stream;
-use serde::Serialize;
 use serde_json::Value;
 
-use crate::attempt::Attempt;
-use crate::client::{Client, EndpointError};
-use crate::journal::{Journal, JournalError, Record};
+use crate::attempt::{Attempt, AttemptResult};
+use crate::client::ModelClient;
+use crate::endpoint_error::ModelEndpointError;
+use crate::journal::ExamJournal;
+use crate::record::Record;
 use crate::report::Price;
-use crate::suite::{Arguments, Prompt, Suite};
-use crate::surface::{Carried, Shown, Surface};
-use crate::tools::Tools;
-
-/// An endpoint that fails this often without an answer in between gets no more requests.
-const GIVE_UP_AFTER: usize = 5;
+use crate::sitting::{ExamProgress, Sat, Sitting, Stopped, UnansweredQuestion};
+use crate::suite::{CallArguments, Prompt, Suite};
+use crate::surface::{Carried, ExamSurface, ShownSurface};
+use crate::tools::ExamTools;
 
 #[derive(Debug)]
 pub struct Exam<'a> {
     pub suite: &'a Suite,
     /// The tools that the suite is about.
-    pub tools: &'a Tools,
+    pub tools: &'a ExamTools,
     /// The surfaces on which models are shown the tools. Each model is asked on each surface.
-    pub surfaces: &'a [Shown<'a>],
-    pub candidates: &'a [Candidate],
+    pub surfaces: &'a [ShownSurface<'a>],
+    pub candidates: &'a [ExamCandidate],
     /// The further parameters of every request, such as a temperature.
-    pub parameters: &'a Arguments,
+    pub parameters: &'a CallArguments,
     /// The number of times that each prompt is put to each model.
     pub runs: u32,
     /// The number of prompts that are under way at once.
@@ -37,66 +34,35 @@ pub struct Exam<'a> {
 }
 
 #[derive(Debug)]
-pub struct Candidate {
-    pub client: Client,
+pub struct ExamCandidate {
+    pub client: ModelClient,
     pub price: Option<Price>,
 }
 
-/// The progress of an exam.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Standing {
-    pub total: usize,
-    pub done: usize,
-    pub unanswered: usize,
-    /// The cost of the finished answers; absent if the cost of one of them is not known.
-    pub cost_usd: Option<f64>,
-}
-
-/// The results of an exam.
-#[derive(Debug, Default)]
-pub struct Sat {
-    /// The records are sorted by model, surface, prompt and run, in the order of the suite.
-    pub records: Vec<Record>,
-    pub unanswered: Vec<Unanswered>,
-}
-
-/// A question to which no answer came. A later run asks it again.
-#[derive(Debug, Clone, Serialize)]
-pub struct Unanswered {
-    pub model: String,
-    pub surface: Surface,
-    pub prompt: String,
-    pub run: u32,
-    pub why: String,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum Stopped {
-    #[error("the exam of {model} was stopped after {answered} of {total} answers")]
-    Endpoint {
-        model: String,
-        answered: usize,
-        total: usize,
-        source: EndpointError,
-    },
-    #[error("an answer could not be kept")]
-    Journal(#[from] JournalError),
-}
-
 /// A model together with a surface that it is shown.
-struct Seat<'a> {
-    candidate: &'a Candidate,
-    shown: Shown<'a>,
-    model: String,
+pub(crate) struct Seat<'a> {
+    candidate: &'a ExamCandidate,
+    shown: ShownSurface<'a>,
+    pub(crate) model: String,
     definitions: Vec<Value>,
 }
 
-struct Question<'a> {
-    place: usize,
-    seat: &'a Seat<'a>,
+/// A prompt that is put to a model on a surface.
+pub(crate) struct ExamQuestion<'a> {
+    /// The position among all questions.
+    pub(crate) place: usize,
+    pub(crate) seat: &'a Seat<'a>,
     prompt: &'a Prompt,
     run: u32,
+    /// The fingerprint of everything that the answer depends on.
     of: String,
+}
+
+impl ExamCandidate {
+    /// Returns the name of the model with its address, as records and reports have it.
+    pub(crate) fn model(&self) -> String {
+        self.client.endpoint().to_string()
+    }
 }
 
 impl Exam<'_> {
@@ -106,32 +72,21 @@ impl Exam<'_> {
         self.candidates.len() * self.answers_of_each()
     }
 
-    fn answers_of_each(&self) -> usize {
+    pub(crate) fn answers_of_each(&self) -> usize {
         self.surfaces.len() * self.suite.prompts.len() * self.runs as usize
     }
 
     /// Runs the exam. `server` makes the calls of models.
     pub async fn sit(
         &self,
-        server: &impl AsyncFn(Surface, String, Arguments) -> Carried,
-        journal: &mut Journal,
-        mut watch: impl FnMut(Standing),
+        server: &impl AsyncFn(ExamSurface, String, CallArguments) -> Carried,
+        journal: &mut ExamJournal,
+        mut watch: impl FnMut(ExamProgress),
     ) -> Result<Sat, Stopped> {
         let seats = self.seats();
         let mut sitting = Sitting::new(self);
-        let mut open = Vec::new();
-        for question in self.questions(&seats) {
-            match journal.find(
-                &question.seat.model,
-                &question.prompt.id,
-                question.run,
-                &question.of,
-            ) {
-                Some(record) => sitting.records.push((question.place, record.clone())),
-                None => open.push(question),
-            }
-        }
-        watch(sitting.standing());
+        let open = self.open_questions(&seats, journal, &mut sitting);
+        watch(sitting.progress());
         let asking = stream::iter(open).map(|question| async {
             let answer = self.answer(&question, server).await;
             (question, answer)
@@ -139,34 +94,50 @@ impl Exam<'_> {
         let mut answers = Box::pin(asking.buffer_unordered(self.concurrency.max(1)));
         while let Some((question, answer)) = answers.next().await {
             sitting.take(&question, answer, journal)?;
-            watch(sitting.standing());
+            watch(sitting.progress());
         }
         Ok(sitting.end())
     }
 
     fn seats(&self) -> Vec<Seat<'_>> {
-        let of = |candidate| {
-            self.surfaces
-                .iter()
-                .map(move |shown| Seat::new(candidate, *shown))
-        };
-        self.candidates.iter().flat_map(of).collect()
+        let mut seats = Vec::with_capacity(self.candidates.len() * self.surfaces.len());
+        for candidate in self.candidates {
+            seats.extend(self.surfaces.iter().map(|it| Seat::new(candidate, *it)));
+        }
+        seats
     }
 
-    fn questions<'a>(&'a self, seats: &'a [Seat<'a>]) -> Vec<Question<'a>> {
+    /// Returns the questions that no earlier run has answered. Answers of earlier runs are taken
+    /// from the journal.
+    fn open_questions<'a>(
+        &'a self,
+        seats: &'a [Seat<'a>],
+        journal: &ExamJournal,
+        sitting: &mut Sitting<'_>,
+    ) -> Vec<ExamQuestion<'a>> {
+        let mut open = Vec::new();
+        for question in self.questions(seats) {
+            match question.answered_in(journal) {
+                Some(record) => sitting.keep(&question, record.clone()),
+                None => open.push(question),
+            }
+        }
+        open
+    }
+
+    fn questions<'a>(&'a self, seats: &'a [Seat<'a>]) -> Vec<ExamQuestion<'a>> {
         let mut questions = Vec::with_capacity(self.answers());
         for seat in seats {
             let shown = seat.shown(self.tools);
             for prompt in &self.suite.prompts {
                 let of = fingerprint(prompt, &shown, self.parameters);
                 for run in 1..=self.runs {
-                    let (place, of) = (questions.len(), of.clone());
-                    questions.push(Question {
-                        place,
+                    questions.push(ExamQuestion {
+                        place: questions.len(),
                         seat,
                         prompt,
                         run,
-                        of,
+                        of: of.clone(),
                     });
                 }
             }
@@ -176,9 +147,9 @@ impl Exam<'_> {
 
     async fn answer(
         &self,
-        question: &Question<'_>,
-        server: &impl AsyncFn(Surface, String, Arguments) -> Carried,
-    ) -> Result<Record, EndpointError> {
+        question: &ExamQuestion<'_>,
+        server: &impl AsyncFn(ExamSurface, String, CallArguments) -> Carried,
+    ) -> Result<Record, ModelEndpointError> {
         let seat = question.seat;
         let attempt = Attempt {
             client: &seat.candidate.client,
@@ -190,29 +161,48 @@ impl Exam<'_> {
             server,
             count: self.count,
         };
-        let done = attempt.make().await?;
-        Ok(Record {
-            model: seat.model.clone(),
-            prompt: question.prompt.id.clone(),
-            run: question.run,
-            surface: seat.shown.surface,
-            of: question.of.clone(),
-            turns: Some(done.turns),
-            looked: done.looked,
-            calls: done.calls,
-            also: done.also,
-            words: done.words,
-            stop: done.stop,
-            untold: done.untold,
-            usage: done.usage,
-            sent_again: done.sent_again,
-            ms: u64::try_from(done.took.as_millis()).unwrap_or(u64::MAX),
-        })
+        Ok(question.record(attempt.make().await?))
+    }
+}
+
+impl ExamQuestion<'_> {
+    fn answered_in<'a>(&self, journal: &'a ExamJournal) -> Option<&'a Record> {
+        journal.find(&self.seat.model, &self.prompt.id, self.run, &self.of)
+    }
+
+    fn record(&self, result: AttemptResult) -> Record {
+        Record {
+            model: self.seat.model.clone(),
+            prompt: self.prompt.id.clone(),
+            run: self.run,
+            surface: self.seat.shown.surface,
+            of: self.of.clone(),
+            turns: Some(result.turns),
+            looked: result.looked,
+            calls: result.calls,
+            also: result.also,
+            words: result.words,
+            stop: result.stop,
+            untold: result.untold,
+            usage: result.usage,
+            sent_again: result.sent_again,
+            ms: u64::try_from(result.took.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+
+    pub(crate) fn unanswered(&self, error: &ModelEndpointError) -> UnansweredQuestion {
+        UnansweredQuestion {
+            model: self.seat.model.clone(),
+            surface: self.seat.shown.surface,
+            prompt: self.prompt.id.clone(),
+            run: self.run,
+            why: error.to_string(),
+        }
     }
 }
 
 impl<'a> Seat<'a> {
-    fn new(candidate: &'a Candidate, shown: Shown<'a>) -> Self {
+    fn new(candidate: &'a ExamCandidate, shown: ShownSurface<'a>) -> Self {
         let endpoint = candidate.client.endpoint();
         Self {
             candidate,
@@ -224,11 +214,11 @@ impl<'a> Seat<'a> {
 
     /// Returns everything that an answer may depend on besides the prompt and the parameters. With
     /// a search, this includes the tools that can be found and the largest number of turns.
-    fn shown(&self, tools: &Tools) -> String {
+    fn shown(&self, tools: &ExamTools) -> String {
         let shown = serde_json::to_string(&self.definitions).expect("definitions are JSON");
         match self.shown.surface {
-            Surface::All => shown,
-            surface @ Surface::Search => {
+            ExamSurface::All => shown,
+            surface @ ExamSurface::Search => {
                 let behind = Value::from(self.candidate.client.endpoint().definitions(tools));
                 format!("{surface} {} {shown} {behind}", self.shown.max_turns)
             }
@@ -236,114 +226,15 @@ impl<'a> Seat<'a> {
     }
 }
 
-/// The results so far.
-struct Sitting<'a> {
-    exam: &'a Exam<'a>,
-    /// Each record comes with its position among the questions.
-    records: Vec<(usize, Record)>,
-    unanswered: Vec<Unanswered>,
-    /// The number of failures of each model since its last answer.
-    in_a_row: HashMap<String, usize>,
-}
-
-impl<'a> Sitting<'a> {
-    fn new(exam: &'a Exam<'a>) -> Self {
-        Self {
-            exam,
-            records: Vec::new(),
-            unanswered: Vec::new(),
-            in_a_row: HashMap::new(),
-        }
-    }
-
-    fn take(
-        &mut self,
-        question: &Question<'_>,
-        answer: Result<Record, EndpointError>,
-        journal: &mut Journal,
-    ) -> Result<(), Stopped> {
-        let failures = self
-            .in_a_row
-            .entry(question.seat.model.clone())
-            .or_default();
-        match answer {
-            Ok(record) => {
-                *failures = 0;
-                journal.add(&record)?;
-                self.records.push((question.place, record));
-            }
-            Err(error) => {
-                *failures += 1;
-                if error.is_final() || *failures >= GIVE_UP_AFTER {
-                    return Err(self.stopped(&question.seat.model, error));
-                }
-                self.unanswered.push(question.unanswered(&error));
-            }
-        }
-        Ok(())
-    }
-
-    fn stopped(&self, model: &str, source: EndpointError) -> Stopped {
-        Stopped::Endpoint {
-            model: model.to_owned(),
-            answered: self
-                .records
-                .iter()
-                .filter(|(_, it)| it.model == model)
-                .count(),
-            total: self.exam.answers_of_each(),
-            source,
-        }
-    }
-
-    fn standing(&self) -> Standing {
-        let price = |record: &Record| {
-            let sat = |it: &&Candidate| it.client.endpoint().to_string() == record.model;
-            let price = self.exam.candidates.iter().find(sat)?.price?;
-            Some(price.of(record.usage?))
-        };
-        Standing {
-            total: self.exam.answers(),
-            done: self.records.len(),
-            unanswered: self.unanswered.len(),
-            cost_usd: self.records.iter().map(|(_, record)| price(record)).sum(),
-        }
-    }
-
-    fn end(mut self) -> Sat {
-        self.records.sort_by_key(|(place, _)| *place);
-        let records = self.records.into_iter().map(|(_, record)| record).collect();
-        Sat {
-            records,
-            unanswered: self.unanswered,
-        }
-    }
-}
-
-impl Question<'_> {
-    fn unanswered(&self, error: &EndpointError) -> Unanswered {
-        Unanswered {
-            model: self.seat.model.clone(),
-            surface: self.seat.shown.surface,
-            prompt: self.prompt.id.clone(),
-            run: self.run,
-            why: error.to_string(),
-        }
-    }
-}
-
-fn fingerprint(prompt: &Prompt, definitions: &str, parameters: &Arguments) -> String {
+/// Returns a part of the hash of a question that is long enough to tell questions apart.
+fn fingerprint(prompt: &Prompt, definitions: &str, parameters: &CallArguments) -> String {
     let prompt = serde_json::to_string(prompt).expect("a prompt is plain JSON");
     let mut hasher = blake3::Hasher::new();
-    hasher
-        .update(prompt.as_bytes())
-        .update(definitions.as_bytes());
+    hasher.update(prompt.as_bytes());
+    hasher.update(definitions.as_bytes());
     if !parameters.is_empty() {
-        hasher.update(
-            serde_json::to_string(parameters)
-                .expect("parameters are JSON")
-                .as_bytes(),
-        );
+        let parameters = serde_json::to_string(parameters).expect("parameters are JSON");
+        hasher.update(parameters.as_bytes());
     }
     hasher.finalize().to_hex()[..16].to_owned()
 }

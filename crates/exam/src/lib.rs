@@ -5,40 +5,51 @@
 //!
 //! # Layout
 //! - [`suite`]: the prompts and the expected calls, read from a file
-//! - [`tools`]: the tools of the suite; [`surface`]: the tools that the model is shown, and the
-//!   results of its calls there
+//! - [`tools`]: the tools of the suite; `called`: the result of a tool; [`surface`]: the tools that
+//!   the model is shown, and the results of its calls there
 //! - [`endpoint`]: the address of a model; `access`: the key and the headers; `dialect`: the
-//!   format; [`client`]: the requests over HTTP, with retries; `pace`: the limit on their rate
-//! - [`exam`]: every prompt to every model; `attempt`: one prompt to one model; [`judge`]: the
-//!   verdict
+//!   format; [`client`]: the requests over HTTP, with retries; `endpoint_error`: their errors;
+//!   `pace`: the limit on their rate
+//! - [`exam`]: every prompt to every model; `sitting`: the results so far; `attempt`: one prompt to
+//!   one model; [`judge`]: the verdict; `matching`: the comparison of values
 //! - [`rehearsal`]: the suite against the server, without a model
-//! - [`journal`]: the answers so far, in a file, so that no answer is paid for twice
+//! - [`record`]: the answer of a model; [`journal`]: the answers so far, in a file, so that no answer
+//!   is paid for twice
 //! - [`report`]: the figures; [`page`]: the figures as a page with charts
 
 mod access;
 mod attempt;
+mod called;
 pub mod client;
 mod dialect;
 pub mod endpoint;
+mod endpoint_error;
 pub mod exam;
 pub mod journal;
 pub mod judge;
+mod matching;
 mod pace;
 pub mod page;
+pub mod record;
 pub mod rehearsal;
 pub mod report;
+mod sitting;
 pub mod suite;
 pub mod surface;
 pub mod tools;
 
 pub use access::Access;
-pub use client::{Client, EndpointError, Patience};
-pub use dialect::{Given, Stop, Usage};
-pub use endpoint::{BadEndpoint, Endpoint, Obstacle};
-pub use exam::{Candidate, Exam, Sat, Standing, Stopped};
-pub use journal::{Journal, JournalError, Record};
-pub use judge::Outcome;
-pub use report::{Price, Report};
+pub use called::Called;
+pub use client::{ModelClient, RequestLimits};
+pub use dialect::{GivenArguments, Stop, Usage};
+pub use endpoint::{BadEndpoint, ModelEndpoint, ToolObstacle};
+pub use endpoint_error::ModelEndpointError;
+pub use exam::{Exam, ExamCandidate};
+pub use journal::{ExamJournal, JournalError};
+pub use judge::ChoiceOutcome;
+pub use record::Record;
+pub use report::{ExamReport, Price};
+pub use sitting::{ExamProgress, Sat, Stopped, UnansweredQuestion};
 pub use suite::{Suite, SuiteError};
-pub use surface::{Carried, Reached, Shown, Surface};
-pub use tools::{Called, Tool, Tools};
+pub use surface::{Carried, ExamSurface, ReachedCall, ShownSurface};
+pub use tools::{ExamTool, ExamTools};

@@ -50,11 +50,8 @@ pub(crate) fn again_after(headers: &HeaderMap, now: Timestamp) -> Option<Duratio
         Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
         Err(_) => {
             let then = DateTimeParser::new().parse_timestamp(said).ok()?;
-            Some(
-                then.duration_since(now)
-                    .try_into()
-                    .unwrap_or(Duration::ZERO),
-            )
+            let pause = then.duration_since(now).try_into();
+            Some(pause.unwrap_or(Duration::ZERO))
         }
     }
 }
@@ -63,6 +60,13 @@ pub(crate) fn again_after(headers: &HeaderMap, now: Timestamp) -> Option<Duratio
 mod tests {
     use super::*;
 
+    /// Asks for a place some seconds after `start`, and checks the second that is handed out.
+    #[track_caller]
+    fn check_place(pace: &Pace, start: Instant, asked: u64, expected: u64) {
+        let place = pace.place(start + Duration::from_secs(asked));
+        assert_eq!(place.duration_since(start).as_secs(), expected);
+    }
+
     #[test]
     fn requests_keep_the_pace_and_wait_out_a_rest() {
         let now = Instant::now();
@@ -70,31 +74,30 @@ mod tests {
             interval: Duration::from_secs(1),
             next: Mutex::new(now),
         };
-        let after = |at: Instant| at.duration_since(now).as_secs();
-        assert_eq!([(); 3].map(|()| after(pace.place(now))), [0, 1, 2]);
+        for (asked, expected) in [(0, 0), (0, 1), (0, 2)] {
+            check_place(&pace, now, asked, expected);
+        }
         pace.rest(now + Duration::from_secs(10));
-        assert_eq!([(); 2].map(|()| after(pace.place(now))), [10, 11]);
-        let late = now + Duration::from_secs(60);
-        assert_eq!(after(pace.place(late)), 60);
+        for (asked, expected) in [(0, 10), (0, 11), (60, 60)] {
+            check_place(&pace, now, asked, expected);
+        }
     }
 
     #[test]
     fn a_time_to_come_back_is_read_as_seconds_or_as_a_date() {
         let now: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
-        let check = |said: &str, seconds: Option<f64>| {
+        for (said, seconds) in [
+            ("7", Some(7.0)),
+            ("0.25", Some(0.25)),
+            ("Sun, 01 Mar 2026 12:00:30 GMT", Some(30.0)),
+            ("Sun, 01 Mar 2026 11:00:00 GMT", Some(0.0)),
+            ("soon", None),
+            ("-1", None),
+        ] {
             let headers = HeaderMap::from_iter([(RETRY_AFTER, said.parse().unwrap())]);
-            assert_eq!(
-                again_after(&headers, now).map(|it| it.as_secs_f64()),
-                seconds,
-                "{said}"
-            );
-        };
-        check("7", Some(7.0));
-        check("0.25", Some(0.25));
-        check("Sun, 01 Mar 2026 12:00:30 GMT", Some(30.0));
-        check("Sun, 01 Mar 2026 11:00:00 GMT", Some(0.0));
-        check("soon", None);
-        check("-1", None);
+            let found = again_after(&headers, now).map(|it| it.as_secs_f64());
+            assert_eq!(found, seconds, "{said}");
+        }
         assert_eq!(again_after(&HeaderMap::new(), now), None);
     }
 }

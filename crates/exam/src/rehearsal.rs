@@ -3,24 +3,26 @@
 
 use serde::Serialize;
 
-use crate::dialect::Given;
-use crate::judge::{Outcome, brief, contains, judge};
-use crate::suite::{Arguments, Prompt, Scenario, Step, Suite};
-use crate::tools::Called;
+use crate::called::Called;
+use crate::dialect::GivenArguments;
+use crate::judge::{ChoiceOutcome, brief, judge};
+use crate::matching::contains;
+use crate::suite::{CallArguments, Expected, Prompt, Scenario, ScenarioStep, Suite};
 
+/// The result of a suite without a model.
 #[derive(Debug, Clone, Serialize)]
 pub struct Rehearsal {
     /// The expected calls as the suite writes them.
-    pub expected: Share,
+    pub expected: RehearsalShare,
     /// The expected calls in other words.
-    pub paraphrases: Share,
+    pub paraphrases: RehearsalShare,
     /// The faults that were found, in words.
     pub misses: Vec<String>,
     pub scenarios: Vec<Played>,
 }
 
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub struct Share {
+pub struct RehearsalShare {
     pub right: usize,
     pub total: usize,
 }
@@ -39,17 +41,16 @@ pub struct Played {
 
 pub async fn rehearse(
     suite: &Suite,
-    server: &impl AsyncFn(String, Arguments) -> Called,
+    server: &impl AsyncFn(String, CallArguments) -> Called,
 ) -> Rehearsal {
-    let (mut expected, mut paraphrases) = (Share::default(), Share::default());
+    let (mut expected, mut paraphrases) = (RehearsalShare::default(), RehearsalShare::default());
     let mut misses = Vec::new();
     for prompt in &suite.prompts {
-        expected.note(
-            try_out(prompt, &prompt.expect.arguments, server).await,
-            &mut misses,
-        );
+        let miss = try_out(prompt, &prompt.expect.arguments, server).await;
+        expected.note(miss, &mut misses);
         for words in &prompt.paraphrases {
-            paraphrases.note(try_out(prompt, words, server).await, &mut misses);
+            let miss = try_out(prompt, words, server).await;
+            paraphrases.note(miss, &mut misses);
         }
     }
     Rehearsal {
@@ -62,7 +63,7 @@ pub async fn rehearse(
 
 pub async fn play_all(
     suite: &Suite,
-    server: &impl AsyncFn(String, Arguments) -> Called,
+    server: &impl AsyncFn(String, CallArguments) -> Called,
 ) -> Vec<Played> {
     let mut played = Vec::with_capacity(suite.scenarios.len());
     for scenario in &suite.scenarios {
@@ -74,66 +75,63 @@ pub async fn play_all(
 /// Returns the fault of the call, if there is one.
 async fn try_out(
     prompt: &Prompt,
-    arguments: &Arguments,
-    server: &impl AsyncFn(String, Arguments) -> Called,
+    arguments: &CallArguments,
+    server: &impl AsyncFn(String, CallArguments) -> Called,
 ) -> Option<String> {
     let tool = &prompt.expect.tool;
     let called = server(tool.clone(), arguments.clone()).await;
-    let shown = serde_json::to_string(arguments).expect("arguments are JSON");
-    let verdict = judge(prompt, tool, &Given::Arguments(arguments.clone()), &called);
-    let why = verdict.why.unwrap_or_default();
-    match verdict.outcome {
-        Outcome::Right => None,
-        Outcome::Failed => Some(format!("{}: {tool} {shown} failed: {why}", prompt.id)),
-        _ => Some(format!(
-            "{}: {tool} {shown} came to something else: {why}",
-            prompt.id
-        )),
-    }
+    let given = GivenArguments::Arguments(arguments.clone());
+    let verdict = judge(prompt, tool, &given, &called);
+    let came_to = match verdict.outcome {
+        ChoiceOutcome::Right => return None,
+        ChoiceOutcome::Failed => "failed",
+        _ => "came to something else",
+    };
+    let (id, why) = (&prompt.id, verdict.why.unwrap_or_default());
+    Some(format!("{id}: {tool} {given} {came_to}: {why}"))
 }
 
-async fn play(scenario: &Scenario, server: &impl AsyncFn(String, Arguments) -> Called) -> Played {
+async fn play(
+    scenario: &Scenario,
+    server: &impl AsyncFn(String, CallArguments) -> Called,
+) -> Played {
     let mut problem = None;
     let mut calls = 0;
     for step in &scenario.steps {
         calls += 1;
-        let called = server(step.call.tool.clone(), step.call.arguments.clone()).await;
-        problem =
-            wrong(step, &called).map(|what| format!("call {calls}, {}: {what}", step.call.tool));
+        let Expected { tool, arguments } = &step.call;
+        let called = server(tool.clone(), arguments.clone()).await;
+        problem = wrong(step, &called).map(|what| format!("call {calls}, {tool}: {what}"));
         if problem.is_some() {
             break;
         }
     }
-    let too_many = || format!("{calls} calls, where {} are allowed", scenario.max_calls);
-    let problem = problem.or_else(|| (calls > scenario.max_calls).then(too_many));
-    let (id, title) = (scenario.id.clone(), scenario.title.clone());
     Played {
-        id,
-        title,
+        id: scenario.id.clone(),
+        title: scenario.title.clone(),
         calls,
         max_calls: scenario.max_calls,
-        problem,
+        problem: problem.or_else(|| too_many(calls, scenario.max_calls)),
     }
 }
 
-fn wrong(step: &Step, called: &Called) -> Option<String> {
+fn too_many(calls: usize, most: usize) -> Option<String> {
+    (calls > most).then(|| format!("{calls} calls, where {most} are allowed"))
+}
+
+fn wrong(step: &ScenarioStep, called: &Called) -> Option<String> {
     if called.failed {
         return Some(format!("failed: {}", brief(&called.text)));
     }
-    let missed =
-        |(pointer, value): &&(String, _)| !contains(called.structured.pointer(pointer), value);
-    let (pointer, expected) = step.expect.iter().find(missed)?;
-    let found = called
-        .structured
-        .pointer(pointer)
-        .map_or_else(|| "nothing".to_owned(), ToString::to_string);
-    Some(format!(
-        "at {pointer} there is {}, not {expected}",
-        brief(&found)
-    ))
+    let mut expected = step.expect.iter();
+    let (pointer, expected) =
+        expected.find(|(pointer, value)| !contains(called.structured.pointer(pointer), value))?;
+    let found = called.structured.pointer(pointer).map(ToString::to_string);
+    let found = brief(found.as_deref().unwrap_or("nothing"));
+    Some(format!("at {pointer} there is {found}, not {expected}"))
 }
 
-impl Share {
+impl RehearsalShare {
     fn note(&mut self, miss: Option<String>, misses: &mut Vec<String>) {
         self.total += 1;
         self.right += usize::from(miss.is_none());

@@ -5,12 +5,13 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::suite::Arguments;
-use crate::tools::{Called, Tools};
+use crate::called::Called;
+use crate::suite::CallArguments;
+use crate::tools::ExamTools;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Surface {
+pub enum ExamSurface {
     /// The model is shown every tool, and calls each by its own name.
     #[default]
     All,
@@ -20,10 +21,10 @@ pub enum Surface {
 
 /// A surface as models are shown it.
 #[derive(Debug, Clone, Copy)]
-pub struct Shown<'a> {
-    pub surface: Surface,
+pub struct ShownSurface<'a> {
+    pub surface: ExamSurface,
     /// The tools in the request.
-    pub tools: &'a Tools,
+    pub tools: &'a ExamTools,
     /// The number of answers that a model may give to a prompt.
     pub max_turns: u32,
 }
@@ -35,16 +36,16 @@ pub struct Carried {
     pub told: String,
     pub failed: bool,
     /// The call of a tool that it led to; `None` if the model only looked around.
-    pub reached: Option<Reached>,
+    pub reached: Option<ReachedCall>,
 }
 
 /// A call of a tool, which is judged.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reached {
+pub struct ReachedCall {
     /// The tool's name in the suite, if the suite knows the tool.
     pub tool: String,
     /// The arguments that the server was given.
-    pub arguments: Arguments,
+    pub arguments: CallArguments,
     pub called: Called,
     /// The number of calls that the model asked for together with this one and that were not made.
     pub also: usize,
@@ -54,11 +55,11 @@ pub struct Reached {
 #[error(
     "models are not shown `{name}`; there are all (every tool) and search (the tools that find and call others)"
 )]
-pub struct UnknownSurface {
+pub struct UnknownExamSurface {
     pub name: String,
 }
 
-impl Surface {
+impl ExamSurface {
     pub const ALL: [Self; 2] = [Self::All, Self::Search];
 
     pub fn as_str(self) -> &'static str {
@@ -69,19 +70,19 @@ impl Surface {
     }
 }
 
-impl<'a> Shown<'a> {
+impl<'a> ShownSurface<'a> {
     /// Shows every tool. The model may make a call, and another one after an error.
-    pub fn all(tools: &'a Tools) -> Self {
+    pub fn all(tools: &'a ExamTools) -> Self {
         Self {
-            surface: Surface::All,
+            surface: ExamSurface::All,
             tools,
             max_turns: 2,
         }
     }
 
-    pub fn search(tools: &'a Tools, max_turns: u32) -> Self {
+    pub fn search(tools: &'a ExamTools, max_turns: u32) -> Self {
         Self {
-            surface: Surface::Search,
+            surface: ExamSurface::Search,
             tools,
             max_turns,
         }
@@ -90,12 +91,12 @@ impl<'a> Shown<'a> {
 
 impl Carried {
     /// Returns the result of a direct call of the tool that the model named.
-    pub fn straight(tool: String, arguments: Arguments, called: Called) -> Self {
+    pub fn straight(tool: String, arguments: CallArguments, called: Called) -> Self {
         let (told, failed) = (called.text.clone(), called.failed);
         Self {
             told,
             failed,
-            reached: Some(Reached {
+            reached: Some(ReachedCall {
                 tool,
                 arguments,
                 called,
@@ -114,18 +115,18 @@ impl Carried {
     }
 }
 
-impl fmt::Display for Surface {
+impl fmt::Display for ExamSurface {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-impl FromStr for Surface {
-    type Err = UnknownSurface;
+impl FromStr for ExamSurface {
+    type Err = UnknownExamSurface;
 
-    fn from_str(name: &str) -> Result<Self, UnknownSurface> {
+    fn from_str(name: &str) -> Result<Self, UnknownExamSurface> {
         let found = Self::ALL.into_iter().find(|it| it.as_str() == name);
-        found.ok_or_else(|| UnknownSurface {
+        found.ok_or_else(|| UnknownExamSurface {
             name: name.to_owned(),
         })
     }

@@ -20,7 +20,7 @@ use crate::services::Services;
 use crate::store_place::store_address;
 use crate::vault;
 use kitbag_domain::sync::lock;
-use kitbag_embed::Embedder;
+use kitbag_embed::TextEmbedder;
 
 pub struct GatewayHost {
     gateway: ArcSwap<Gateway>,
@@ -44,7 +44,7 @@ impl GatewayHost {
     ) -> anyhow::Result<(Arc<Self>, mpsc::Receiver<Notice>)> {
         let store = Store::open(store_address(config)?).await?;
         let lookup = vault::lookup(config, &store).await?;
-        let embedder = Arc::new(Embedder::new(&config.embedder, &lookup));
+        let embedder = Arc::new(TextEmbedder::new(&config.embedder, &lookup));
         let context = upstream_context(config, &store, lookup, &embedder)?;
         let logs = config.data_dir.join("logs");
         let servers = with_listings(config.running(), &store).await?;
@@ -149,7 +149,7 @@ fn upstream_context(
     config: &Config,
     store: &Store,
     lookup: Lookup,
-    embedder: &Arc<Embedder>,
+    embedder: &Arc<TextEmbedder>,
 ) -> anyhow::Result<UpstreamContext> {
     let logins = Some(login::logins(config, store)?);
     let built_in = Some(inside::opener(config, embedder.clone()));

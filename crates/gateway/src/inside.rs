@@ -10,14 +10,14 @@ use kitbag_domain::Remedy as _;
 use kitbag_upstream::{BuiltInError, BuiltInOpener};
 use tokio::io::{duplex, split};
 
-use kitbag_embed::Embedder;
+use kitbag_embed::TextEmbedder;
 
 /// The most bytes that may be on their way before the other end has read them.
 const PIPE: usize = 64 * 1024;
 
 /// Opens what the configuration has built in. The data is read at each start, so that an edit
 /// takes effect without a new process.
-pub(crate) fn opener(config: &Config, embedder: Arc<Embedder>) -> BuiltInOpener {
+pub(crate) fn opener(config: &Config, embedder: Arc<TextEmbedder>) -> BuiltInOpener {
     let directory = config
         .agents
         .as_ref()
@@ -38,7 +38,7 @@ pub(crate) fn opener(config: &Config, embedder: Arc<Embedder>) -> BuiltInOpener 
 /// Returns the part that answers questions about agents.
 pub fn answers(
     directory: Option<&Path>,
-    embedder: Option<Arc<Embedder>>,
+    embedder: Option<Arc<TextEmbedder>>,
 ) -> Result<AgentAnswers, DataError> {
     Ok(AgentAnswers::new(library(directory)?, embedder.map(embed)))
 }
@@ -51,7 +51,7 @@ pub fn library(directory: Option<&Path>) -> Result<Library, DataError> {
     }
 }
 
-fn embed(embedder: Arc<Embedder>) -> Embed {
+fn embed(embedder: Arc<TextEmbedder>) -> Embed {
     Arc::new(move |side, texts| {
         let embedder = embedder.clone();
         let vectors = async move {

@@ -18,7 +18,7 @@ use crate::secrecy::GivenSecrets;
 use crate::session::holders::KeyHolders;
 use crate::session::registry::SessionRegistry;
 use crate::tasks::Tasks;
-use kitbag_embed::Embedder;
+use kitbag_embed::TextEmbedder;
 use kitbag_schema::Checker;
 use kitbag_telemetry::process::Process;
 
@@ -44,7 +44,7 @@ pub struct Services {
 impl Services {
     /// Makes the services with which a process begins. Of the configuration they take only what
     /// holds until the process ends.
-    pub(crate) fn new(config: &Config, store: Store, embedder: Arc<Embedder>) -> Self {
+    pub(crate) fn new(config: &Config, store: Store, embedder: Arc<TextEmbedder>) -> Self {
         Process::begin();
         Self {
             audit: store.audit_sink(),

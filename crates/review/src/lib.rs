@@ -7,21 +7,23 @@
 //! a reason beside every form that can do more than start a server.
 //!
 //! # Layout
+//! - `masked`: a server with the typed secrets masked
 //! - `words`: texts as a person can read them, quoted, with nothing invisible left
 //! - [`danger`]: the forms that can do more than start a server, and the reasons
 
 pub mod danger;
+mod masked;
 pub mod words;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use kitbag_clients::{HiddenText, holds_secret, secrets_in_address, secrets_in_argument};
 use kitbag_config::edit::Reach;
 use kitbag_domain::Template;
 use kitbag_upstream::{ServerKind, ServerSpec};
 
 use danger::{Danger, dangers};
+use masked::masked;
 use words::{quoted, variables, visible};
 
 /// The origin of a server.
@@ -53,8 +55,8 @@ pub struct Review {
 }
 
 impl Review {
-    /// `reach` holds templates, with typed secrets as they are: a word that is masked must not
-    /// escape being judged.
+    /// Judges and masks a server. `reach` holds templates, with typed secrets as they are: a word
+    /// that is masked must not escape being judged.
     pub fn of(name: &str, origin: ReviewSource, reach: &Reach) -> Self {
         let mut dangers = dangers(reach, origin.project());
         if origin.is_project() {
@@ -130,28 +132,26 @@ impl fmt::Display for Review {
                 if let Some(cwd) = cwd {
                     entry(f, "In:", &quoted(cwd))?;
                 }
-                let pair = |(name, value): &(String, String)| {
-                    format!("{}={}", visible(name), quoted(value))
-                };
-                entries(f, "Environment:", env.iter().map(pair))?;
+                entries(f, "Environment:", env.iter().map(|it| pair(it, "=")))?;
             }
             Reach::Remote { headers, .. } => {
                 entry(f, "Reaches:", &line(&self.shown))?;
-                let pair = |(name, value): &(String, String)| {
-                    format!("{}: {}", visible(name), quoted(value))
-                };
-                entries(f, "Headers:", headers.iter().map(pair))?;
+                entries(f, "Headers:", headers.iter().map(|it| pair(it, ": ")))?;
             }
         }
         entries(f, "Beware:", self.dangers.iter().map(ToString::to_string))
     }
 }
 
+fn pair((name, value): &(String, String), between: &str) -> String {
+    format!("{}{between}{}", visible(name), quoted(value))
+}
+
 fn entry(f: &mut fmt::Formatter<'_>, label: &str, text: &str) -> fmt::Result {
     write!(f, "\n  {label:<13}{text}")
 }
 
-/// The label stands only before the first entry.
+/// Writes texts one below the other. The label stands only before the first.
 fn entries(
     f: &mut fmt::Formatter<'_>,
     label: &str,
@@ -166,11 +166,8 @@ fn entries(
 fn line(reach: &Reach) -> String {
     match reach {
         Reach::Launch { command, args, .. } => {
-            let words: Vec<_> = [command]
-                .into_iter()
-                .chain(args)
-                .map(|word| quoted(word))
-                .collect();
+            let words = std::iter::once(command).chain(args);
+            let words: Vec<_> = words.map(|word| quoted(word)).collect();
             words.join(" ")
         }
         // Quotes tell a variable from letters that only look like one.
@@ -179,26 +176,33 @@ fn line(reach: &Reach) -> String {
     }
 }
 
-/// A variable that an unknown author names is filled in with the value that the person keeps there.
+/// Marks the variables that an unknown author names: each is filled in with the value that the
+/// person keeps there.
 fn taken_variables(reach: &Reach) -> Vec<Danger> {
-    let (mut texts, pairs): (Vec<&String>, _) = match reach {
-        Reach::Launch {
-            command, args, env, ..
-        } => ([command].into_iter().chain(args).collect(), env),
-        Reach::Remote { url, headers, .. } => (vec![url], headers),
-    };
-    texts.extend(pairs.iter().map(|(_, value)| value));
     let mut taken = Vec::new();
-    for name in texts.into_iter().flat_map(|text| variables(text)) {
-        let danger = Danger::new(
-            &format!("${{{name}}}"),
-            "asks for what you keep in this variable",
-        );
+    for name in templates(reach)
+        .into_iter()
+        .flat_map(|text| variables(text))
+    {
+        let form = format!("${{{name}}}");
+        let danger = Danger::new(&form, "asks for what you keep in this variable");
         if !taken.contains(&danger) {
             taken.push(danger);
         }
     }
     taken
+}
+
+/// Returns every text of a server in which a variable is filled in.
+fn templates(reach: &Reach) -> Vec<&String> {
+    let (mut texts, pairs): (Vec<&String>, _) = match reach {
+        Reach::Launch {
+            command, args, env, ..
+        } => (std::iter::once(command).chain(args).collect(), env),
+        Reach::Remote { url, headers, .. } => (vec![url], headers),
+    };
+    texts.extend(pairs.iter().map(|(_, value)| value));
+    texts
 }
 
 /// Returns the command line or the address of a server, on one line, with typed secrets masked.
@@ -207,99 +211,33 @@ pub fn line_of(spec: &ServerSpec) -> Option<String> {
 }
 
 fn reach_of(spec: &ServerSpec) -> Option<Reach> {
-    let pairs = |pairs: &[(String, Template)]| {
-        pairs
-            .iter()
-            .map(|(name, value)| (name.clone(), value.source().to_owned()))
-            .collect()
-    };
     let ServerKind::External(reach) = &spec.kind else {
         return None;
     };
     Some(match reach {
         kitbag_domain::Reach::Command(launch) => Reach::Launch {
             command: launch.command.source().to_owned(),
-            args: launch
-                .args
-                .iter()
-                .map(|word| word.source().to_owned())
-                .collect(),
-            env: pairs(&launch.env),
+            args: launch.args.iter().map(source).collect(),
+            env: sources(&launch.env),
             cwd: launch.cwd.as_ref().map(|path| path.display().to_string()),
         },
         kitbag_domain::Reach::Remote(endpoint) => Reach::Remote {
             url: endpoint.url.source().to_owned(),
             transport: None,
-            headers: pairs(&endpoint.headers),
+            headers: sources(&endpoint.headers),
         },
     })
 }
 
-/// Returns the reach with typed secrets masked, but only those that could be nothing else: an
-/// unknown author may call a piece of a program a token so that it does not show.
-fn masked(reach: &Reach) -> Reach {
-    let pairs = |pairs: &[(String, String)]| {
-        let value = |name: &str, text: &str| match holds_secret(name, text) && is_like_a_key(text) {
-            true => MASK.to_owned(),
-            false => text.to_owned(),
-        };
-        pairs
-            .iter()
-            .map(|(name, text)| (name.clone(), value(name, text)))
-            .collect()
-    };
-    match reach {
-        Reach::Launch {
-            command,
-            args,
-            env,
-            cwd,
-        } => Reach::Launch {
-            command: command.clone(),
-            args: masked_words(args),
-            env: pairs(env),
-            cwd: cwd.clone(),
-        },
-        Reach::Remote {
-            url,
-            transport,
-            headers,
-        } => Reach::Remote {
-            url: secrets_in_address(url).template(masked_key),
-            transport: transport.clone(),
-            headers: pairs(headers),
-        },
-    }
+fn sources(pairs: &[(String, Template)]) -> Vec<(String, String)> {
+    let pairs = pairs.iter();
+    pairs
+        .map(|(name, value)| (name.clone(), source(value)))
+        .collect()
 }
 
-fn masked_words(words: &[String]) -> Vec<String> {
-    let before = std::iter::once(None).chain(words.iter().map(|word| Some(word.as_str())));
-    let masked = |(word, before): (&String, Option<&str>)| {
-        secrets_in_argument(before, word).template(masked_key)
-    };
-    words.iter().zip(before).map(masked).collect()
-}
-
-const MASK: &str = "…";
-
-fn masked_key(hidden: HiddenText<'_>) -> String {
-    let (HiddenText::Typed(text) | HiddenText::Wanted(text)) = hidden;
-    if is_like_a_key(text) {
-        MASK.to_owned()
-    } else {
-        text.to_owned()
-    }
-}
-
-/// True if the text has only characters of a key, and none that a path begins with at its start.
-fn is_like_a_key(text: &str) -> bool {
-    let letter =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '=' | '+' | '/' | '~');
-    let text = text
-        .split_once(' ')
-        .filter(|(scheme, _)| kitbag_clients::is_scheme(scheme))
-        .map_or(text, |it| it.1);
-    text.chars().all(letter) && !text.starts_with(['/', '.', '~'])
+fn source(template: &Template) -> String {
+    template.source().to_owned()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
 
 /// A stretch of a template.
 #[derive(Debug, PartialEq, Eq)]
-enum Piece<'a> {
+enum TemplateStretch<'a> {
     Letters(&'a str),
     /// The inside of `${…}`.
     Variable(&'a str),
@@ -17,45 +17,65 @@ enum Piece<'a> {
 /// Returns a template as one word of a command line: letters stand as a shell would take them for
 /// these letters, a variable as a shell would fill it in.
 pub fn quoted(template: &str) -> String {
-    let pieces = pieces(template);
-    if pieces
-        .iter()
-        .any(|piece| matches!(piece, Piece::Variable(_)))
-    {
-        let piece = |piece: &Piece<'_>| match piece {
-            Piece::Letters(text) => escaped(&visible(text)),
-            Piece::Variable(inside) => format!("${{{}}}", visible(inside)),
-        };
-        return format!("\"{}\"", pieces.iter().map(piece).collect::<String>());
+    let stretches = stretches(template);
+    if stretches.iter().any(TemplateStretch::is_variable) {
+        let inside: String = stretches.iter().map(TemplateStretch::escaped).collect();
+        return format!("\"{inside}\"");
     }
     let text = visible(&letters(template));
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,…".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text;
     }
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
+/// True if a shell takes the character for itself.
+fn is_plain(c: char) -> bool {
+    c.is_alphanumeric() || "-_./:=@%+,…".contains(c)
+}
+
 /// Returns the text that a template means, with its variables unfilled.
 fn letters(template: &str) -> String {
-    let letters = |piece: &Piece<'_>| match piece {
-        Piece::Letters(text) => (*text).to_owned(),
-        Piece::Variable(inside) => format!("${{{inside}}}"),
-    };
-    pieces(template).iter().map(letters).collect()
+    let stretches = stretches(template);
+    stretches.iter().map(TemplateStretch::unfilled).collect()
 }
 
 /// Returns the text that a template means if no variable that has a default is set: a default may
 /// hold a text that would be marked if it were written plainly.
 pub fn unset(template: &str) -> String {
-    let letters = |piece: &Piece<'_>| match piece {
-        Piece::Letters(text) => (*text).to_owned(),
-        Piece::Variable(inside) => inside.split_once(":-").map_or_else(
-            || format!("${{{inside}}}"),
-            |(_, default)| default.to_owned(),
-        ),
-    };
-    pieces(template).iter().map(letters).collect()
+    let stretches = stretches(template);
+    stretches.iter().map(TemplateStretch::unset).collect()
+}
+
+impl TemplateStretch<'_> {
+    fn is_variable(&self) -> bool {
+        matches!(self, Self::Variable(_))
+    }
+
+    /// Returns the stretch as it stands between double quotes.
+    fn escaped(&self) -> String {
+        match self {
+            Self::Letters(text) => escaped(&visible(text)),
+            Self::Variable(inside) => format!("${{{}}}", visible(inside)),
+        }
+    }
+
+    fn unfilled(&self) -> String {
+        match self {
+            Self::Letters(text) => (*text).to_owned(),
+            Self::Variable(inside) => format!("${{{inside}}}"),
+        }
+    }
+
+    fn unset(&self) -> String {
+        match self {
+            Self::Variable(inside) => match inside.split_once(":-") {
+                Some((_, default)) => default.to_owned(),
+                None => self.unfilled(),
+            },
+            Self::Letters(_) => self.unfilled(),
+        }
+    }
 }
 
 /// Returns the names of the variables in a template.
@@ -126,23 +146,27 @@ fn escaped(text: &str) -> String {
 }
 
 /// Reads a template as at launch. `${:-$}` spells a dollar sign that begins no variable.
-fn pieces(template: &str) -> Vec<Piece<'_>> {
-    let mut pieces = Vec::new();
+fn stretches(template: &str) -> Vec<TemplateStretch<'_>> {
+    let mut stretches = Vec::new();
     let mut rest = template;
-    while let Some((before, (inside, after))) = rest
-        .split_once("${")
-        .and_then(|(before, after)| Some((before, after.split_once('}')?)))
-    {
-        pieces.push(Piece::Letters(before));
-        pieces.push(match inside.strip_prefix(":-") {
-            Some(default) => Piece::Letters(default),
-            None => Piece::Variable(inside),
+    while let Some((before, inside, after)) = first_variable(rest) {
+        stretches.push(TemplateStretch::Letters(before));
+        stretches.push(match inside.strip_prefix(":-") {
+            Some(default) => TemplateStretch::Letters(default),
+            None => TemplateStretch::Variable(inside),
         });
         rest = after;
     }
-    pieces.push(Piece::Letters(rest));
-    pieces.retain(|piece| *piece != Piece::Letters(""));
-    pieces
+    stretches.push(TemplateStretch::Letters(rest));
+    stretches.retain(|stretch| *stretch != TemplateStretch::Letters(""));
+    stretches
+}
+
+/// Parts a text at its first `${…}`: the text before, the inside, the text behind.
+fn first_variable(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once("${")?;
+    let (inside, after) = rest.split_once('}')?;
+    Some((before, inside, after))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! From a schema's text to something that checks, within limits.
+//! Compiles the text of a schema into something that checks, within limits.
 
 use std::fmt;
 
@@ -7,8 +7,11 @@ use serde_json::{Value, json};
 
 use super::graph::Graph;
 
+/// A call would wait too long until a larger schema is compiled.
 const MAX_BYTES: usize = 1024 * 1024;
+/// The memory that one compiled pattern may take.
 const MAX_PATTERN_BYTES: usize = 1024 * 1024;
+/// A pattern that steps back more often on one text would keep the call waiting.
 const MAX_BACKTRACKS: usize = 100_000;
 
 pub(super) struct Compiled {
@@ -51,7 +54,8 @@ pub(super) fn compile(text: &str) -> Result<Compiled, Unusable> {
     })
 }
 
-/// Many a schema says nothing about its dialect and is written in an older one.
+/// Builds the validator. Many a schema does not name its dialect and is written in an older one, so
+/// older ones are tried as well.
 fn build(schema: &Value) -> Result<Validator, Unusable> {
     let patterns = PatternOptions::fancy_regex()
         .backtrack_limit(MAX_BACKTRACKS)
@@ -66,28 +70,27 @@ fn build(schema: &Value) -> Result<Validator, Unusable> {
         Ok(validator) => return Ok(validator),
         Err(error) => Unusable::Invalid(error.masked().to_string()),
     };
-    let older = [Draft::Draft7, Draft::Draft4]
-        .into_iter()
-        .filter(|_| schema.get("$schema").is_none());
-    older
-        .into_iter()
-        .find_map(|draft| options.clone().with_draft(draft).build(schema).ok())
-        .ok_or(first)
+    if schema.get("$schema").is_some() {
+        return Err(first);
+    }
+    let older = [Draft::Draft7, Draft::Draft4].into_iter();
+    let mut built = older.filter_map(|draft| options.clone().with_draft(draft).build(schema).ok());
+    built.next().ok_or(first)
 }
 
-/// Only dialects that are known by name can be understood without asking the network.
+/// Removes the name of a dialect that only the network could explain.
 fn forget_unknown_dialect(schema: &mut Value) {
-    let known = |uri: &str| {
-        let name = uri.split_once("://").map_or(uri, |(_, name)| name);
-        name.starts_with("json-schema.org/draft")
-    };
     if let Some(object) = schema.as_object_mut()
-        && object
-            .get("$schema")
-            .is_some_and(|uri| !uri.as_str().is_some_and(known))
+        && let Some(uri) = object.get("$schema")
+        && !uri.as_str().is_some_and(is_known_dialect)
     {
         object.remove("$schema");
     }
+}
+
+fn is_known_dialect(uri: &str) -> bool {
+    let name = uri.split_once("://").map_or(uri, |(_, name)| name);
+    name.starts_with("json-schema.org/draft")
 }
 
 impl fmt::Debug for Compiled {

@@ -1,5 +1,5 @@
-//! An example of arguments that would be accepted. Every one is held against the schema before it
-//! is shown; where none is found, none is shown.
+//! Makes an example of arguments that would be accepted. Every example is held against the schema
+//! before it is shown; where none is found, none is shown.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::repair::repaired;
 use super::skeleton::skeleton;
 use super::violation;
 
-/// A longer one would not be read.
+/// A model would not read a longer example.
 const MAX_EXAMPLE: usize = 600;
 /// Text is cut to this where an example would be too long.
 const MAX_TEXT: usize = 40;
@@ -16,14 +16,16 @@ const MAX_TEXT: usize = 40;
 /// Returns the value that was sent with its mistakes mended, or else the least that the schema
 /// requires.
 pub(super) fn example(compiled: &Compiled, given: Value) -> Option<String> {
-    let mended = || repaired(compiled, given);
-    let least = || repaired(compiled, skeleton(&compiled.schema, &compiled.schema));
-    shown(compiled, mended()).or_else(|| shown(compiled, least()))
+    mended(compiled, given).or_else(|| {
+        let least = skeleton(&compiled.schema, &compiled.schema);
+        mended(compiled, least)
+    })
 }
 
-/// The value as text, shortened if it must be, unless it is too long or no longer fits then.
-fn shown(compiled: &Compiled, value: Option<Value>) -> Option<String> {
-    let value = value?;
+/// Returns the mended value as text, shortened if it must be, unless it is too long or no longer
+/// fits then.
+fn mended(compiled: &Compiled, value: Value) -> Option<String> {
+    let value = repaired(compiled, value)?;
     let text = value.to_string();
     if text.len() <= MAX_EXAMPLE {
         return Some(text);
@@ -35,7 +37,7 @@ fn shown(compiled: &Compiled, value: Option<Value>) -> Option<String> {
     fits.then_some(text)
 }
 
-/// Long text gives way, and of a list all but the first item; the caller knows what it sent.
+/// Leaves out long text, and of a list all but the first item; the caller knows what it sent.
 fn shortened(value: &Value) -> Value {
     match value {
         Value::String(text) if text.len() > MAX_TEXT => json!("…"),

@@ -2,10 +2,14 @@
 
 use serde_json::{Map, Value};
 
+/// The bytes of a schema that a model reads beside a mistake.
 const MAX_PIECE: usize = 300;
+/// The bytes of a value, enough to recognise it.
 const MAX_VALUE: usize = 60;
+/// The levels of an outline. Deeper ones would be cut off by the limit of bytes.
+const OUTLINE_LEVELS: usize = 2;
 
-/// A value and its sort: `3 (a number)`.
+/// Returns a value and its sort: `3 (a number)`.
 pub(super) fn brief(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
@@ -25,7 +29,7 @@ pub(super) fn sort(value: &Value) -> &'static str {
     }
 }
 
-/// The name of a type with its article.
+/// Returns the name of a type with its article.
 pub(super) fn sort_of(name: &str) -> String {
     match name {
         "null" => name.to_owned(),
@@ -34,14 +38,17 @@ pub(super) fn sort_of(name: &str) -> String {
     }
 }
 
-/// A piece of a schema as compact as need be: whole, or without prose, or only its outline.
+/// Returns a piece of a schema as compact as need be: whole, or without prose, or only its outline.
 pub(super) fn piece(schema: &Value) -> String {
-    let fits = |text: &String| text.len() <= MAX_PIECE;
-    let whole = Some(schema.to_string()).filter(fits);
-    let terse = || Some(without_prose(schema).to_string()).filter(fits);
-    whole
-        .or_else(terse)
-        .unwrap_or_else(|| cut(outline(schema, 2).to_string(), MAX_PIECE))
+    let whole = schema.to_string();
+    if whole.len() <= MAX_PIECE {
+        return whole;
+    }
+    let terse = without_prose(schema).to_string();
+    if terse.len() <= MAX_PIECE {
+        return terse;
+    }
+    cut(outline(schema, OUTLINE_LEVELS).to_string(), MAX_PIECE)
 }
 
 pub(super) fn cut(mut text: String, most: usize) -> String {
@@ -63,43 +70,49 @@ fn without_prose(schema: &Value) -> Value {
     ];
     match schema {
         Value::Object(map) => {
-            let kept = map
-                .iter()
-                .filter(|(key, value)| !PROSE.contains(&key.as_str()) || value.is_object());
-            kept.map(|(key, value)| (key.clone(), without_prose(value)))
-                .collect::<Map<_, _>>()
-                .into()
+            let mut kept = map.clone();
+            kept.retain(|key, value| !PROSE.contains(&key.as_str()) || value.is_object());
+            mapped(&kept, without_prose)
         }
         Value::Array(items) => items.iter().map(without_prose).collect(),
         other => other.clone(),
     }
 }
 
-/// Types and names, `levels` deep.
+/// Applies a function to each member of an object.
+fn mapped(members: &Map<String, Value>, apply: impl Fn(&Value) -> Value) -> Value {
+    let members = members.iter();
+    let members = members.map(|(name, value)| (name.clone(), apply(value)));
+    members.collect::<Map<_, _>>().into()
+}
+
+/// Returns the types and names of a schema, `levels` deep.
 fn outline(schema: &Value, levels: usize) -> Value {
-    const KEPT: [&str; 6] = ["type", "required", "enum", "const", "format", "$ref"];
     let Value::Object(map) = schema else {
         return schema.clone();
     };
     let mut kept = Map::new();
     for (key, value) in map {
-        match (key.as_str(), value) {
-            (key, value) if KEPT.contains(&key) => drop(kept.insert(key.to_owned(), value.clone())),
-            ("properties", Value::Object(properties)) if levels > 0 => {
-                let inner = properties
-                    .iter()
-                    .map(|(name, it)| (name.clone(), outline(it, levels - 1)));
-                kept.insert(key.clone(), inner.collect::<Map<_, _>>().into());
-            }
-            ("items", items) if levels > 0 => {
-                drop(kept.insert(key.clone(), outline(items, levels - 1)));
-            }
-            ("anyOf" | "oneOf" | "allOf", Value::Array(forms)) if levels > 0 => {
-                let forms = forms.iter().map(|form| outline(form, levels - 1));
-                kept.insert(key.clone(), forms.collect());
-            }
-            _ => {}
-        }
+        kept.extend(outlined(key, value, levels).map(|value| (key.clone(), value)));
     }
     kept.into()
+}
+
+/// Returns the value of a keyword in an outline; `None` if an outline does without the keyword.
+fn outlined(key: &str, value: &Value, levels: usize) -> Option<Value> {
+    const KEPT: [&str; 6] = ["type", "required", "enum", "const", "format", "$ref"];
+    if KEPT.contains(&key) {
+        return Some(value.clone());
+    }
+    let below = levels.checked_sub(1)?;
+    match (key, value) {
+        ("properties", Value::Object(properties)) => {
+            Some(mapped(properties, |it| outline(it, below)))
+        }
+        ("items", items) => Some(outline(items, below)),
+        ("anyOf" | "oneOf" | "allOf", Value::Array(forms)) => {
+            Some(forms.iter().map(|form| outline(form, below)).collect())
+        }
+        _ => None,
+    }
 }

@@ -1,9 +1,10 @@
-//! The text a model reads when something does not fit, made here and nowhere else.
+//! Writes the text that a model reads when a value does not fit. No other file writes such text.
 
 use std::fmt;
 
-use super::violation::{Violation, Wrong};
+use super::violation::{Violation, ViolationKind};
 
+/// A model would not read more names.
 const MAX_KNOWN: usize = 30;
 
 /// The mistakes in a value, and an example that would have been right. The text is written for a
@@ -17,14 +18,10 @@ pub struct Misfit {
 
 impl fmt::Display for Misfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines = self
-            .violations
-            .iter()
-            .map(|violation| format!("- {violation}"));
-        let example = self
-            .example
-            .iter()
-            .map(|example| format!("Example: {example}"));
+        let violations = self.violations.iter();
+        let lines = violations.map(|violation| format!("- {violation}"));
+        let example = self.example.iter();
+        let example = example.map(|example| format!("Example: {example}"));
         f.write_str(&lines.chain(example).collect::<Vec<_>>().join("\n"))
     }
 }
@@ -36,22 +33,7 @@ impl fmt::Display for Violation {
         } else {
             self.path.as_str()
         };
-        match &self.wrong {
-            Wrong::Missing { expected, sent } => {
-                write!(f, "{path}: missing, expected {expected}")?;
-                sent.iter()
-                    .try_for_each(|sent| write!(f, "; you sent `{sent}`"))?;
-            }
-            Wrong::Unknown { near, known } => {
-                write!(f, "{path}: there is no such parameter")?;
-                match (near.as_slice(), known.as_slice()) {
-                    ([], []) => {}
-                    ([], known) => write!(f, "; there are {}", quoted(known))?,
-                    (near, _) => write!(f, "; did you mean {}?", quoted(near))?,
-                }
-            }
-            Wrong::Unfit { expected, got } => write!(f, "{path}: expected {expected}, got {got}")?,
-        }
+        write!(f, "{path}: {}", self.wrong)?;
         if self.schema.is_empty() {
             Ok(())
         } else {
@@ -60,11 +42,29 @@ impl fmt::Display for Violation {
     }
 }
 
+impl fmt::Display for ViolationKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing { expected, sent } => {
+                write!(f, "missing, expected {expected}")?;
+                let mut sent = sent.iter();
+                sent.try_for_each(|sent| write!(f, "; you sent `{sent}`"))
+            }
+            Self::Unknown { near, known } => {
+                f.write_str("there is no such parameter")?;
+                match (near.as_slice(), known.as_slice()) {
+                    ([], []) => Ok(()),
+                    ([], known) => write!(f, "; there are {}", quoted(known)),
+                    (near, _) => write!(f, "; did you mean {}?", quoted(near)),
+                }
+            }
+            Self::Unfit { expected, got } => write!(f, "expected {expected}, got {got}"),
+        }
+    }
+}
+
 fn quoted(names: &[String]) -> String {
-    let shown: Vec<_> = names
-        .iter()
-        .take(MAX_KNOWN)
-        .map(|name| format!("`{name}`"))
-        .collect();
+    let shown = names.iter().take(MAX_KNOWN);
+    let shown: Vec<_> = shown.map(|name| format!("`{name}`")).collect();
     shown.join(", ")
 }

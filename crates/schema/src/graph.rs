@@ -6,9 +6,11 @@
 
 use std::collections::HashMap;
 
-use percent_encoding::percent_decode_str;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use super::pointer::{escape, target};
+
+/// Each part takes memory, and references let a short schema have many.
 const MAX_PARTS: usize = 50_000;
 /// Steps for one value; a few of them take a microsecond.
 const MAX_STEPS: u64 = 1_000_000;
@@ -17,19 +19,19 @@ const MAX_DEPTH: usize = 128;
 
 #[derive(Default)]
 pub(super) struct Graph {
-    parts: Vec<Part>,
+    parts: Vec<SchemaPart>,
     by_pointer: HashMap<String, usize>,
     dangling: Vec<String>,
 }
 
 #[derive(Default)]
-struct Part {
+struct SchemaPart {
     same: Vec<usize>,
     inside: Vec<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reach {
+enum AppliesTo {
     Same,
     Inside,
     /// A definition applies to nothing until another part refers to it.
@@ -45,29 +47,29 @@ enum Form {
     Map,
 }
 
-const KEYWORDS: &[(&str, Reach, Form)] = &[
-    ("allOf", Reach::Same, Form::List),
-    ("anyOf", Reach::Same, Form::List),
-    ("oneOf", Reach::Same, Form::List),
-    ("not", Reach::Same, Form::One),
-    ("if", Reach::Same, Form::One),
-    ("then", Reach::Same, Form::One),
-    ("else", Reach::Same, Form::One),
-    ("dependentSchemas", Reach::Same, Form::Map),
-    ("dependencies", Reach::Same, Form::Map),
-    ("properties", Reach::Inside, Form::Map),
-    ("patternProperties", Reach::Inside, Form::Map),
-    ("additionalProperties", Reach::Inside, Form::One),
-    ("unevaluatedProperties", Reach::Inside, Form::One),
-    ("propertyNames", Reach::Inside, Form::One),
-    ("items", Reach::Inside, Form::OneOrList),
-    ("prefixItems", Reach::Inside, Form::List),
-    ("additionalItems", Reach::Inside, Form::One),
-    ("unevaluatedItems", Reach::Inside, Form::One),
-    ("contains", Reach::Inside, Form::One),
-    ("contentSchema", Reach::Inside, Form::One),
-    ("$defs", Reach::Nothing, Form::Map),
-    ("definitions", Reach::Nothing, Form::Map),
+const KEYWORDS: &[(&str, AppliesTo, Form)] = &[
+    ("allOf", AppliesTo::Same, Form::List),
+    ("anyOf", AppliesTo::Same, Form::List),
+    ("oneOf", AppliesTo::Same, Form::List),
+    ("not", AppliesTo::Same, Form::One),
+    ("if", AppliesTo::Same, Form::One),
+    ("then", AppliesTo::Same, Form::One),
+    ("else", AppliesTo::Same, Form::One),
+    ("dependentSchemas", AppliesTo::Same, Form::Map),
+    ("dependencies", AppliesTo::Same, Form::Map),
+    ("properties", AppliesTo::Inside, Form::Map),
+    ("patternProperties", AppliesTo::Inside, Form::Map),
+    ("additionalProperties", AppliesTo::Inside, Form::One),
+    ("unevaluatedProperties", AppliesTo::Inside, Form::One),
+    ("propertyNames", AppliesTo::Inside, Form::One),
+    ("items", AppliesTo::Inside, Form::OneOrList),
+    ("prefixItems", AppliesTo::Inside, Form::List),
+    ("additionalItems", AppliesTo::Inside, Form::One),
+    ("unevaluatedItems", AppliesTo::Inside, Form::One),
+    ("contains", AppliesTo::Inside, Form::One),
+    ("contentSchema", AppliesTo::Inside, Form::One),
+    ("$defs", AppliesTo::Nothing, Form::Map),
+    ("definitions", AppliesTo::Nothing, Form::Map),
 ];
 
 impl Graph {
@@ -87,7 +89,8 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Parts that refer to what is elsewhere or nowhere; nothing can be said about them.
+    /// Returns the parts that refer to a schema elsewhere, or to one that does not exist. Nothing can
+    /// be said about them.
     pub(super) fn dangling(&self) -> &[String] {
         &self.dangling
     }
@@ -99,18 +102,11 @@ impl Graph {
         for depth in 0..MAX_DEPTH {
             let before = steps.clone();
             for &at in &order {
-                let Part { same, inside } = &self.parts[at];
-                let here = same
-                    .iter()
-                    .fold(1u64, |sum, it| sum.saturating_add(steps[*it]));
-                // A member of a value is checked by its own part only, so the costliest counts.
-                let below = inside.iter().map(|it| before[*it]).max().unwrap_or(0);
-                steps[at] = here.saturating_add(below);
+                steps[at] = self.parts[at].steps(&steps, &before);
             }
             if steps[0] > MAX_STEPS {
-                return depth
-                    .checked_sub(1)
-                    .ok_or("checking it would take too long");
+                let deepest = depth.checked_sub(1);
+                return deepest.ok_or("checking it would take too long");
             }
             if steps == before {
                 break;
@@ -122,26 +118,14 @@ impl Graph {
     /// Returns all parts, each after those that it applies to the same value; `None` if the parts
     /// form a circle.
     fn order(&self) -> Option<Vec<usize>> {
-        let mut order = Vec::with_capacity(self.parts.len());
-        let mut seen = vec![Seen::Not; self.parts.len()];
+        let mut visit = GraphVisit {
+            order: Vec::with_capacity(self.parts.len()),
+            states: vec![VisitState::Not; self.parts.len()],
+        };
         for start in 0..self.parts.len() {
-            let mut path = vec![(start, 0)];
-            while let Some((at, next)) = path.pop() {
-                if seen[at] == Seen::Done {
-                    continue;
-                }
-                seen[at] = Seen::Open;
-                match self.parts[at].same.get(next) {
-                    Some(&other) if seen[other] == Seen::Open => return None,
-                    Some(&other) => path.extend([(at, next + 1), (other, 0)]),
-                    None => {
-                        seen[at] = Seen::Done;
-                        order.push(at);
-                    }
-                }
-            }
+            visit.from(&self.parts, start)?;
         }
-        Some(order)
+        Some(visit.order)
     }
 
     fn read(&mut self, schema: &Value, pointer: &str, part: &Value, waiting: &mut Vec<String>) {
@@ -149,29 +133,19 @@ impl Graph {
             return;
         };
         let at = self.by_pointer[pointer];
-        for key in ["$ref", "$dynamicRef", "$recursiveRef"] {
-            let Some(Value::String(reference)) = object.get(key) else {
-                continue;
-            };
-            match target(schema, reference).filter(|_| key == "$ref") {
-                Some(target) => {
-                    let target = self.enter(target, waiting);
-                    self.parts[at].same.push(target);
-                }
-                None => return self.dangling.push(pointer.to_owned()),
-            }
+        let target = referred(schema, object);
+        if let Some(target) = &target {
+            let target = self.enter(target.clone(), waiting);
+            self.parts[at].same.push(target);
         }
-        for (keyword, reach, form) in KEYWORDS {
-            let Some(value) = object.get(*keyword) else {
-                continue;
-            };
-            for below in members(value, *form) {
+        if is_dangling(object, target.as_deref()) {
+            return self.dangling.push(pointer.to_owned());
+        }
+        for (keyword, applies_to, form) in KEYWORDS {
+            let below = object.get(*keyword).map(|value| members(value, *form));
+            for below in below.into_iter().flatten() {
                 let below = self.enter(format!("{pointer}/{}{below}", escape(keyword)), waiting);
-                match reach {
-                    Reach::Same => self.parts[at].same.push(below),
-                    Reach::Inside => self.parts[at].inside.push(below),
-                    Reach::Nothing => {}
-                }
+                self.parts[at].apply(below, *applies_to);
             }
         }
     }
@@ -180,7 +154,7 @@ impl Graph {
         if let Some(at) = self.by_pointer.get(&pointer) {
             return *at;
         }
-        self.parts.push(Part::default());
+        self.parts.push(SchemaPart::default());
         self.by_pointer
             .insert(pointer.clone(), self.parts.len() - 1);
         waiting.push(pointer);
@@ -188,11 +162,75 @@ impl Graph {
     }
 }
 
+impl SchemaPart {
+    fn apply(&mut self, other: usize, to: AppliesTo) {
+        match to {
+            AppliesTo::Same => self.same.push(other),
+            AppliesTo::Inside => self.inside.push(other),
+            AppliesTo::Nothing => {}
+        }
+    }
+
+    /// Returns the steps for a value, from the steps of the parts for the same value and for values
+    /// that are nested one level less.
+    fn steps(&self, same: &[u64], inside: &[u64]) -> u64 {
+        let here = self.same.iter().map(|part| same[*part]);
+        let here = here.fold(1, u64::saturating_add);
+        // A member of a value is checked by its own part only, so the costliest counts.
+        let below = self.inside.iter().map(|part| inside[*part]).max();
+        here.saturating_add(below.unwrap_or(0))
+    }
+}
+
+/// A walk from part to part that finds out in which order they can be counted.
+struct GraphVisit {
+    order: Vec<usize>,
+    states: Vec<VisitState>,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Seen {
+enum VisitState {
     Not,
     Open,
     Done,
+}
+
+impl GraphVisit {
+    /// Visits a part after those that it applies to the same value; `None` if they form a circle.
+    fn from(&mut self, parts: &[SchemaPart], start: usize) -> Option<()> {
+        let mut path = vec![(start, 0)];
+        while let Some((at, next)) = path.pop() {
+            if self.states[at] == VisitState::Done {
+                continue;
+            }
+            self.states[at] = VisitState::Open;
+            match parts[at].same.get(next) {
+                Some(&other) if self.states[other] == VisitState::Open => return None,
+                Some(&other) => path.extend([(at, next + 1), (other, 0)]),
+                None => {
+                    self.states[at] = VisitState::Done;
+                    self.order.push(at);
+                }
+            }
+        }
+        Some(())
+    }
+}
+
+/// Returns the pointer to the part that a part refers to.
+fn referred(schema: &Value, part: &Map<String, Value>) -> Option<String> {
+    target(schema, part.get("$ref")?.as_str()?)
+}
+
+/// True if a part refers to another one that cannot be found. The place that the two other kinds of
+/// references mean depends on the way by which the validator came to the part.
+fn is_dangling(part: &Map<String, Value>, target: Option<&str>) -> bool {
+    let of_the_way = ["$dynamicRef", "$recursiveRef"];
+    of_the_way.iter().any(|key| refers(part, key)) || (refers(part, "$ref") && target.is_none())
+}
+
+fn refers(part: &Map<String, Value>, keyword: &str) -> bool {
+    part.get(keyword).is_some_and(Value::is_string)
 }
 
 /// Returns the pointers from a keyword to the schemas under it.
@@ -210,26 +248,6 @@ fn members(value: &Value, form: Form) -> Vec<String> {
         }
         _ => Vec::new(),
     }
-}
-
-/// The pointer of what a reference means, if that is inside this very schema. Names given with
-/// `$anchor` or `$id` are so rare in tools that they count as elsewhere.
-pub(super) fn target(schema: &Value, reference: &str) -> Option<String> {
-    let pointer = percent_decode_str(reference.strip_prefix('#')?)
-        .decode_utf8()
-        .ok()?;
-    let found = schema.pointer(&pointer)?;
-    (found.is_object() || found.is_boolean()).then(|| pointer.into_owned())
-}
-
-/// A name as a step of a JSON pointer.
-pub(super) fn escape(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
-}
-
-/// The name that a step of a JSON pointer means.
-pub(super) fn unescape(step: &str) -> String {
-    step.replace("~1", "/").replace("~0", "~")
 }
 
 #[cfg(test)]

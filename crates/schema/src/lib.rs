@@ -6,27 +6,33 @@
 //!
 //! # Layout
 //! - this file: the checks, with every schema compiled once
-//! - `compile`: from a schema's text to something that checks, within limits
-//! - `graph`: how the parts of a schema hang together, and what checking could cost
-//! - `violation`: what is wrong with a value, found from what the validator says
+//! - `compile`: compiles the text of a schema, within limits; `graph`: the references between the
+//!   parts of a schema, and the steps that checking could take
+//! - `mistake`: the mistakes that the validator finds; `violation`: a mistake in words; `expected`:
+//!   the value that a schema expects, in words
 //! - `excerpt`: pieces of schemas and values, short enough to be read
-//! - `explain`: the text a model reads
-//! - `example`: what would have been accepted, made with `repair` from what was sent and with
-//!   `skeleton` from the schema alone
-//! - `near`: names like a mistyped one
-//! - `meaning`: what a value of the wrong sort can only have meant; `taken`: arguments read so
+//! - `explain`: the text that a model reads
+//! - `example`: a value that would have been accepted, made with `repair` and `fix` from the one
+//!   that was sent, and with `skeleton` from the schema alone
+//! - `near`: names like a mistyped one; `pointer`: JSON pointers
+//! - `meaning`: the only possible meaning of a value of the wrong sort; `taken`: arguments that are
+//!   read so
 
 #[cfg(test)]
 mod anything;
 mod compile;
 mod example;
 mod excerpt;
+mod expected;
 mod explain;
+mod fix;
 mod graph;
 mod meaning;
+mod mistake;
 #[cfg(test)]
 mod mutations;
 mod near;
+mod pointer;
 mod repair;
 mod skeleton;
 mod taken;
@@ -45,7 +51,7 @@ pub use explain::Misfit;
 pub use near::near;
 pub use taken::Taken;
 #[cfg(test)]
-pub(crate) use violation::{Violation, Wrong};
+pub(crate) use violation::{Violation, ViolationKind};
 
 use compile::{Compiled, Unusable, compile};
 
@@ -60,7 +66,8 @@ pub struct Checker {
     compiled: Mutex<HashMap<blake3::Hash, Arc<Slot>>>,
 }
 
-/// Empty while the first who needs it compiles; nothing inside if the schema cannot be used.
+/// A place for a compiled schema. It is empty until the first caller has compiled the schema, and
+/// holds `None` if the schema cannot be used.
 type Slot = OnceLock<Option<Compiled>>;
 
 impl Checker {
@@ -70,50 +77,48 @@ impl Checker {
         definition: &RawValue,
         arguments: &RawValue,
     ) -> Result<(), Misfit> {
-        let Some((slot, value)) = self.readable(definition, "inputSchema", arguments) else {
-            return Ok(());
-        };
-        let Some(Some(compiled)) = slot.get() else {
-            return Ok(());
-        };
-        let violations = violation::find(compiled, &value, arguments.get().len());
-        if violations.is_empty() {
-            return Ok(());
-        }
-        Err(Misfit {
-            violations,
-            example: example::example(compiled, value),
-        })
+        self.check(definition, "inputSchema", arguments, example::example)
     }
 
     /// Returns a [`Misfit`] if the `structuredContent` of a result does not fit the tool's
     /// `outputSchema`.
     pub fn check_output(&self, definition: &RawValue, structured: &RawValue) -> Result<(), Misfit> {
-        let Some((slot, value)) = self.readable(definition, "outputSchema", structured) else {
-            return Ok(());
-        };
-        let Some(Some(compiled)) = slot.get() else {
-            return Ok(());
-        };
-        let violations = violation::find(compiled, &value, structured.get().len());
-        if violations.is_empty() {
-            Ok(())
-        } else {
-            Err(Misfit {
-                violations,
-                example: None,
-            })
-        }
+        self.check(definition, "outputSchema", structured, |_, _| None)
     }
 
-    /// The arguments as they were meant, where they do not fit as they are and can only have been
-    /// meant in one way that does.
+    /// Returns the arguments as they were meant, where they do not fit as they are and can only have
+    /// been meant in one way that does.
     pub fn taken(&self, definition: &RawValue, arguments: &RawValue) -> Option<Taken> {
         let (slot, value) = self.readable(definition, "inputSchema", arguments)?;
         taken::taken(slot.get()?.as_ref()?, arguments, value)
     }
 
-    /// The compiled schema and the value that is held against it, where both can be read.
+    /// Holds a value against a schema. The check passes where one of the two cannot be read.
+    fn check(
+        &self,
+        definition: &RawValue,
+        which: &str,
+        raw: &RawValue,
+        example: fn(&Compiled, Value) -> Option<String>,
+    ) -> Result<(), Misfit> {
+        let Some((slot, value)) = self.readable(definition, which, raw) else {
+            return Ok(());
+        };
+        let Some(Some(compiled)) = slot.get() else {
+            return Ok(());
+        };
+        let violations = violation::find(compiled, &value, raw.get().len());
+        if violations.is_empty() {
+            return Ok(());
+        }
+        let example = example(compiled, value);
+        Err(Misfit {
+            violations,
+            example,
+        })
+    }
+
+    /// Returns the compiled schema and the value that is held against it, where both can be read.
     fn readable(
         &self,
         definition: &RawValue,
@@ -122,11 +127,12 @@ impl Checker {
     ) -> Option<(Arc<Slot>, Value)> {
         let schema = RawObject::peek(definition, which)?;
         let slot = self.slot(schema);
-        slot.get_or_init(|| {
-            let tool = || RawObject::peek(definition, "name").map_or("", RawValue::get);
-            let told =
-                |reason: &Unusable| tracing::warn!(tool = tool(), %reason, "a tool's {which} is not checked");
-            compile(schema.get()).inspect_err(told).ok()
+        slot.get_or_init(|| match compile(schema.get()) {
+            Ok(compiled) => Some(compiled),
+            Err(reason) => {
+                warn_unchecked(definition, which, &reason);
+                None
+            }
         });
         // A number too large for us may be fine for the server.
         let value = serde_json::from_str(value.get()).ok()?;
@@ -146,4 +152,9 @@ impl Checker {
         }
         compiled.entry(hash).or_default().clone()
     }
+}
+
+fn warn_unchecked(definition: &RawValue, which: &str, reason: &Unusable) {
+    let tool = RawObject::peek(definition, "name").map_or("", RawValue::get);
+    tracing::warn!(tool, %reason, "a tool's {which} is not checked");
 }

@@ -11,26 +11,17 @@ use serde_json::{Number, Value};
 /// The way in which a value is read. The text of numbers stays as it was written.
 #[derive(Debug, Clone)]
 pub(super) enum Reading {
+    /// The value is read as this one.
     As(Raw),
-    /// As a list that has it as its only item.
+    /// The value is read as the only item of a list.
     AsOnlyItem,
 }
 
-/// The only way in which a value can have been meant, given the mistake that was found in it.
+/// Returns the only way in which a value can have been meant, given the mistake that was found in it.
 pub(super) fn meaning(value: &Value, kind: &Kind) -> Option<Reading> {
     let mut allowed = Allowed::default();
     allowed.learn(kind)?;
-    let mut readings: Vec<Raw> = allowed
-        .options
-        .iter()
-        .filter_map(|option| spelt(value, option))
-        .collect();
-    readings.extend(
-        allowed
-            .types
-            .iter()
-            .filter_map(|sort| converted(value, *sort, &allowed.types)),
-    );
+    let mut readings = allowed.readings(value);
     readings.dedup_by(|one, other| one.get() == other.get());
     match readings.as_slice() {
         [] if allowed.types.contains(&JsonType::Array) && is_one_item(value) => {
@@ -70,6 +61,15 @@ impl Allowed {
         Some(())
     }
 
+    /// Returns the value as each of the options and types that it can be read as.
+    fn readings(&self, value: &Value) -> Vec<Raw> {
+        let options = self.options.iter();
+        let spelt = options.filter_map(|option| spelt(value, option));
+        let types = self.types.iter();
+        let converted = types.filter_map(|sort| converted(value, *sort, &self.types));
+        spelt.chain(converted).collect()
+    }
+
     /// Of a form that wants both a type and one of several values, the values say all.
     fn learn_form(&mut self, branch: &[ValidationError<'static>]) {
         let listed = branch
@@ -92,28 +92,29 @@ fn spelt(value: &Value, option: &Value) -> Option<Raw> {
 }
 
 fn converted(value: &Value, to: JsonType, allowed: &[JsonType]) -> Option<Raw> {
-    match (value, to) {
-        (Value::String(text), JsonType::Integer) if is_integer(text) => json_text(text),
-        (Value::String(text), JsonType::Number) => serde_json::from_str::<Number>(text)
-            .ok()
-            .and_then(|_| json_text(text)),
-        (Value::String(text), JsonType::Boolean) => match text.to_ascii_lowercase().as_str() {
+    match value {
+        Value::String(text) => converted_text(text, to),
+        // The spelling of a fraction is not known any more: 1.10 may have been a version.
+        Value::Number(number)
+            if to == JsonType::String && !number.is_f64() && allows_only_text(allowed) =>
+        {
+            Some(raw(&number.to_string()))
+        }
+        _ => None,
+    }
+}
+
+fn converted_text(text: &str, to: JsonType) -> Option<Raw> {
+    match to {
+        JsonType::Integer if is_integer(text) => json_text(text),
+        JsonType::Number if serde_json::from_str::<Number>(text).is_ok() => json_text(text),
+        JsonType::Boolean => match text.to_ascii_lowercase().as_str() {
             "true" => Some(raw(&true)),
             "false" => Some(raw(&false)),
             _ => None,
         },
-        (Value::String(text), JsonType::Object) if text.trim_start().starts_with('{') => {
-            json_text(text)
-        }
-        (Value::String(text), JsonType::Array) if text.trim_start().starts_with('[') => {
-            json_text(text)
-        }
-        // The spelling of a fraction is not known any more: 1.10 may have been a version.
-        (Value::Number(number), JsonType::String)
-            if !number.is_f64() && allows_only_text(allowed) =>
-        {
-            Some(raw(&number.to_string()))
-        }
+        JsonType::Object if text.trim_start().starts_with('{') => json_text(text),
+        JsonType::Array if text.trim_start().starts_with('[') => json_text(text),
         _ => None,
     }
 }
@@ -124,8 +125,8 @@ fn allows_only_text(allowed: &[JsonType]) -> bool {
         .all(|it| matches!(it, JsonType::String | JsonType::Null))
 }
 
-/// An integer as JSON writes it. With a zero in front, or a sign JSON does not know, it is an
-/// identifier rather than a number.
+/// True if the text is an integer as JSON writes it. With a zero in front, or a sign JSON does not
+/// know, it is an identifier rather than a number.
 fn is_integer(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let plain = !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());

@@ -27,17 +27,15 @@ fn definitions() -> Vec<Raw> {
         .flat_map(|text| text.lines())
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    let tool = |line: &Value| {
-        RawObject::new()
-            .with("name", &line["name"])
-            .with("inputSchema", &line["schema"])
-            .to_raw()
-    };
-    lines
-        .iter()
-        .filter(|line| line["schema"].is_object())
-        .map(tool)
-        .collect()
+    let usable = lines.iter().filter(|line| line["schema"].is_object());
+    usable.map(definition).collect()
+}
+
+fn definition(line: &Value) -> Raw {
+    RawObject::new()
+        .with("name", &line["name"])
+        .with("inputSchema", &line["schema"])
+        .to_raw()
 }
 
 /// A mistake, made at one member of the arguments.

@@ -1,24 +1,22 @@
-//! Names like one that does not exist, for a caller who may have mistyped it.
+//! Finds names like one that does not exist, for a caller who may have mistyped it.
 
 use kitbag_domain::{ExposedName, ShortText};
 
-/// As many as a reader looks at before giving up.
+/// A reader looks at no more names before giving up.
 const MOST: usize = 3;
 /// Names that share less than this look unrelated to a reader.
 const ALIKE: f64 = 0.8;
 /// The right server with a slip in the tool's name is likelier than the reverse.
 const SAME_SERVER: f64 = 0.05;
 
-/// The names most like one that does not exist, best first.
+/// Returns the names most like one that does not exist, best first.
 pub fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     if !is_comparable(name) {
         return Vec::new();
     }
     let comparable = names.filter(|candidate| is_comparable(candidate));
-    let mut scored: Vec<_> = comparable
-        .map(|candidate| (likeness(name, candidate), candidate))
-        .filter(|(score, _)| *score > ALIKE)
-        .collect();
+    let scored = comparable.map(|candidate| (likeness(name, candidate), candidate));
+    let mut scored: Vec<_> = scored.filter(|(score, _)| *score > ALIKE).collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     let best = scored.into_iter().take(MOST);
     best.map(|(_, candidate)| candidate).collect()

@@ -1,19 +1,20 @@
-//! Mends a value until its schema accepts it, keeping what was right.
+//! Mends a value until its schema accepts it, and keeps what was right.
 //!
 //! A misspelt name gets its value moved to the right one, `"3"` becomes 3, a number outside its
-//! limits goes to the limit. What cannot be mended is left out; if it is required, the least that
-//! the schema wants takes its place.
+//! limits goes to the limit. A value that cannot be mended is left out; if it is required, the least
+//! that the schema requires takes its place.
 
 use std::time::{Duration, Instant};
 
+use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::compile::Compiled;
-use super::graph::unescape;
+use super::fix::{Fix, apply};
 use super::meaning::{Reading, meaning};
+use super::mistake::{LocatedMistake, cheapest, each, show};
 use super::skeleton::skeleton;
-use super::violation::{About, cheapest, each, show};
 use crate::near::near;
 
 /// Each round mends what the one before brought to light, such as what is inside a new member.
@@ -24,9 +25,11 @@ const MAX_BYTES: usize = 64 * 1024;
 const MAX_FIXES: usize = 50;
 /// A schema that takes longer to check is not worth an example.
 const MAX_TIME: Duration = Duration::from_millis(250);
+/// A list in an example is filled with no more items than this, whatever its schema requires.
+const MAX_FILLED: u64 = 10;
 
-/// A value that the schema accepts and that differs from the given one only where that did not
-/// fit, if one is found.
+/// Returns a value that the schema accepts and that differs from the given one only where that did
+/// not fit, if one is found.
 pub(super) fn repaired(compiled: &Compiled, mut value: Value) -> Option<Value> {
     let started = Instant::now();
     for _ in 0..MAX_ROUNDS {
@@ -34,15 +37,7 @@ pub(super) fn repaired(compiled: &Compiled, mut value: Value) -> Option<Value> {
         if bytes > MAX_BYTES || started.elapsed() > MAX_TIME {
             return None;
         }
-        let mut fixes = Vec::new();
-        each(compiled, &value, bytes, &mut |about, kind| {
-            if fixes.len() <= MAX_FIXES {
-                fix(compiled, about, kind, &mut fixes);
-            }
-        });
-        if fixes.len() > MAX_FIXES {
-            return None;
-        }
+        let fixes = Mender::mend(compiled, &value, bytes)?;
         if fixes.is_empty() {
             return Some(value);
         }
@@ -51,100 +46,158 @@ pub(super) fn repaired(compiled: &Compiled, mut value: Value) -> Option<Value> {
     None
 }
 
-/// One change, at a JSON pointer.
-enum Fix {
-    Put { path: String, value: Value },
-    Move { from: String, to: String },
-    LeaveOut { path: String },
+/// Finds the changes that a value needs.
+struct Mender<'a> {
+    compiled: &'a Compiled,
+    fixes: Vec<Fix>,
 }
 
-fn fix(compiled: &Compiled, about: &About<'_>, kind: &Kind, fixes: &mut Vec<Fix>) {
-    let put = |value: Value| Fix::Put {
-        path: about.path.clone(),
-        value,
-    };
-    match kind {
-        Kind::Required { property } => {
-            fixes.extend(property.as_str().map(|name| supply(compiled, about, name)));
-        }
-        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            fixes.extend(
-                unexpected
-                    .iter()
-                    .take(MAX_FIXES + 1)
-                    .map(|name| rename(about, name)),
-            );
-        }
-        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
-            match (reading(about.value, kind), cheapest(&about.path, context)) {
-                (Some(value), _) => fixes.push(put(value)),
-                // Of forms that are as near as each other, the first will do.
-                (None, Some(branch)) => branch.iter().for_each(|error| {
-                    show(compiled, error, &mut |about, kind| {
-                        fix(compiled, about, kind, fixes);
-                    });
-                }),
-                (None, None) => fixes.push(give_up(compiled, about)),
+impl<'a> Mender<'a> {
+    /// Returns a fix for each mistake in a value; `None` if there are too many.
+    fn mend(compiled: &'a Compiled, value: &Value, bytes: usize) -> Option<Vec<Fix>> {
+        let fixes = Vec::new();
+        let mut mender = Self { compiled, fixes };
+        each(compiled, value, bytes, &mut |mistake, kind| {
+            if mender.fixes.len() <= MAX_FIXES {
+                mender.fix(mistake, kind);
             }
+        });
+        (mender.fixes.len() <= MAX_FIXES).then_some(mender.fixes)
+    }
+
+    fn fix(&mut self, mistake: &LocatedMistake<'_>, kind: &Kind) {
+        match kind {
+            Kind::Required { property } => {
+                let name = property.as_str();
+                self.fixes
+                    .extend(name.map(|name| self.supply(mistake, name)));
+            }
+            Kind::AdditionalProperties { unexpected }
+            | Kind::UnevaluatedProperties { unexpected } => {
+                let names = unexpected.iter().take(MAX_FIXES + 1);
+                self.fixes.extend(names.map(|name| rename(mistake, name)));
+            }
+            Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+                self.fix_form(mistake, kind, context);
+            }
+            Kind::MinProperties { .. } => self.fixes.push(self.one_more(mistake)),
+            kind => self.fixes.push(match self.mended(mistake, kind) {
+                Some(value) => put(mistake, value),
+                None => self.give_up(mistake),
+            }),
         }
-        Kind::MinItems { limit } => fixes.push(put(filled(compiled, about, *limit))),
-        Kind::MinProperties { .. } => fixes.push(one_more(compiled, about)),
-        Kind::MaxItems { limit } => {
-            let most = usize::try_from(*limit).unwrap_or(usize::MAX);
-            fixes.push(put(about
-                .value
-                .as_array()
-                .into_iter()
-                .flatten()
-                .take(most)
-                .cloned()
-                .collect()));
+    }
+
+    fn fix_form(
+        &mut self,
+        mistake: &LocatedMistake<'_>,
+        kind: &Kind,
+        forms: &[Vec<ValidationError<'static>>],
+    ) {
+        if let Some(value) = reading(mistake.value, kind) {
+            return self.fixes.push(put(mistake, value));
         }
-        Kind::UniqueItems => fixes.push(put(distinct(about.value))),
-        Kind::Minimum { limit } | Kind::Maximum { limit } => fixes.push(put(limit.clone())),
-        kind => {
-            fixes.push(reading(about.value, kind).map_or_else(|| give_up(compiled, about), put));
+        // Of forms that are as near as each other, the first will do.
+        let Some(form) = cheapest(&mistake.path, forms) else {
+            return self.fixes.push(self.give_up(mistake));
+        };
+        for error in form {
+            show(self.compiled, error, &mut |mistake, kind| {
+                self.fix(mistake, kind);
+            });
+        }
+    }
+
+    /// Returns the value that takes the place of the wrong one.
+    fn mended(&self, mistake: &LocatedMistake<'_>, kind: &Kind) -> Option<Value> {
+        match kind {
+            Kind::MinItems { limit } => Some(self.filled(mistake, *limit)),
+            Kind::MaxItems { limit } => Some(first_items(mistake.value, *limit)),
+            Kind::UniqueItems => Some(distinct(mistake.value)),
+            Kind::Minimum { limit } | Kind::Maximum { limit } => Some(limit.clone()),
+            kind => reading(mistake.value, kind),
+        }
+    }
+
+    /// Supplies a missing member: with the value that was sent under a similar name, or with the
+    /// least that the schema requires.
+    fn supply(&self, mistake: &LocatedMistake<'_>, name: &str) -> Fix {
+        match mistake.sent_for(name) {
+            Some(sent) => Fix::Move {
+                from: mistake.below(sent),
+                to: mistake.below(name),
+            },
+            None => Fix::Put {
+                path: mistake.below(name),
+                value: self.least(self.property(mistake, name)),
+            },
+        }
+    }
+
+    /// Returns the part of the schema for a member. Forms often say what is required and leave it to
+    /// the schema around them what that is.
+    fn property<'b>(&'b self, mistake: &LocatedMistake<'b>, name: &str) -> Option<&'b Value> {
+        let own = mistake.property(name);
+        let outer = self.compiled.schema.get("properties");
+        let is_outermost = mistake.path.is_empty();
+        own.or_else(|| outer?.get(name).filter(|_| is_outermost))
+    }
+
+    /// Gives an object that needs more members the first that it does not have.
+    fn one_more(&self, mistake: &LocatedMistake<'_>) -> Fix {
+        let known = mistake.known().into_iter();
+        let mut free = known.filter(|name| mistake.value.get(name).is_none());
+        let name = free.next().unwrap_or("…");
+        Fix::Put {
+            path: mistake.below(name),
+            value: self.least(mistake.property(name)),
+        }
+    }
+
+    /// Returns a list with as many items as it must have.
+    fn filled(&self, mistake: &LocatedMistake<'_>, least: u64) -> Value {
+        let mut items = mistake.value.as_array().cloned().unwrap_or_default();
+        let schema = mistake.part.and_then(|part| part.get("items"));
+        while (items.len() as u64) < least.min(MAX_FILLED) {
+            items.push(self.least(schema));
+        }
+        items.into()
+    }
+
+    /// Returns the least that a part of the schema requires.
+    fn least(&self, part: Option<&Value>) -> Value {
+        part.map_or_else(|| json!("…"), |part| skeleton(&self.compiled.schema, part))
+    }
+
+    /// Leaves the value out. Only the outermost value cannot be left out of another one.
+    fn give_up(&self, mistake: &LocatedMistake<'_>) -> Fix {
+        match mistake.path.is_empty() {
+            true => put(mistake, self.least(Some(&self.compiled.schema))),
+            false => Fix::LeaveOut {
+                path: mistake.path.clone(),
+            },
         }
     }
 }
 
-/// A missing member: what was sent under a similar name, or the least that is wanted.
-fn supply(compiled: &Compiled, about: &About<'_>, name: &str) -> Fix {
-    if let Some(sent) = about.sent_for(name) {
-        return Fix::Move {
-            from: about.below(sent),
-            to: about.below(name),
-        };
-    }
-    // Forms often say what is required and leave it to the schema around them what that is.
-    let outer = || {
-        compiled
-            .schema
-            .get("properties")?
-            .get(name)
-            .filter(|_| about.path.is_empty())
-    };
-    let schema = about.property(name).or_else(outer);
-    let value = schema.map_or_else(|| json!("…"), |schema| skeleton(&compiled.schema, schema));
+fn put(mistake: &LocatedMistake<'_>, value: Value) -> Fix {
     Fix::Put {
-        path: about.below(name),
+        path: mistake.path.clone(),
         value,
     }
 }
 
-/// A name that does not exist: the one it was meant to be, if that is still free.
-fn rename(about: &About<'_>, name: &str) -> Fix {
-    let known = about.known();
-    let free = known
-        .into_iter()
-        .filter(|known| about.value.get(known).is_none());
+/// Moves the value of a name that does not exist to the name that was meant, if that is still free.
+fn rename(mistake: &LocatedMistake<'_>, name: &str) -> Fix {
+    let known = mistake.known().into_iter();
+    let free = known.filter(|known| mistake.value.get(known).is_none());
     match near(name, free).first() {
         Some(meant) => Fix::Move {
-            from: about.below(name),
-            to: about.below(meant),
+            from: mistake.below(name),
+            to: mistake.below(meant),
         },
         None => Fix::LeaveOut {
-            path: about.below(name),
+            path: mistake.below(name),
         },
     }
 }
@@ -161,118 +214,31 @@ fn reading(value: &Value, kind: &Kind) -> Option<Value> {
     }
 }
 
-/// The listed text that is most like the given one.
+/// Returns the listed text that is most like the given one.
 fn alike<'a>(value: &Value, kind: &'a Kind) -> Option<&'a str> {
     let Kind::Enum { options } = kind else {
         return None;
     };
     let text = value.as_str()?;
-    let options = || {
-        options
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-    };
-    let same = options().find(|option| option.eq_ignore_ascii_case(text));
-    same.or_else(|| near(text, options()).first().copied())
+    let options = options.as_array().into_iter().flatten();
+    let options: Vec<_> = options.filter_map(Value::as_str).collect();
+    let mut same = options.iter().filter(|it| it.eq_ignore_ascii_case(text));
+    let same = same.next().copied();
+    same.or_else(|| near(text, options.iter().copied()).first().copied())
 }
 
-/// The value goes; only the whole has nothing it could be left out of.
-fn give_up(compiled: &Compiled, about: &About<'_>) -> Fix {
-    match about.path.is_empty() {
-        true => Fix::Put {
-            path: String::new(),
-            value: skeleton(&compiled.schema, &compiled.schema),
-        },
-        false => Fix::LeaveOut {
-            path: about.path.clone(),
-        },
-    }
+fn first_items(list: &Value, most: u64) -> Value {
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let items = list.as_array().into_iter().flatten();
+    items.take(most).cloned().collect()
 }
 
-/// A list with as many items as it must have.
-fn filled(compiled: &Compiled, about: &About<'_>, least: u64) -> Value {
-    const MOST: u64 = 10;
-    let mut items = about.value.as_array().cloned().unwrap_or_default();
-    let schema = about.part.and_then(|part| part.get("items"));
-    while (items.len() as u64) < least.min(MOST) {
-        items.push(schema.map_or_else(|| json!("…"), |schema| skeleton(&compiled.schema, schema)));
-    }
-    items.into()
-}
-
-/// An object that needs more members gets the first it does not have.
-fn one_more(compiled: &Compiled, about: &About<'_>) -> Fix {
-    let free = about
-        .known()
-        .into_iter()
-        .find(|name| about.value.get(name).is_none());
-    let name = free.unwrap_or("…");
-    let value = about
-        .property(name)
-        .map_or_else(|| json!("…"), |schema| skeleton(&compiled.schema, schema));
-    Fix::Put {
-        path: about.below(name),
-        value,
-    }
-}
-
-fn distinct(value: &Value) -> Value {
+fn distinct(list: &Value) -> Value {
     let mut kept: Vec<&Value> = Vec::new();
-    for item in value.as_array().into_iter().flatten() {
+    for item in list.as_array().into_iter().flatten() {
         if !kept.contains(&item) {
             kept.push(item);
         }
     }
     kept.into_iter().cloned().collect()
-}
-
-fn apply(value: &mut Value, fixes: Vec<Fix>) {
-    let mut left_out = Vec::new();
-    for fix in fixes {
-        match fix {
-            Fix::Put { path, value: new } => put(value, &path, new),
-            Fix::Move { from, to } => {
-                // Both the name that is missing and the one that does not exist ask for this.
-                if value.pointer(&to).is_none()
-                    && let Some(moved) = remove(value, &from)
-                {
-                    put(value, &to, moved);
-                }
-            }
-            Fix::LeaveOut { path } => left_out.push(path),
-        }
-    }
-    // From the end, so that the places of earlier items of a list stay right.
-    left_out.dedup();
-    for path in left_out.iter().rev() {
-        remove(value, path);
-    }
-}
-
-fn put(value: &mut Value, path: &str, new: Value) {
-    if let Some(slot) = value.pointer_mut(path) {
-        *slot = new;
-        return;
-    }
-    let Some((parent, name)) = path.rsplit_once('/') else {
-        return;
-    };
-    if let Some(Value::Object(members)) = value.pointer_mut(parent) {
-        members.insert(unescape(name), new);
-    }
-}
-
-fn remove(value: &mut Value, path: &str) -> Option<Value> {
-    let (parent, name) = path.rsplit_once('/')?;
-    match value.pointer_mut(parent)? {
-        // The order of the others stays.
-        Value::Object(members) => Map::shift_remove(members, &unescape(name)),
-        Value::Array(items) => {
-            let at: usize = name.parse().ok().filter(|at| *at < items.len())?;
-            Some(items.remove(at))
-        }
-        _ => None,
-    }
 }

@@ -1,16 +1,17 @@
-//! The smallest value that has everything a schema requires, with `…` where text belongs.
+//! Makes the smallest value that has everything a schema requires, with `…` where text belongs.
 
 use serde_json::{Map, Value, json};
 
-use super::graph::target;
+use super::pointer::target;
 
 /// A value nested deeper would not be read.
 const MAX_LEVELS: usize = 10;
+/// A list has no more items than this, whatever its schema requires.
 const MAX_ITEMS: u64 = 4;
 /// An example that a schema gives is passed on up to this length.
 const MAX_GIVEN: usize = 300;
 
-/// The skeleton of a part of a schema; references are looked up in `root`.
+/// Returns the skeleton of a part of a schema; references are looked up in `root`.
 pub(super) fn skeleton(root: &Value, part: &Value) -> Value {
     Skeleton { root, level: 0 }.of(part)
 }
@@ -26,26 +27,34 @@ impl Skeleton<'_> {
         let Some(object) = schema.as_object().filter(|_| self.level < MAX_LEVELS) else {
             return json!({});
         };
+        if let Some(found) = given(object) {
+            return found.clone();
+        }
         let inner = Self {
             level: self.level + 1,
             ..self
         };
-        if let Some(found) = given(object) {
-            return found.clone();
+        match object.get("$ref") {
+            Some(Value::String(reference)) => inner.referred(reference),
+            _ => inner.of_kind(object),
         }
-        if let Some(Value::String(reference)) = object.get("$ref") {
-            let target =
-                target(self.root, reference).and_then(|pointer| self.root.pointer(&pointer));
-            return target.map_or_else(|| json!({}), |target| inner.of(target));
-        }
+    }
+
+    fn referred(self, reference: &str) -> Value {
+        let target = target(self.root, reference);
+        let target = target.and_then(|pointer| self.root.pointer(&pointer));
+        target.map_or_else(|| json!({}), |target| self.of(target))
+    }
+
+    fn of_kind(self, object: &Map<String, Value>) -> Value {
         match kind(object) {
             Some("string") => json!(text(object)),
             Some("integer" | "number") => number(object),
             Some("boolean") => json!(false),
             Some("null") => Value::Null,
-            Some("array") => inner.array(object),
-            None if !object.contains_key("properties") => inner.form(object),
-            _ => inner.required(object),
+            Some("array") => self.array(object),
+            None if !object.contains_key("properties") => self.form(object),
+            _ => self.required(object),
         }
     }
 
@@ -53,15 +62,15 @@ impl Skeleton<'_> {
         match object.get("items") {
             Some(items @ Value::Object(_)) => {
                 let least = object.get("minItems").and_then(Value::as_u64).unwrap_or(1);
-                (0..least.clamp(1, MAX_ITEMS))
-                    .map(|_| self.of(items))
-                    .collect()
+                let numbers = 0..least.clamp(1, MAX_ITEMS);
+                numbers.map(|_| self.of(items)).collect()
             }
             _ => json!([]),
         }
     }
 
-    /// The first of several forms that is something; of several that apply at once, all.
+    /// Takes all of several forms that apply at once, and the first of several alternatives that is
+    /// not null.
     fn form(self, object: &Map<String, Value>) -> Value {
         if let Some(Value::Array(all)) = object.get("allOf") {
             let forms = all.iter().map(|form| self.of(form));
@@ -70,61 +79,62 @@ impl Skeleton<'_> {
         let forms = ["anyOf", "oneOf"]
             .into_iter()
             .find_map(|key| object.get(key)?.as_array());
-        let something = |form: &&Value| form.get("type") != Some(&json!("null"));
-        let form = forms.and_then(|forms| forms.iter().find(something).or_else(|| forms.first()));
+        let form = forms.and_then(|forms| not_null(forms, |form| is_null(&form["type"])));
         form.map_or_else(|| json!({}), |form| self.of(form))
     }
 
     fn required(self, object: &Map<String, Value>) -> Value {
-        let names = object
-            .get("required")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        let member = |name: &str| {
-            let schema = object
-                .get("properties")
-                .and_then(|properties| properties.get(name));
-            schema.map_or_else(|| json!("…"), |schema| self.of(schema))
-        };
-        let members = names
-            .filter_map(Value::as_str)
-            .map(|name| (name.to_owned(), member(name)));
+        let names = list(object, "required").filter_map(Value::as_str);
+        let members = names.map(|name| (name.to_owned(), self.member(object, name)));
         let own: Value = members.collect::<Map<_, _>>().into();
-        let inherited = object
-            .get("allOf")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        inherited.map(|form| self.of(form)).fold(own, united)
+        let inherited = list(object, "allOf").map(|form| self.of(form));
+        inherited.fold(own, united)
     }
+
+    fn member(self, object: &Map<String, Value>, name: &str) -> Value {
+        let properties = object.get("properties");
+        let schema = properties.and_then(|properties| properties.get(name));
+        schema.map_or_else(|| json!("…"), |schema| self.of(schema))
+    }
+}
+
+fn list<'a>(object: &'a Map<String, Value>, key: &str) -> impl Iterator<Item = &'a Value> {
+    let items = object.get(key).and_then(Value::as_array);
+    items.into_iter().flatten()
 }
 
 /// Returns a value that the schema itself gives.
 fn given(object: &Map<String, Value>) -> Option<&Value> {
-    let first = |key: &str| object.get(key)?.as_array()?.first();
     let default = object.get("default").filter(|default| !default.is_null());
-    let short = |value: &&Value| value.to_string().len() < MAX_GIVEN;
-    object
-        .get("const")
-        .or(default)
-        .or_else(|| first("enum"))
-        .or_else(|| first("examples").filter(short))
+    let fixed = object.get("const").or(default);
+    let listed = fixed.or_else(|| first(object, "enum"));
+    listed.or_else(|| first(object, "examples").filter(|it| it.to_string().len() < MAX_GIVEN))
 }
 
-/// The type, or of several the first that is something.
+fn first<'a>(object: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
+    object.get(key)?.as_array()?.first()
+}
+
+/// Returns the type, or of several the first that is not null.
 fn kind(object: &Map<String, Value>) -> Option<&str> {
     match object.get("type")? {
-        Value::Array(several) => {
-            let something = several.iter().find(|kind| **kind != json!("null"));
-            something.or_else(|| several.first())?.as_str()
-        }
+        Value::Array(several) => not_null(several, is_null)?.as_str(),
         one => one.as_str(),
     }
 }
 
+/// Returns the first that does not allow null alone, or else the first.
+fn not_null(several: &[Value], is_null: fn(&Value) -> bool) -> Option<&Value> {
+    let other = several.iter().find(|it| !is_null(it));
+    other.or_else(|| several.first())
+}
+
+fn is_null(kind: &Value) -> bool {
+    kind == "null"
+}
+
 fn text(object: &Map<String, Value>) -> String {
-    // The formats servers check most; an ellipsis would be refused there.
+    // Servers check these formats most, and would refuse an ellipsis.
     let formatted = match object.get("format").and_then(Value::as_str) {
         Some("date-time") => Some("2026-01-31T12:00:00Z"),
         Some("date") => Some("2026-01-31"),
@@ -139,23 +149,26 @@ fn text(object: &Map<String, Value>) -> String {
     formatted.map_or_else(|| "…".repeat(least), str::to_owned)
 }
 
-/// Zero where that is allowed, and the nearest limit otherwise.
+/// Returns zero where that is allowed, and the nearest limit otherwise.
 fn number(object: &Map<String, Value>) -> Value {
-    let limit = |key: &str| object.get(key).and_then(Value::as_f64);
-    let above = limit("exclusiveMinimum")
-        .filter(|limit| *limit >= 0.0)
-        .map(|limit| limit.floor() + 1.0);
-    let least = limit("minimum").filter(|limit| *limit > 0.0).map(f64::ceil);
-    let below = limit("exclusiveMaximum")
-        .filter(|limit| *limit <= 0.0)
-        .map(|limit| limit.ceil() - 1.0);
-    let most = limit("maximum")
-        .filter(|limit| *limit < 0.0)
-        .map(f64::floor);
-    whole(above.or(least).or(below).or(most).unwrap_or(0.0))
+    let above = limit(object, "exclusiveMinimum").filter(|limit| *limit >= 0.0);
+    let least = limit(object, "minimum").filter(|limit| *limit > 0.0);
+    let below = limit(object, "exclusiveMaximum").filter(|limit| *limit <= 0.0);
+    let most = limit(object, "maximum").filter(|limit| *limit < 0.0);
+    let lowest = above
+        .map(|limit| limit.floor() + 1.0)
+        .or(least.map(f64::ceil));
+    let highest = below
+        .map(|limit| limit.ceil() - 1.0)
+        .or(most.map(f64::floor));
+    whole(lowest.or(highest).unwrap_or(0.0))
 }
 
-/// A number without a fraction is written without one.
+fn limit(object: &Map<String, Value>, key: &str) -> Option<f64> {
+    object.get(key).and_then(Value::as_f64)
+}
+
+/// Writes a number without a fraction as an integer.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the number is whole and within the range"
@@ -170,7 +183,7 @@ fn whole(number: f64) -> Value {
     }
 }
 
-/// Two values that both apply: objects together have the members of both.
+/// Unites two values that both apply: objects together have the members of both.
 fn united(one: Value, other: Value) -> Value {
     match (one, other) {
         (Value::Object(mut one), Value::Object(other)) => {

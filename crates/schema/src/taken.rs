@@ -9,28 +9,30 @@ use serde_json::value::RawValue;
 
 use super::compile::Compiled;
 use super::excerpt::{cut, sort};
-use super::graph::unescape;
 use super::meaning::{Reading, meaning};
-use super::violation::each;
+use super::mistake::each;
+use super::pointer::unescape;
 
 /// The most times that a value is read again. Each reading shows the values inside: a text that
 /// holds a list, whose items are texts that hold numbers. No real arguments go deeper.
 const MAX_ROUNDS: usize = 4;
 /// Larger arguments are left as they are.
 const MAX_BYTES: usize = 256 * 1024;
+/// The bytes of a value that the model is shown, enough to recognise it.
 const MAX_SHOWN: usize = 60;
 /// More changes than this are counted only.
 const MAX_CHANGES: usize = 5;
 
-/// Arguments as they were meant, and what was read differently from how it was written.
+/// Arguments as they were meant, and the values that were read differently from how they were
+/// written.
 #[derive(Debug)]
 pub struct Taken {
     pub arguments: Raw,
-    changes: Vec<Change>,
+    changes: Vec<RereadValue>,
 }
 
 #[derive(Debug)]
-struct Change {
+struct RereadValue {
     path: String,
     became: String,
     was: &'static str,
@@ -49,14 +51,10 @@ pub(super) fn taken(compiled: &Compiled, given: &RawValue, value: Value) -> Opti
         }
         for (path, reading) in readings {
             let was = sort(value.pointer(&path)?);
-            let steps: Vec<String> = path.split('/').skip(1).map(unescape).collect();
-            let (whole, part) = read(&arguments, &steps, &reading)?;
+            let (whole, part) = read(&arguments, &steps(&path), &reading)?;
             arguments = whole;
-            changes.push(Change {
-                path,
-                became: cut(part.get().to_owned(), MAX_SHOWN),
-                was,
-            });
+            let became = cut(part.get().to_owned(), MAX_SHOWN);
+            changes.push(RereadValue { path, became, was });
         }
         value = serde_json::from_str(arguments.get()).ok()?;
     }
@@ -68,19 +66,19 @@ pub(super) fn taken(compiled: &Compiled, given: &RawValue, value: Value) -> Opti
 fn readings(compiled: &Compiled, value: &Value, bytes: usize) -> Option<BTreeMap<String, Reading>> {
     let mut readings = BTreeMap::new();
     let mut all_read = true;
-    each(
-        compiled,
-        value,
-        bytes,
-        &mut |about, kind| match meaning(about.value, kind) {
-            Some(reading) => drop(readings.insert(about.path.clone(), reading)),
-            None => all_read = false,
-        },
-    );
+    each(compiled, value, bytes, &mut |mistake, kind| {
+        let reading = meaning(mistake.value, kind);
+        all_read &= reading.is_some();
+        readings.extend(reading.map(|reading| (mistake.path.clone(), reading)));
+    });
     all_read.then_some(readings)
 }
 
-/// The whole with one part read differently, and that part. What is not touched keeps its text.
+fn steps(path: &str) -> Vec<String> {
+    path.split('/').skip(1).map(unescape).collect()
+}
+
+/// Returns the whole with one part read differently, and that part. The rest keeps its text.
 fn read(json: &RawValue, steps: &[String], reading: &Reading) -> Option<(Raw, Raw)> {
     let Some((step, rest)) = steps.split_first() else {
         let part = match reading {
@@ -104,20 +102,23 @@ fn read(json: &RawValue, steps: &[String], reading: &Reading) -> Option<(Raw, Ra
 impl fmt::Display for Taken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = self.changes.iter().take(MAX_CHANGES);
-        let told: Vec<String> = shown
-            .map(|Change { path, became, was }| {
-                let name = path
-                    .strip_prefix('/')
-                    .filter(|name| !name.is_empty())
-                    .unwrap_or("arguments");
-                format!("{name} = {became} (was {was})")
-            })
-            .collect();
+        let told: Vec<String> = shown.map(RereadValue::to_string).collect();
         write!(f, "Taken as: {}", told.join(", "))?;
         match self.changes.len().saturating_sub(MAX_CHANGES) {
             0 => Ok(()),
             more => write!(f, " and {more} more"),
         }
+    }
+}
+
+impl fmt::Display for RereadValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, became, was } = self;
+        let name = match path.strip_prefix('/') {
+            None | Some("") => "arguments",
+            Some(name) => name,
+        };
+        write!(f, "{name} = {became} (was {was})")
     }
 }
 
@@ -149,7 +150,7 @@ mod tests {
         })
     }
 
-    /// The arguments as they are taken, and what the model is told of it.
+    /// Checks the arguments as they are taken, and the note that the model reads about it.
     #[track_caller]
     fn check(given: &str, expected: Option<(&str, &str)>) {
         let tool = RawObject::new()

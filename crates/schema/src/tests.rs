@@ -198,11 +198,18 @@ fn of_several_forms_the_one_that_was_meant_is_explained() {
     );
 }
 
+#[track_caller]
+fn right(schema: &Value, arguments: &Value) {
+    check(schema, arguments, &["fine"]);
+}
+
+#[track_caller]
+fn wrong(schema: &Value, arguments: &Value) {
+    assert_ne!(text(schema, arguments), "fine", "{schema}");
+}
+
 #[test]
 fn every_dialect_is_understood_declared_or_not() {
-    let wrong =
-        |schema: &Value, arguments: &Value| assert_ne!(text(schema, arguments), "fine", "{schema}");
-    let right = |schema: &Value, arguments: &Value| check(schema, arguments, &["fine"]);
     for dialect in [
         "http://json-schema.org/draft-04/schema#",
         "http://json-schema.org/draft-06/schema#",
@@ -329,7 +336,7 @@ fn a_result_is_held_against_what_was_promised() {
     let misfit = checker
         .check_output(&tool(&schema), &raw(&json!({ "n": "1" })))
         .unwrap_err();
-    let wrong = Wrong::Unfit {
+    let wrong = ViolationKind::Unfit {
         expected: "an integer".to_owned(),
         got: "\"1\" (a string)".to_owned(),
     };
@@ -357,11 +364,18 @@ fn a_schema_is_compiled_once_and_shared_by_tools_that_have_the_same() {
     assert_eq!(checker.compiled.lock().unwrap().len(), 1);
 }
 
+/// One of six hundred kinds that refer to each other in a circle.
+fn kind(n: usize) -> Value {
+    let value =
+        json!({ "type": "string", "description": format!("the value number {n} of this kind") });
+    let next = json!({ "$ref": format!("#/$defs/kind_{}", (n + 1) % 600) });
+    json!({ "type": "object", "properties": { "value": value, "next": next } })
+}
+
 #[test]
 fn a_giant_schema_is_checked_like_any_other() {
-    let leaf = |n: usize| json!({ "type": "object", "properties": { "value": { "type": "string", "description": format!("the value number {n} of this kind") }, "next": { "$ref": format!("#/$defs/kind_{}", (n + 1) % 600) } } });
     let definitions: serde_json::Map<_, _> =
-        (0..600).map(|n| (format!("kind_{n}"), leaf(n))).collect();
+        (0..600).map(|n| (format!("kind_{n}"), kind(n))).collect();
     let schema = json!({ "type": "object", "properties": { "first": { "$ref": "#/$defs/kind_0" } }, "$defs": definitions });
     assert!(schema.to_string().len() > 80_000);
     check(

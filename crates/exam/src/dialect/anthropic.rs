@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, CallResult, Conversation, Exchange, Given, Stop, ToolCall, Usage, id, text};
+use super::{
+    CallResult, Conversation, Exchange, GivenArguments, ModelAnswer, Stop, ToolCall, Usage, id,
+    text, tokens,
+};
 
 /// Enough tokens for some thinking and a call. The format requires a number.
 const MAX_TOKENS: u32 = 4096;
@@ -25,26 +28,18 @@ fn result(it: &CallResult) -> Value {
     result
 }
 
-pub(super) fn read(body: &Value, earlier: usize) -> Result<Answer, String> {
-    let mut said = body
-        .get("content")
-        .cloned()
-        .ok_or("there is no `content`")?;
+pub(super) fn read(body: &Value, earlier: usize) -> Result<ModelAnswer, String> {
+    let said = body.get("content").cloned();
+    let mut said = said.ok_or("there is no `content`")?;
     let blocks = said.as_array_mut().ok_or("`content` is not a list")?;
-    let is = |block: &Value, kind: &str| text(block, "type") == kind;
-    let words: Vec<_> = blocks
-        .iter()
-        .filter(|it| is(it, "text"))
-        .map(|it| text(it, "text"))
-        .collect();
+    let words = blocks.iter().filter(|it| text(it, "type") == "text");
+    let words: Vec<_> = words.map(|it| text(it, "text")).collect();
     let calls = blocks
         .iter_mut()
-        .filter(|it| is(it, "tool_use"))
-        .enumerate();
-    let calls = calls
-        .map(|(number, call)| take(call, earlier + number))
-        .collect();
-    Ok(Answer {
+        .filter(|it| text(it, "type") == "tool_use");
+    let calls = (earlier..).zip(calls);
+    let calls = calls.map(|(number, call)| take(call, number)).collect();
+    Ok(ModelAnswer {
         said,
         words: words.join("\n"),
         calls,
@@ -55,7 +50,7 @@ pub(super) fn read(body: &Value, earlier: usize) -> Result<Answer, String> {
 
 /// Takes a call out of the message, and leaves it in a form that can be repeated.
 fn take(call: &mut Value, number: usize) -> ToolCall {
-    let arguments = Given::read(call.get("input"));
+    let arguments = GivenArguments::read(call.get("input"));
     let taken = ToolCall {
         id: id(call, number),
         name: text(call, "name"),
@@ -77,13 +72,12 @@ fn stop(body: &Value) -> Option<Stop> {
 /// Tokens that were read from or written to a cache count as input, too.
 fn usage(body: &Value) -> Option<Usage> {
     let usage = body.get("usage")?;
-    let tokens = |key: &str| usage.get(key).and_then(Value::as_u64);
     let cached = ["cache_creation_input_tokens", "cache_read_input_tokens"]
         .into_iter()
-        .filter_map(tokens);
+        .filter_map(|key| tokens(usage, key));
     Some(Usage {
-        input: tokens("input_tokens")? + cached.sum::<u64>(),
-        output: tokens("output_tokens")?,
+        input: tokens(usage, "input_tokens")? + cached.sum::<u64>(),
+        output: tokens(usage, "output_tokens")?,
     })
 }
 
@@ -108,7 +102,7 @@ mod tests {
             [ToolCall {
                 id: "t1".into(),
                 name: "echo".into(),
-                arguments: Given::Arguments(word)
+                arguments: GivenArguments::Arguments(word)
             }]
         );
         assert_eq!(
@@ -127,6 +121,7 @@ mod tests {
             Err("there is no `content`".to_owned())
         );
     }
+
     #[test]
     fn what_broke_off_is_repeated_as_a_call_and_said_to_have_broken_off() {
         let call = json!({ "type": "tool_use", "id": "", "name": "echo", "input": "{\"word\":" });

@@ -4,19 +4,24 @@
 //! no temperature, no forced choice, no wish for a single call. The model's own messages are
 //! repeated to it word for word, because some models need their own thoughts back unchanged. Only a
 //! call that could not be repeated as it came is corrected.
+//!
+//! # Layout
+//! - this file: a conversation and an answer, in either format; `given`: the arguments of a call
+//! - `anthropic`, `openai`: the two formats
 
 mod anthropic;
+mod given;
 mod openai;
-
-use std::fmt;
 
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use kitbag_vendor::{Unfit, Vendor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::suite::Arguments;
-use crate::tools::{Tool, Tools};
+pub use given::GivenArguments;
+
+use crate::suite::CallArguments;
+use crate::tools::{ExamTool, ExamTools};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
@@ -30,7 +35,7 @@ pub(crate) struct Conversation<'a> {
     /// The definitions as [`Dialect::tools`] writes them.
     pub(crate) tools: &'a [Value],
     /// The further parameters of the request.
-    pub(crate) parameters: &'a Arguments,
+    pub(crate) parameters: &'a CallArguments,
     pub(crate) prompt: &'a str,
     /// The earlier turns, the first one first.
     pub(crate) exchanges: Vec<Exchange>,
@@ -54,7 +59,7 @@ pub(crate) struct CallResult {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Answer {
+pub(crate) struct ModelAnswer {
     /// The message in a form that can be repeated to the model.
     pub(crate) said: Value,
     pub(crate) words: String,
@@ -79,16 +84,7 @@ pub enum Stop {
 pub(crate) struct ToolCall {
     pub(crate) id: String,
     pub(crate) name: String,
-    pub(crate) arguments: Given,
-}
-
-/// The arguments of a call as the model wrote them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Given {
-    Arguments(Arguments),
-    /// The text is not a JSON object.
-    Malformed(String),
+    pub(crate) arguments: GivenArguments,
 }
 
 /// Tokens as the endpoint counted them.
@@ -131,14 +127,14 @@ impl Dialect {
 
     /// Returns the definitions as they are sent. Definitions that no vendor would take are left
     /// out.
-    pub(crate) fn tools(self, tools: &Tools) -> Vec<Value> {
+    pub(crate) fn tools(self, tools: &ExamTools) -> Vec<Value> {
         tools
             .iter()
             .filter_map(|tool| self.definition(tool).ok())
             .collect()
     }
 
-    pub(crate) fn definition(self, tool: &Tool) -> Result<Value, Unfit> {
+    pub(crate) fn definition(self, tool: &ExamTool) -> Result<Value, Unfit> {
         self.vendor()
             .tool(&tool.name, &tool.description, &tool.schema)
     }
@@ -163,7 +159,7 @@ impl Dialect {
 
     /// Returns the answer, or the fault in it. `earlier` is the number of calls that the model made
     /// before, so that a call without an id gets one that no other call of the conversation has.
-    pub(crate) fn read(self, body: &Value, earlier: usize) -> Result<Answer, String> {
+    pub(crate) fn read(self, body: &Value, earlier: usize) -> Result<ModelAnswer, String> {
         match self {
             Self::Anthropic => anthropic::read(body, earlier),
             Self::OpenAi => openai::read(body, earlier),
@@ -175,47 +171,6 @@ impl Conversation<'_> {
     /// Returns the number of calls that the model has made so far.
     pub(crate) fn calls(&self) -> usize {
         self.exchanges.iter().map(|it| it.results.len()).sum()
-    }
-}
-
-impl Given {
-    fn read(value: Option<&Value>) -> Self {
-        match value {
-            None | Some(Value::Null) => Self::Arguments(Arguments::new()),
-            Some(Value::Object(arguments)) => Self::Arguments(arguments.clone()),
-            Some(Value::String(text)) => Self::parse(text),
-            Some(other) => Self::Malformed(other.to_string()),
-        }
-    }
-
-    fn parse(text: &str) -> Self {
-        match serde_json::from_str(text) {
-            // Some models write an empty text if a call has no arguments.
-            _ if text.trim().is_empty() => Self::Arguments(Arguments::new()),
-            Ok(arguments) => Self::Arguments(arguments),
-            Err(_) => Self::Malformed(text.to_owned()),
-        }
-    }
-
-    /// Returns arguments that can be repeated. Endpoints refuse a history whose arguments are no
-    /// object.
-    fn repeatable(&self) -> Value {
-        match self {
-            Self::Arguments(arguments) => Value::Object(arguments.clone()),
-            Self::Malformed(_) => Value::Object(Arguments::new()),
-        }
-    }
-}
-
-/// Writes the arguments as the model wrote them, on one line.
-impl fmt::Display for Given {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Arguments(arguments) => {
-                f.write_str(&serde_json::to_string(arguments).expect("arguments are JSON"))
-            }
-            Self::Malformed(text) => f.write_str(text),
-        }
     }
 }
 
@@ -246,6 +201,11 @@ fn text(value: &Value, key: &str) -> String {
         .to_owned()
 }
 
+/// Returns a number of tokens that the endpoint counted.
+fn tokens(usage: &Value, key: &str) -> Option<u64> {
+    usage.get(key).and_then(Value::as_u64)
+}
+
 /// Returns the id of a call, or a new one for a call that came without.
 fn id(call: &Value, number: usize) -> String {
     let id = text(call, "id");
@@ -262,13 +222,16 @@ mod tests {
 
     use super::*;
 
-    /// Two turns: the first answer has two calls of which one failed, the second has one.
-    fn messages(dialect: Dialect, said: [Value; 2]) -> Value {
-        let result = |id: &str, text: &str, failed| CallResult {
+    fn result(id: &str, text: &str, failed: bool) -> CallResult {
+        CallResult {
             id: id.into(),
             text: text.into(),
             failed,
-        };
+        }
+    }
+
+    /// Returns the messages of two turns: the first answer has two calls of which one failed, the second has one.
+    fn messages(dialect: Dialect, said: [Value; 2]) -> Value {
         let results = [
             vec![result("c0", "found", false), result("c1", "no", true)],
             vec![result("c2", "ok", false)],
@@ -277,7 +240,7 @@ mod tests {
             .into_iter()
             .zip(results)
             .map(|(said, results)| Exchange { said, results });
-        let (parameters, exchanges) = (Arguments::new(), exchanges.collect());
+        let (parameters, exchanges) = (CallArguments::new(), exchanges.collect());
         let conversation = Conversation {
             tools: &[],
             parameters: &parameters,
@@ -290,37 +253,32 @@ mod tests {
 
     #[test]
     fn openai_reads_each_turn_and_then_a_message_for_each_result() {
-        let said = |words: &str| json!({ "role": "assistant", "content": words });
-        let tool =
-            |id: &str, text: &str| json!({ "role": "tool", "tool_call_id": id, "content": text });
+        let [one, two] = ["one", "two"].map(|it| json!({ "role": "assistant", "content": it }));
         let expected = json!([
             { "role": "user", "content": "Find it" },
-            said("one"), tool("c0", "found"), tool("c1", "no"),
-            said("two"), tool("c2", "ok"),
+            one,
+            { "role": "tool", "tool_call_id": "c0", "content": "found" },
+            { "role": "tool", "tool_call_id": "c1", "content": "no" },
+            two,
+            { "role": "tool", "tool_call_id": "c2", "content": "ok" },
         ]);
-        assert_eq!(
-            messages(Dialect::OpenAi, [said("one"), said("two")]),
-            expected
-        );
+        assert_eq!(messages(Dialect::OpenAi, [one, two]), expected);
     }
 
     #[test]
     fn anthropic_reads_each_turn_and_then_all_its_results_in_one_message() {
-        let result = |id: &str, text: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": text });
-        let mut failed = result("c1", "no");
-        failed["is_error"] = true.into();
-        let blocks = |text: &str| json!([{ "type": "text", "text": text }]);
+        let [one, two] = ["one", "two"].map(|it| json!([{ "type": "text", "text": it }]));
+        let found = json!({ "type": "tool_result", "tool_use_id": "c0", "content": "found" });
+        let failed = json!({ "type": "tool_result", "tool_use_id": "c1", "content": "no", "is_error": true });
+        let ok = json!({ "type": "tool_result", "tool_use_id": "c2", "content": "ok" });
         let expected = json!([
             { "role": "user", "content": "Find it" },
-            { "role": "assistant", "content": blocks("one") },
-            { "role": "user", "content": [result("c0", "found"), failed] },
-            { "role": "assistant", "content": blocks("two") },
-            { "role": "user", "content": [result("c2", "ok")] },
+            { "role": "assistant", "content": one },
+            { "role": "user", "content": [found, failed] },
+            { "role": "assistant", "content": two },
+            { "role": "user", "content": [ok] },
         ]);
-        assert_eq!(
-            messages(Dialect::Anthropic, [blocks("one"), blocks("two")]),
-            expected
-        );
+        assert_eq!(messages(Dialect::Anthropic, [one, two]), expected);
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, CallResult, Conversation, Exchange, Given, Stop, ToolCall, Usage, id, text};
+use super::{
+    CallResult, Conversation, Exchange, GivenArguments, ModelAnswer, Stop, ToolCall, Usage, id,
+    text, tokens,
+};
 
 pub(super) fn body(model: &str, conversation: &Conversation<'_>) -> Value {
     let mut messages = vec![json!({ "role": "user", "content": conversation.prompt })];
@@ -18,25 +21,18 @@ fn result(it: &CallResult) -> Value {
     json!({ "role": "tool", "tool_call_id": it.id, "content": it.text })
 }
 
-pub(super) fn read(body: &Value, earlier: usize) -> Result<Answer, String> {
-    let choice = body
-        .pointer("/choices/0")
-        .ok_or("there is no `choices[0]`")?;
-    let mut said = choice
-        .get("message")
-        .cloned()
-        .ok_or("there is no `choices[0].message`")?;
+pub(super) fn read(body: &Value, earlier: usize) -> Result<ModelAnswer, String> {
+    let choice = body.pointer("/choices/0");
+    let choice = choice.ok_or("there is no `choices[0]`")?;
+    let said = choice.get("message").cloned();
+    let mut said = said.ok_or("there is no `choices[0].message`")?;
     let (words, stop) = (text(&said, "content"), stop(choice, &said));
     let calls = said.get_mut("tool_calls").and_then(Value::as_array_mut);
-    let calls = calls
-        .into_iter()
-        .flatten()
-        .filter(|it| it["function"].is_object())
-        .enumerate();
-    let calls = calls
-        .map(|(number, call)| take(call, earlier + number))
-        .collect();
-    Ok(Answer {
+    let calls = calls.into_iter().flatten();
+    let calls = calls.filter(|it| it["function"].is_object());
+    let calls = (earlier..).zip(calls);
+    let calls = calls.map(|(number, call)| take(call, number)).collect();
+    Ok(ModelAnswer {
         said,
         words,
         calls,
@@ -51,10 +47,10 @@ fn take(call: &mut Value, number: usize) -> ToolCall {
     let taken = ToolCall {
         id: id(call, number),
         name: text(function, "name"),
-        arguments: Given::read(function.get("arguments")),
+        arguments: GivenArguments::read(function.get("arguments")),
     };
     let arguments = function.get("arguments").and_then(Value::as_str);
-    let as_it_came = arguments.filter(|_| matches!(taken.arguments, Given::Arguments(_)));
+    let as_it_came = arguments.filter(|_| matches!(taken.arguments, GivenArguments::Arguments(_)));
     let arguments =
         as_it_came.map_or_else(|| taken.arguments.repeatable().to_string(), str::to_owned);
     call["id"] = taken.id.clone().into();
@@ -73,10 +69,9 @@ fn stop(choice: &Value, said: &Value) -> Option<Stop> {
 
 fn usage(body: &Value) -> Option<Usage> {
     let usage = body.get("usage")?;
-    let tokens = |key: &str| usage.get(key).and_then(Value::as_u64);
     Some(Usage {
-        input: tokens("prompt_tokens")?,
-        output: tokens("completion_tokens")?,
+        input: tokens(usage, "prompt_tokens")?,
+        output: tokens(usage, "completion_tokens")?,
     })
 }
 
@@ -85,15 +80,18 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(arguments: &Value, expected: &Given) {
+    fn check(arguments: &Value, expected: &GivenArguments) {
         let function = json!({ "name": "echo", "arguments": arguments });
         let body = json!({ "choices": [{ "message": { "tool_calls": [{ "id": "c1", "function": function }] } }] });
         assert_eq!(read(&body, 0).unwrap().calls[0].arguments, *expected);
     }
 
+    fn arguments(value: Value) -> GivenArguments {
+        GivenArguments::Arguments(serde_json::from_value(value).unwrap())
+    }
+
     #[test]
     fn arguments_are_json_in_a_string_or_what_else_was_written() {
-        let arguments = |value: Value| Given::Arguments(value.as_object().unwrap().clone());
         check(
             &json!("{\"word\":\"hi\"}"),
             &arguments(json!({ "word": "hi" })),
@@ -105,62 +103,67 @@ mod tests {
         check(&json!(""), &arguments(json!({})));
         check(
             &json!("{\"word\":"),
-            &Given::Malformed("{\"word\":".to_owned()),
+            &GivenArguments::Malformed("{\"word\":".to_owned()),
         );
-        check(&json!("[1]"), &Given::Malformed("[1]".to_owned()));
-        check(&json!(7), &Given::Malformed("7".to_owned()));
+        check(&json!("[1]"), &GivenArguments::Malformed("[1]".to_owned()));
+        check(&json!(7), &GivenArguments::Malformed("7".to_owned()));
+    }
+
+    fn said(call: &Value) -> Value {
+        let message = json!({ "content": null, "reasoning": "hm", "tool_calls": [call] });
+        let body = json!({ "choices": [{ "message": message }] });
+        read(&body, 0).unwrap().said
+    }
+
+    fn call(id: &str, arguments: &str) -> Value {
+        let function = json!({ "name": "echo", "arguments": arguments });
+        json!({ "id": id, "type": "function", "function": function })
     }
 
     #[test]
     fn what_is_repeated_is_what_was_said_but_for_calls_nobody_would_take_back() {
-        let said = |call: Value| {
-            let message = json!({ "content": null, "reasoning": "hm", "tool_calls": [call] });
-            read(&json!({ "choices": [{ "message": message }] }), 0)
-                .unwrap()
-                .said
-        };
-        let call = |id: &str, arguments: &str| {
-            let function = json!({ "name": "echo", "arguments": arguments });
-            json!({ "id": id, "type": "function", "function": function })
-        };
         let untouched = call("c1", "{\"word\": \"hi\"}");
-        let kept = said(untouched.clone());
+        let kept = said(&untouched);
         assert_eq!(
             (&kept["tool_calls"][0], &kept["reasoning"]),
             (&untouched, &json!("hm"))
         );
         assert_eq!(
-            said(call("c1", "{\"word\":"))["tool_calls"][0],
+            said(&call("c1", "{\"word\":"))["tool_calls"][0],
             call("c1", "{}")
         );
         let loose = json!({ "function": { "name": "echo", "arguments": { "word": "hi" } } });
         assert_eq!(
-            said(loose)["tool_calls"][0],
+            said(&loose)["tool_calls"][0],
             call("call_0", "{\"word\":\"hi\"}")
         );
     }
 
     #[test]
     fn an_answer_that_ended_early_says_why() {
-        let stop = |choice: Value| read(&json!({ "choices": [choice] }), 0).unwrap().stop;
         let words = json!({ "content": "Well," });
-        assert_eq!(
-            stop(json!({ "message": words, "finish_reason": "length" })),
-            Some(Stop::Length)
-        );
-        assert_eq!(
-            stop(json!({ "message": words, "finish_reason": "content_filter" })),
-            Some(Stop::Refusal)
-        );
         let refusal = json!({ "content": null, "refusal": "I can't." });
-        assert_eq!(
-            stop(json!({ "message": refusal, "finish_reason": "stop" })),
-            Some(Stop::Refusal)
-        );
-        assert_eq!(
-            stop(json!({ "message": { "content": "Hi.", "refusal": null } })),
-            None
-        );
+        for (choice, expected) in [
+            (
+                json!({ "message": words, "finish_reason": "length" }),
+                Some(Stop::Length),
+            ),
+            (
+                json!({ "message": words, "finish_reason": "content_filter" }),
+                Some(Stop::Refusal),
+            ),
+            (
+                json!({ "message": refusal, "finish_reason": "stop" }),
+                Some(Stop::Refusal),
+            ),
+            (
+                json!({ "message": { "content": "Hi.", "refusal": null } }),
+                None,
+            ),
+        ] {
+            let body = json!({ "choices": [choice] });
+            assert_eq!(read(&body, 0).unwrap().stop, expected, "{body}");
+        }
     }
 
     #[test]

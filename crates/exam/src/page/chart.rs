@@ -2,161 +2,122 @@
 //! readable on a narrow screen, and only the bars stretch.
 
 use super::{count, escaped, interval, percent, thousands};
-use crate::judge::Outcome;
-use crate::report::{ModelReport, Rate, Report};
+use crate::judge::ChoiceOutcome;
+use crate::report::{ExamReport, ModelReport, Rate};
 
-pub(super) fn charts(report: &Report) -> String {
-    let mut charts = rates(
-        report,
-        "Right tool",
-        "Share of answers, more is better.",
-        |it| it.invocation_accuracy,
-    );
-    charts += &rates(
-        report,
-        "Right arguments",
-        "Share of answers, more is better.",
-        |it| it.argument_accuracy,
-    );
-    charts += &rates(
-        report,
-        "Tried again after an error",
-        "Share of answers, less is better.",
-        |it| it.retry_rate,
-    );
-    charts + &outcomes(report) + &tokens(report)
+pub(super) fn charts(report: &ExamReport) -> String {
+    const MORE: &str = "Share of answers, more is better.";
+    const LESS: &str = "Share of answers, less is better.";
+    [
+        rates(report, "Right tool", MORE, |it| it.invocation_accuracy),
+        rates(report, "Right arguments", MORE, |it| it.argument_accuracy),
+        rates(report, "Tried again after an error", LESS, |it| {
+            it.retry_rate
+        }),
+        outcomes(report),
+        tokens(report),
+    ]
+    .concat()
 }
 
 /// Draws one bar for each model. A line shows the interval of the share.
 fn rates(
-    report: &Report,
+    report: &ExamReport,
     title: &str,
     note: &str,
     rate: fn(&ModelReport) -> Option<Rate>,
 ) -> String {
-    let measured: Vec<_> = report
-        .models
-        .iter()
-        .filter_map(|it| Some((it, rate(it)?)))
+    let measured = report.models.iter().filter_map(|it| Some((it, rate(it)?)));
+    let rows: String = measured
+        .map(|(model, rate)| rate_row(model, &rate))
         .collect();
-    if measured.is_empty() {
-        return String::new();
+    if rows.is_empty() {
+        return rows;
     }
-    let mut rows = String::new();
-    for (model, rate) in measured {
-        let told = format!("{}, 95 % interval {}", percent(rate.mean), interval(&rate));
-        let bars = [all(), rect("own", 0.0, 100.0 * rate.mean), reach(&rate)].concat();
-        let value = format!(
-            "{} <small>{} of {}</small>",
-            percent(rate.mean),
-            rate.count,
-            rate.of
-        );
-        rows += &row(&model.short, &svg(&told, &bars), &value, "");
-    }
-    rows += &axis("0 %", "50 %", "100 %");
-    figure(
-        title,
-        &format!("{note} The line is the 95 % interval."),
-        &rows,
-    )
+    let rows = rows + &axis("0 %", "50 %", "100 %");
+    let note = format!("{note} The line is the 95 % interval.");
+    figure(title, &note, &rows)
+}
+
+fn rate_row(model: &ModelReport, rate: &Rate) -> String {
+    let mean = percent(rate.mean);
+    let told = format!("{mean}, 95 % interval {}", interval(rate));
+    let bars = [all(), rect("own", 0.0, 100.0 * rate.mean), reach(rate)].concat();
+    let value = format!("{mean} <small>{} of {}</small>", rate.count, rate.of);
+    row(&model.short, &svg(&told, &bars), &value, "")
 }
 
 /// Draws the answers of each model by their outcome.
-fn outcomes(report: &Report) -> String {
-    let answered: Vec<_> = report.models.iter().filter(|it| it.answered > 0).collect();
-    if answered.is_empty() {
-        return String::new();
+fn outcomes(report: &ExamReport) -> String {
+    let answered = report.models.iter().filter(|it| it.answered > 0);
+    let rows: String = answered.map(outcome_row).collect();
+    if rows.is_empty() {
+        return rows;
     }
-    let mut rows = String::new();
-    for model in answered {
-        let (mut from, mut bars, mut told) = (0.0, String::new(), Vec::new());
-        for (outcome, number) in model.outcomes.iter().filter(|(_, number)| *number > 0) {
-            let long = 100.0 * *number as f64 / model.answered as f64;
-            told.push(format!("{number} {}", outcome.as_str()));
-            bars += &rect(class(*outcome), from, long);
-            from += long;
-        }
-        let told = told.join(", ");
-        rows += &row(
-            &model.short,
-            &svg(&told, &bars),
-            &count(model.answered, "answer"),
-            &told,
-        );
+    let entries = ChoiceOutcome::ALL.map(legend_entry).concat();
+    let legend = format!("<ul class=\"legend\">{entries}</ul>\n");
+    let title = "What became of the first call";
+    figure(title, "Number of answers.", &(rows + &legend))
+}
+
+fn outcome_row(model: &ModelReport) -> String {
+    let (mut from, mut bars, mut told) = (0.0, String::new(), Vec::new());
+    for (outcome, number) in model.outcomes.iter().filter(|(_, number)| *number > 0) {
+        let long = 100.0 * *number as f64 / model.answered as f64;
+        told.push(format!("{number} {}", outcome.as_str()));
+        bars += &rect(class(*outcome), from, long);
+        from += long;
     }
-    let entry = |outcome: Outcome| {
-        let patch = rect(class(outcome), 0.0, 100.0);
-        let name = outcome.as_str();
-        format!("<li><svg viewBox=\"0 0 100 100\" aria-hidden=\"true\">{patch}</svg>{name}</li>")
-    };
-    let legend = format!(
-        "<ul class=\"legend\">{}</ul>\n",
-        Outcome::ALL.map(entry).concat()
-    );
-    figure(
-        "What became of the first call",
-        "Number of answers.",
-        &(rows + &legend),
-    )
+    let told = told.join(", ");
+    let value = count(model.answered, "answer");
+    row(&model.short, &svg(&told, &bars), &value, &told)
+}
+
+fn legend_entry(outcome: ChoiceOutcome) -> String {
+    let patch = rect(class(outcome), 0.0, 100.0);
+    let name = outcome.as_str();
+    format!("<li><svg viewBox=\"0 0 100 100\" aria-hidden=\"true\">{patch}</svg>{name}</li>")
 }
 
 /// Draws the tokens that tools put into a context, and the tokens of the baseline without tools.
-fn tokens(report: &Report) -> String {
-    let measured: Vec<_> = report
-        .models
-        .iter()
-        .filter_map(|it| Some((it, it.tokens.per_prompt?)))
-        .collect();
-    let raw = report
-        .baseline_tokens
-        .filter(|it| *it > 0)
-        .map(|it| it as f64);
+fn tokens(report: &ExamReport) -> String {
+    let models = report.models.iter();
+    let measured = models.filter_map(|it| Some((it, it.tokens.per_prompt?)));
+    let measured: Vec<_> = measured.collect();
     if measured.is_empty() {
         return String::new();
     }
-    let most = measured
-        .iter()
-        .map(|(_, tokens)| *tokens)
-        .chain(raw)
-        .fold(0.0, f64::max);
-    let part = |tokens: f64| 100.0 * tokens / most;
+    let raw = report.baseline_tokens.filter(|it| *it > 0);
+    let raw = raw.map(|it| it as f64);
+    let all = measured.iter().map(|(_, tokens)| *tokens).chain(raw);
+    let most = all.fold(0.0, f64::max);
     let mut rows = String::new();
     for (model, tokens) in measured {
-        let definitions = model.tokens.definitions as f64;
-        let rest = tokens - definitions;
-        let bars = [
-            all(),
-            rect("own", 0.0, part(definitions)),
-            rect("second", part(definitions), part(rest)),
-        ];
-        let mut told = format!(
-            "{} definitions, {} calls and results",
-            thousands(definitions),
-            thousands(rest)
-        );
-        if let Some(share) = model.tokens.share_of_baseline {
-            told += &format!("; {} of the raw JSON", percent(share));
-        }
-        rows += &row(
-            &model.short,
-            &svg(&told, &bars.concat()),
-            &thousands(tokens),
-            &told,
-        );
+        rows += &token_row(model, tokens, most);
     }
-    if let Some(raw) = raw {
-        let bars = [all(), rect("second", 0.0, part(raw))].concat();
-        rows += &row(
-            "raw JSON, without tools",
-            &svg("the raw JSON", &bars),
-            &thousands(raw),
-            "",
-        );
-    }
+    rows += &raw.map(|raw| raw_row(raw, most)).unwrap_or_default();
     rows += &axis("0", "", &format!("{} tokens", thousands(most)));
     let note = "Mean over all answers; the first part is the definitions. Less is better.";
     figure("Tokens a prompt", note, &rows)
+}
+
+fn token_row(model: &ModelReport, tokens: f64, most: f64) -> String {
+    let definitions = model.tokens.definitions as f64;
+    let rest = tokens - definitions;
+    let (own, second) = (100.0 * definitions / most, 100.0 * rest / most);
+    let bars = [all(), rect("own", 0.0, own), rect("second", own, second)].concat();
+    let (definitions, rest) = (thousands(definitions), thousands(rest));
+    let mut told = format!("{definitions} definitions, {rest} calls and results");
+    if let Some(share) = model.tokens.share_of_baseline {
+        told += &format!("; {} of the raw JSON", percent(share));
+    }
+    row(&model.short, &svg(&told, &bars), &thousands(tokens), &told)
+}
+
+fn raw_row(raw: f64, most: f64) -> String {
+    let bars = [all(), rect("second", 0.0, 100.0 * raw / most)].concat();
+    let bar = svg("the raw JSON", &bars);
+    row("raw JSON, without tools", &bar, &thousands(raw), "")
 }
 
 fn figure(title: &str, note: &str, rows: &str) -> String {
@@ -198,24 +159,25 @@ fn rect(class: &str, from: f64, long: f64) -> String {
 
 /// Draws a line with a rim, so that it is visible on the bar and beside it.
 fn reach(rate: &Rate) -> String {
-    let (from, to) = (100.0 * rate.low, 100.0 * rate.high);
-    let line = |class: &str| {
-        format!(
-            "<line class=\"{class}\" x1=\"{from:.2}\" x2=\"{to:.2}\" y1=\"50\" y2=\"50\" vector-effect=\"non-scaling-stroke\"/>"
-        )
-    };
-    ["rim", "reach"].map(line).concat()
+    line("rim", rate) + &line("reach", rate)
 }
 
-fn class(outcome: Outcome) -> &'static str {
+fn line(class: &str, rate: &Rate) -> String {
+    let (from, to) = (100.0 * rate.low, 100.0 * rate.high);
+    format!(
+        "<line class=\"{class}\" x1=\"{from:.2}\" x2=\"{to:.2}\" y1=\"50\" y2=\"50\" vector-effect=\"non-scaling-stroke\"/>"
+    )
+}
+
+fn class(outcome: ChoiceOutcome) -> &'static str {
     match outcome {
-        Outcome::Right => "right",
-        Outcome::WrongArguments => "wrong-arguments",
-        Outcome::Malformed => "malformed",
-        Outcome::Failed => "failed",
-        Outcome::WrongTool => "wrong-tool",
-        Outcome::UnknownTool => "unknown-tool",
-        Outcome::NoCall => "no-call",
-        Outcome::OutOfTurns => "out-of-turns",
+        ChoiceOutcome::Right => "right",
+        ChoiceOutcome::WrongArguments => "wrong-arguments",
+        ChoiceOutcome::Malformed => "malformed",
+        ChoiceOutcome::Failed => "failed",
+        ChoiceOutcome::WrongTool => "wrong-tool",
+        ChoiceOutcome::UnknownTool => "unknown-tool",
+        ChoiceOutcome::NoCall => "no-call",
+        ChoiceOutcome::OutOfTurns => "out-of-turns",
     }
 }

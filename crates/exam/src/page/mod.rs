@@ -11,10 +11,10 @@ mod chart;
 mod prompts;
 mod tables;
 
-use crate::report::{Comparison, Rate, Report};
-use crate::surface::Surface;
+use crate::report::{Comparison, ExamReport, Rate};
+use crate::surface::ExamSurface;
 
-pub fn page(report: &Report) -> String {
+pub fn page(report: &ExamReport) -> String {
     let title = escaped(&format!("Exam: {}", report.suite));
     let parts = [
         summary(report),
@@ -44,10 +44,10 @@ pub fn percent(share: f64) -> String {
 pub fn luck(comparison: &Comparison) -> Option<String> {
     let probability = comparison.chance?;
     let prompts = count(comparison.prompts - comparison.alike, "prompt");
-    let share = if probability < 0.001 {
-        "less than 0.1 %".to_owned()
-    } else {
-        percent(probability)
+    // A share below this would be written as zero.
+    let share = match probability < 0.001 {
+        true => "less than 0.1 %".to_owned(),
+        false => percent(probability),
     };
     Some(format!(
         "If both were equally good, chance would split {prompts} at least this unevenly in {share} of cases."
@@ -55,15 +55,12 @@ pub fn luck(comparison: &Comparison) -> Option<String> {
 }
 
 /// Describes the search surface that models were shown; `None` if no model was shown it.
-pub fn surfaces(report: &Report) -> Option<String> {
-    let search = report
-        .surfaces
-        .iter()
-        .find(|it| it.surface == Surface::Search)?;
-    let by = if report.surfaces.len() > 1 {
-        "On the surface search, models"
-    } else {
-        "Models"
+pub fn surfaces(report: &ExamReport) -> Option<String> {
+    let mut surfaces = report.surfaces.iter();
+    let search = surfaces.find(|it| it.surface == ExamSurface::Search)?;
+    let by = match report.surfaces.len() > 1 {
+        true => "On the surface search, models",
+        false => "Models",
     };
     Some(format!(
         "{by} were shown {} with which to find and call the others, and had at most {} for a prompt.",
@@ -77,37 +74,36 @@ pub fn interval(rate: &Rate) -> String {
     format!("{:.1} to {:.1} %", 100.0 * rate.low, 100.0 * rate.high)
 }
 
-fn summary(report: &Report) -> String {
-    let times = if report.runs == 1 {
-        "once".to_owned()
-    } else {
-        format!("{} times", report.runs)
+fn summary(report: &ExamReport) -> String {
+    let times = match report.runs {
+        1 => "once".to_owned(),
+        runs => format!("{runs} times"),
     };
-    let parameters = match report.parameters.is_empty() {
-        true => String::new(),
-        false => {
-            let parameters =
-                serde_json::to_string(&report.parameters).expect("parameters are JSON");
-            format!(" Every request said <code>{}</code>.", escaped(&parameters))
-        }
-    };
+    let surfaces = surfaces(report).map(|it| format!(" {it}"));
     let raw = report
         .baseline_tokens
         .map(|it| format!(" The raw JSON is {} tokens.", thousands(it as f64)));
-    let surfaces = surfaces(report)
-        .map(|it| format!(" {it}"))
-        .unwrap_or_default();
     format!(
-        "<p>{}, each put {times} to each model with {}.{surfaces}{parameters} {}.</p>\n\
+        "<p>{}, each put {times} to each model with {}.{}{} {}.</p>\n\
          <p class=\"faint\">An interval holds the share for prompts like these, with 95 % confidence after Wilson; \
          each prompt counts once for it, however often it was put. Tokens are counted with {}, except for those \
          charged, which the endpoint counted.{}</p>\n",
         count(report.prompts.len(), "prompt"),
         count(report.tools, "tool"),
+        surfaces.unwrap_or_default(),
+        parameters(report),
         escaped(&report.at),
         escaped(report.counted_with),
         raw.unwrap_or_default(),
     )
+}
+
+fn parameters(report: &ExamReport) -> String {
+    if report.parameters.is_empty() {
+        return String::new();
+    }
+    let parameters = serde_json::to_string(&report.parameters).expect("parameters are JSON");
+    format!(" Every request said <code>{}</code>.", escaped(&parameters))
 }
 
 /// Escapes a text for an element or an attribute.
@@ -127,11 +123,8 @@ fn escaped(text: &str) -> String {
 }
 
 fn count(number: usize, noun: &str) -> String {
-    format!(
-        "{} {noun}{}",
-        thousands(number as f64),
-        if number == 1 { "" } else { "s" }
-    )
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", thousands(number as f64))
 }
 
 /// Rounds a number to the nearest whole and writes it with commas: `12,368`.
@@ -153,10 +146,13 @@ mod tests {
 
     #[test]
     fn large_numbers_have_commas() {
-        let check = |number: f64, text: &str| assert_eq!(thousands(number), text);
-        check(0.0, "0");
-        check(999.6, "1,000");
-        check(12_368.0, "12,368");
-        check(1_234_567.0, "1,234,567");
+        for (number, text) in [
+            (0.0, "0"),
+            (999.6, "1,000"),
+            (12_368.0, "12,368"),
+            (1_234_567.0, "1,234,567"),
+        ] {
+            assert_eq!(thousands(number), text);
+        }
     }
 }

@@ -3,24 +3,13 @@
 
 use super::{count, escaped, interval, luck, percent, thousands};
 use crate::dialect::Usage;
-use crate::report::{Comparison, Group, ModelReport, Rate, Report};
+use crate::rehearsal::Played;
+use crate::report::{Comparison, ExamReport, Group, ModelReport, Rate};
 
-pub(super) fn figures(report: &Report) -> String {
-    let heading = |it: &ModelReport| {
-        let place = if it.short == it.model {
-            ""
-        } else {
-            it.model.as_str()
-        };
-        format!(
-            "<th scope=\"col\">{}<br><small>{}</small></th>",
-            escaped(&it.short),
-            escaped(place)
-        )
-    };
+pub(super) fn figures(report: &ExamReport) -> String {
     let headings: String = report.models.iter().map(heading).collect();
-    let rows: String = FIGURES
-        .iter()
+    let rows = FIGURES.iter();
+    let rows: String = rows
         .map(|(title, figure)| row(report, title, *figure))
         .collect();
     format!(
@@ -28,9 +17,18 @@ pub(super) fn figures(report: &Report) -> String {
     )
 }
 
-type Figure = fn(&ModelReport) -> Option<String>;
+fn heading(model: &ModelReport) -> String {
+    let place = match model.short == model.model {
+        true => "",
+        false => model.model.as_str(),
+    };
+    let (short, place) = (escaped(&model.short), escaped(place));
+    format!("<th scope=\"col\">{short}<br><small>{place}</small></th>")
+}
 
-const FIGURES: [(&str, Figure); 13] = [
+type ReportFigure = fn(&ModelReport) -> Option<String>;
+
+const FIGURES: [(&str, ReportFigure); 13] = [
     ("answered", |it| {
         Some(format!("{} of {}", it.answered, it.asked))
     }),
@@ -82,13 +80,13 @@ const FIGURES: [(&str, Figure); 13] = [
 ];
 
 /// Returns an empty text if no model has the figure.
-fn row(report: &Report, title: &str, figure: Figure) -> String {
+fn row(report: &ExamReport, title: &str, figure: ReportFigure) -> String {
     let cells: Vec<_> = report.models.iter().map(figure).collect();
     if cells.iter().all(Option::is_none) {
         return String::new();
     }
-    let cell = |it: Option<String>| format!("<td>{}</td>", it.unwrap_or_else(|| "–".to_owned()));
-    let cells: String = cells.into_iter().map(cell).collect();
+    let cells = cells.iter().map(|it| it.as_deref().unwrap_or("–"));
+    let cells: String = cells.map(|it| format!("<td>{it}</td>")).collect();
     format!("<tr><th scope=\"row\">{title}</th>{cells}</tr>\n")
 }
 
@@ -107,101 +105,84 @@ fn rate(rate: &Rate, of: &str) -> String {
     )
 }
 
-pub(super) fn groups(report: &Report) -> String {
+pub(super) fn groups(report: &ExamReport) -> String {
     by(report, "By expected tool", |it| &it.by_tool)
         + &by(report, "By category", |it| &it.by_category)
 }
 
 /// A single group is left out, because its figures are those of the whole.
-fn by(report: &Report, title: &str, groups: fn(&ModelReport) -> &[Group]) -> String {
+fn by(report: &ExamReport, title: &str, groups: fn(&ModelReport) -> &[Group]) -> String {
     let Some(first) = report.models.first().map(groups).filter(|it| it.len() > 1) else {
         return String::new();
     };
     let mut rows = String::new();
     for (place, group) in first.iter().enumerate() {
-        for (number, model) in report.models.iter().enumerate() {
-            let name = format!(
-                "<th scope=\"rowgroup\" rowspan=\"{}\">{}<small><br>{}</small></th>",
-                report.models.len(),
-                escaped(&group.name),
-                count(group.prompts, "prompt"),
-            );
-            let name = if number == 0 { name } else { String::new() };
-            rows += &format!("<tr>{name}{}</tr>\n", cells(model, &groups(model)[place]));
-        }
+        let same = report.models.iter().map(|it| (it, &groups(it)[place]));
+        rows += &group_rows(group, &same.collect::<Vec<_>>());
     }
-    let headings = [
-        "",
-        "model",
-        "right tool",
-        "right arguments",
-        "called instead",
-    ];
-    let headings: String = headings
-        .iter()
-        .map(|it| format!("<th scope=\"col\">{it}</th>"))
-        .collect();
+    let headings = GROUP_HEADINGS.map(|it| format!("<th scope=\"col\">{it}</th>"));
+    let headings = headings.concat();
     format!(
         "<h2>{title}</h2>\n<div class=\"wide\"><table><thead><tr>{headings}</tr></thead>\n<tbody>{rows}</tbody></table></div>\n"
     )
 }
 
+const GROUP_HEADINGS: [&str; 5] = [
+    "",
+    "model",
+    "right tool",
+    "right arguments",
+    "called instead",
+];
+
+/// Writes a group with a row for each model. Only the first row has the name, which stands beside
+/// all of them.
+fn group_rows(group: &Group, models: &[(&ModelReport, &Group)]) -> String {
+    let name = format!(
+        "<th scope=\"rowgroup\" rowspan=\"{}\">{}<small><br>{}</small></th>",
+        models.len(),
+        escaped(&group.name),
+        count(group.prompts, "prompt"),
+    );
+    let names = std::iter::once(name.as_str()).chain(std::iter::repeat(""));
+    let rows = models.iter().zip(names);
+    rows.map(|((model, group), name)| format!("<tr>{name}{}</tr>\n", cells(model, group)))
+        .collect()
+}
+
 fn cells(model: &ModelReport, group: &Group) -> String {
-    let share = |it: Option<Rate>| it.map_or_else(|| "–".to_owned(), |it| rate(&it, "answers"));
-    let instead: Vec<_> = group
-        .instead
-        .iter()
-        .map(|it| format!("<code>{}</code> {}", escaped(&it.tool), it.count))
-        .collect();
+    let instead = group.instead.iter();
+    let instead = instead.map(|it| format!("<code>{}</code> {}", escaped(&it.tool), it.count));
     format!(
         "<td class=\"model\">{}</td><td>{}</td><td>{}</td><td>{}</td>",
         escaped(&model.short),
         share(group.right_tool),
         share(group.right_arguments),
-        instead.join("<br>"),
+        instead.collect::<Vec<_>>().join("<br>"),
     )
 }
 
-pub(super) fn comparisons(report: &Report) -> String {
-    let told: String = report
-        .comparisons
-        .iter()
-        .map(|it| comparison(report, it))
-        .collect();
-    let with = if report.surfaces.len() > 1 {
-        "on the same prompts"
-    } else {
-        "with the first model"
-    };
-    if told.is_empty() {
-        told
-    } else {
-        format!("<h2>Compared {with}</h2>\n{told}")
-    }
+fn share(measured: Option<Rate>) -> String {
+    measured.map_or_else(|| "–".to_owned(), |it| rate(&it, "answers"))
 }
 
-fn comparison(report: &Report, it: &Comparison) -> String {
-    let named = [
-        (&it.first, it.first_surface),
-        (&it.second, it.second_surface),
-    ];
-    let [first, second] = named.map(|(model, surface)| escaped(report.short(model, surface)));
-    let better = |name: &str, prompts: &[String]| {
-        let ids = prompts
-            .iter()
-            .map(|id| escaped(id))
-            .collect::<Vec<_>>()
-            .join(", ");
-        let ids = if ids.is_empty() {
-            "none".to_owned()
-        } else {
-            ids
-        };
-        format!(
-            "<tr><th scope=\"row\">only or more often right: {name}</th><td>{}</td><td>{ids}</td></tr>\n",
-            prompts.len()
-        )
+pub(super) fn comparisons(report: &ExamReport) -> String {
+    let told = report.comparisons.iter();
+    let told: String = told.map(|it| comparison(report, it)).collect();
+    if told.is_empty() {
+        return told;
+    }
+    let with = match report.surfaces.len() > 1 {
+        true => "on the same prompts",
+        false => "with the first model",
     };
+    format!("<h2>Compared {with}</h2>\n{told}")
+}
+
+fn comparison(report: &ExamReport, it: &Comparison) -> String {
+    let first = escaped(report.short(&it.first, it.first_surface));
+    let second = escaped(report.short(&it.second, it.second_surface));
+    let luck = luck(it).map(|told| format!("<p>{told}</p>\n"));
     format!(
         "<h3>{first} and {second}</h3>\n<table><tbody>{}{}<tr><th scope=\"row\">right equally often</th>\
          <td>{}</td><td class=\"faint\">of {} that both answered</td></tr>\n</tbody></table>\n{}",
@@ -209,26 +190,24 @@ fn comparison(report: &Report, it: &Comparison) -> String {
         better(&second, &it.second_better),
         it.alike,
         count(it.prompts, "prompt"),
-        luck(it)
-            .map(|told| format!("<p>{told}</p>\n"))
-            .unwrap_or_default(),
+        luck.unwrap_or_default(),
     )
 }
 
-pub(super) fn scenarios(report: &Report) -> String {
-    let mut rows = String::new();
-    for it in &report.scenarios {
-        let told = match &it.problem {
-            None => "<span class=\"good\">✓ reached</span>".to_owned(),
-            Some(problem) => format!("<span class=\"bad\">✗</span> {}", escaped(problem)),
-        };
-        rows += &format!(
-            "<tr><th scope=\"row\">{}</th><td class=\"calls\">{} of {}</td><td>{told}</td></tr>\n",
-            escaped(&it.title),
-            it.calls,
-            it.max_calls,
-        );
-    }
+fn better(name: &str, prompts: &[String]) -> String {
+    let ids: Vec<_> = prompts.iter().map(|id| escaped(id)).collect();
+    let ids = match ids.is_empty() {
+        true => "none".to_owned(),
+        false => ids.join(", "),
+    };
+    let number = prompts.len();
+    format!(
+        "<tr><th scope=\"row\">only or more often right: {name}</th><td>{number}</td><td>{ids}</td></tr>\n"
+    )
+}
+
+pub(super) fn scenarios(report: &ExamReport) -> String {
+    let rows: String = report.scenarios.iter().map(scenario).collect();
     if rows.is_empty() {
         return rows;
     }
@@ -236,5 +215,18 @@ pub(super) fn scenarios(report: &Report) -> String {
         "<h2>Scenarios</h2>\n<p class=\"faint\">Made in a fixed order, without a model.</p>\n<table><thead><tr>\
          <th scope=\"col\">scenario</th><th scope=\"col\">calls</th><th scope=\"col\">result</th></tr></thead>\n\
          <tbody>{rows}</tbody></table>\n"
+    )
+}
+
+fn scenario(played: &Played) -> String {
+    let told = match &played.problem {
+        None => "<span class=\"good\">✓ reached</span>".to_owned(),
+        Some(problem) => format!("<span class=\"bad\">✗</span> {}", escaped(problem)),
+    };
+    format!(
+        "<tr><th scope=\"row\">{}</th><td class=\"calls\">{} of {}</td><td>{told}</td></tr>\n",
+        escaped(&played.title),
+        played.calls,
+        played.max_calls,
     )
 }

@@ -4,18 +4,17 @@
 use serde::Serialize;
 
 use super::ModelReport;
-use crate::journal::Record;
-use crate::judge::Outcome;
+use crate::record::Record;
 use crate::suite::Suite;
-use crate::surface::Surface;
+use crate::surface::ExamSurface;
 
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The models, each on its surface.
     pub first: String,
-    pub first_surface: Surface,
+    pub first_surface: ExamSurface,
     pub second: String,
-    pub second_surface: Surface,
+    pub second_surface: ExamSurface,
     /// The number of prompts that both have answered.
     pub prompts: usize,
     /// The number of those prompts on which both were right equally often.
@@ -29,28 +28,10 @@ pub struct Comparison {
 }
 
 pub(super) fn compare(suite: &Suite, first: &ModelReport, second: &ModelReport) -> Comparison {
-    let mut comparison = Comparison {
-        first: first.model.clone(),
-        first_surface: first.surface,
-        second: second.model.clone(),
-        second_surface: second.surface,
-        prompts: 0,
-        alike: 0,
-        first_better: Vec::new(),
-        second_better: Vec::new(),
-        chance: None,
-    };
+    let mut comparison = Comparison::between(first, second);
     for id in suite.prompts.iter().map(|it| &it.id) {
-        let Some((one, other)) = right(&first.records, id).zip(right(&second.records, id)) else {
-            continue;
-        };
-        comparison.prompts += 1;
-        if one > other {
-            comparison.first_better.push(id.clone());
-        } else if one < other {
-            comparison.second_better.push(id.clone());
-        } else {
-            comparison.alike += 1;
+        if let (Some(one), Some(other)) = (right(&first.records, id), right(&second.records, id)) {
+            comparison.add(id, one, other);
         }
     }
     comparison.chance = chance(
@@ -60,13 +41,38 @@ pub(super) fn compare(suite: &Suite, first: &ModelReport, second: &ModelReport) 
     comparison
 }
 
+impl Comparison {
+    fn between(first: &ModelReport, second: &ModelReport) -> Self {
+        Self {
+            first: first.model.clone(),
+            first_surface: first.surface,
+            second: second.model.clone(),
+            second_surface: second.surface,
+            prompts: 0,
+            alike: 0,
+            first_better: Vec::new(),
+            second_better: Vec::new(),
+            chance: None,
+        }
+    }
+
+    /// Adds a prompt, with the share of right answers of either.
+    fn add(&mut self, prompt: &str, first: f64, second: f64) {
+        self.prompts += 1;
+        if first > second {
+            self.first_better.push(prompt.to_owned());
+        } else if first < second {
+            self.second_better.push(prompt.to_owned());
+        } else {
+            self.alike += 1;
+        }
+    }
+}
+
 /// Returns the share of right answers to a prompt, if there are any answers.
 fn right(records: &[Record], prompt: &str) -> Option<f64> {
     let of: Vec<_> = records.iter().filter(|it| it.prompt == prompt).collect();
-    let right = of
-        .iter()
-        .filter(|it| it.outcome() == Outcome::Right)
-        .count();
+    let right = of.iter().filter(|it| it.is_right()).count();
     (!of.is_empty()).then(|| right as f64 / of.len() as f64)
 }
 
@@ -88,12 +94,14 @@ fn chance(one: usize, other: usize) -> Option<f64> {
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn check(one: usize, other: usize, expected: f64) {
+        let found = chance(one, other).unwrap();
+        assert!((found - expected).abs() < 1e-6, "{one}:{other} is {found}");
+    }
+
     #[test]
     fn chance_is_that_of_a_fair_coin() {
-        let check = |one, other, expected: f64| {
-            let found = chance(one, other).unwrap();
-            assert!((found - expected).abs() < 1e-6, "{one}:{other} is {found}");
-        };
         check(0, 1, 1.0);
         check(5, 0, 0.0625);
         check(9, 2, 0.065_429_687);

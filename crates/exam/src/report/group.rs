@@ -3,8 +3,7 @@
 use serde::Serialize;
 
 use super::Rate;
-use crate::journal::Record;
-use crate::judge::Outcome;
+use crate::record::Record;
 use crate::suite::{Prompt, Suite};
 
 #[derive(Debug, Serialize)]
@@ -35,38 +34,38 @@ pub(super) fn by_category(suite: &Suite, records: &[Record]) -> Vec<Group> {
 
 /// Returns the groups in the order of the suite.
 fn groups(suite: &Suite, records: &[Record], name: fn(&Prompt) -> Option<&String>) -> Vec<Group> {
-    let mut names: Vec<&String> = Vec::new();
-    for found in suite.prompts.iter().filter_map(name) {
-        if !names.contains(&found) {
-            names.push(found);
+    let mut prompts_by_name: Vec<(&String, Vec<&Prompt>)> = Vec::new();
+    for prompt in &suite.prompts {
+        let Some(name) = name(prompt) else { continue };
+        match prompts_by_name.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, prompts)) => prompts.push(prompt),
+            None => prompts_by_name.push((name, vec![prompt])),
         }
     }
-    let group = |group: &String| {
-        let prompts: Vec<_> = suite
-            .prompts
-            .iter()
-            .filter(|it| name(it) == Some(group))
-            .collect();
-        let ids: Vec<_> = prompts.iter().map(|it| it.id.as_str()).collect();
-        let of: Vec<_> = records
-            .iter()
-            .filter(|it| ids.contains(&it.prompt.as_str()))
-            .collect();
-        let rate = |is: fn(&Record) -> bool| Rate::of(of.iter().copied(), is);
-        Group {
-            name: group.clone(),
+    let groups = prompts_by_name.into_iter();
+    groups
+        .map(|(name, prompts)| Group::new(name, &prompts, records))
+        .collect()
+}
+
+impl Group {
+    fn new(name: &str, prompts: &[&Prompt], records: &[Record]) -> Self {
+        let ids: Vec<_> = prompts.iter().map(|it| &it.id).collect();
+        let of = records.iter().filter(|it| ids.contains(&&it.prompt));
+        let of: Vec<_> = of.collect();
+        Self {
+            name: name.to_owned(),
             prompts: prompts.len(),
-            right_tool: rate(|it| it.outcome().is_right_tool()),
-            right_arguments: rate(|it| it.outcome() == Outcome::Right),
+            right_tool: Rate::of(of.iter().copied(), Record::has_right_tool),
+            right_arguments: Rate::of(of.iter().copied(), Record::is_right),
             instead: instead(&of),
         }
-    };
-    names.into_iter().map(group).collect()
+    }
 }
 
 fn instead(records: &[&Record]) -> Vec<Instead> {
     let mut found: Vec<Instead> = Vec::new();
-    for record in records.iter().filter(|it| !it.outcome().is_right_tool()) {
+    for record in records.iter().filter(|it| !it.has_right_tool()) {
         let Some(tool) = record.calls.first().map(|it| &it.tool) else {
             continue;
         };

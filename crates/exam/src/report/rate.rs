@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use crate::journal::Record;
+use crate::record::Record;
 
 /// The interval holds, with 95 % confidence, the share for prompts like these.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -50,6 +50,7 @@ impl Rate {
 /// Computes Wilson's score interval. Unlike the usual interval, it holds for few prompts and for
 /// shares near zero and one.
 fn wilson(mean: f64, n: f64) -> (f64, f64) {
+    /// A normal variable stays within this many deviations with a probability of 95 %.
     const Z: f64 = 1.959_964;
     let square = Z * Z;
     let centre = (mean + square / (2.0 * n)) / (1.0 + square / n);
@@ -61,15 +62,17 @@ fn wilson(mean: f64, n: f64) -> (f64, f64) {
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn check(count: usize, of: usize, low: f64, high: f64) {
+        let rate = Rate::new(count, of, of);
+        assert!(
+            (rate.low - low).abs() < 5e-4 && (rate.high - high).abs() < 5e-4,
+            "{rate:?}"
+        );
+    }
+
     #[test]
     fn an_interval_is_the_one_wilson_found() {
-        let check = |count, of, low: f64, high: f64| {
-            let rate = Rate::new(count, of, of);
-            assert!(
-                (rate.low - low).abs() < 5e-4 && (rate.high - high).abs() < 5e-4,
-                "{rate:?}"
-            );
-        };
         check(0, 10, 0.0, 0.2775);
         check(5, 10, 0.2366, 0.7634);
         check(46, 50, 0.8116, 0.9685);

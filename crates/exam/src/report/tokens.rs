@@ -3,12 +3,12 @@
 use serde::Serialize;
 
 use super::mean;
-use crate::exam::Candidate;
-use crate::journal::Record;
-use crate::surface::Shown;
+use crate::exam::ExamCandidate;
+use crate::record::Record;
+use crate::surface::ShownSurface;
 
 #[derive(Debug, Serialize)]
-pub struct Tokens {
+pub struct TokenFigures {
     pub definitions: usize,
     /// The tokens in the context at the end: definitions, calls and results, on average.
     pub per_prompt: Option<f64>,
@@ -18,26 +18,35 @@ pub struct Tokens {
     pub share_of_baseline: Option<f64>,
 }
 
-impl Tokens {
+impl TokenFigures {
     pub(super) fn new(
         count: fn(&str) -> usize,
-        candidate: &Candidate,
-        shown: &Shown<'_>,
+        candidate: &ExamCandidate,
+        shown: &ShownSurface<'_>,
         records: &[Record],
         baseline: Option<usize>,
     ) -> Self {
-        let definitions =
-            serde_json::to_string(&candidate.client.endpoint().definitions(shown.tools));
-        let definitions = count(&definitions.expect("definitions are JSON"));
+        let definitions = candidate.client.endpoint().definitions(shown.tools);
+        let definitions = serde_json::to_string(&definitions).expect("definitions are JSON");
+        let definitions = count(&definitions);
         let per_prompt = mean(records.iter().map(|it| (definitions + it.tokens()) as f64));
-        let sent = |it: &Record| Some((it.turns? as usize * definitions + it.sent_again) as f64);
-        let sent: Option<Vec<f64>> = records.iter().map(sent).collect();
         let share = per_prompt.zip(baseline.filter(|it| *it > 0));
         Self {
             definitions,
             per_prompt,
-            sent_per_prompt: sent.and_then(|it| mean(it.into_iter())),
+            sent_per_prompt: sent_per_prompt(records, definitions),
             share_of_baseline: share.map(|(own, raw)| own / raw as f64),
         }
     }
+}
+
+/// Returns `None` if one of the records does not contain the number of turns.
+fn sent_per_prompt(records: &[Record], definitions: usize) -> Option<f64> {
+    let sent: Option<Vec<f64>> = records.iter().map(|it| sent(it, definitions)).collect();
+    mean(sent?.into_iter())
+}
+
+fn sent(record: &Record, definitions: usize) -> Option<f64> {
+    let turns = record.turns? as usize;
+    Some((turns * definitions + record.sent_again) as f64)
 }

@@ -1,9 +1,10 @@
 //! The prompts of an exam and the expected calls, read from a file.
 //!
 //! # Layout
-//! - this file: the types of a suite; `read`: reads the file, and names each fault by entry and
-//!   field
+//! - this file: the types of a suite
+//! - `read`: reads the file; `entry`: one object of it, whose faults are named by entry and field
 
+mod entry;
 mod read;
 
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-pub type Arguments = Map<String, Value>;
+pub type CallArguments = Map<String, Value>;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suite {
@@ -32,15 +33,15 @@ pub struct Prompt {
     /// Other calls that are equally right.
     pub accept: Vec<Expected>,
     /// The expected arguments in other words.
-    pub paraphrases: Vec<Arguments>,
+    pub paraphrases: Vec<CallArguments>,
     /// The members that the structured result of the expected call must contain.
-    pub resolves: Option<Arguments>,
+    pub resolves: Option<CallArguments>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Expected {
     pub tool: String,
-    pub arguments: Arguments,
+    pub arguments: CallArguments,
 }
 
 /// Several calls that together do a job, in at most `max_calls`.
@@ -49,11 +50,11 @@ pub struct Scenario {
     pub id: String,
     pub title: String,
     pub max_calls: usize,
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScenarioStep>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
+pub struct ScenarioStep {
     pub call: Expected,
     /// The values that the structured result must contain, each with its place as a JSON pointer.
     pub expect: Vec<(String, Value)>,
@@ -72,20 +73,20 @@ pub enum SuiteError {
         source: serde_json::Error,
     },
     #[error("the suite {path} is wrong in {fault}")]
-    Wrong { path: PathBuf, fault: Fault },
+    Wrong { path: PathBuf, fault: SuiteFault },
 }
 
 /// The problem of one field of one entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{entry}, field `{field}`: {problem}")]
-pub struct Fault {
+pub struct SuiteFault {
     pub entry: String,
     pub field: String,
-    pub problem: Problem,
+    pub problem: SuiteProblem,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum SuiteProblem {
     #[error("it is missing")]
     Missing,
     #[error("there is no such field; there are {known}")]
@@ -106,61 +107,62 @@ pub enum Problem {
 
 impl Suite {
     pub fn load(path: &Path) -> Result<Self, SuiteError> {
-        let path_buf = || path.to_owned();
         let text = std::fs::read_to_string(path).map_err(|source| SuiteError::Unreadable {
-            path: path_buf(),
+            path: path.to_owned(),
             source,
         })?;
         let value = serde_json::from_str(&text).map_err(|source| SuiteError::NotJson {
-            path: path_buf(),
+            path: path.to_owned(),
             source,
         })?;
         let unnamed = path.file_stem().unwrap_or_default().to_string_lossy();
         read::suite(value, &unnamed).map_err(|fault| SuiteError::Wrong {
-            path: path_buf(),
+            path: path.to_owned(),
             fault,
         })
     }
 
     /// Returns every call that the suite names, with its place, so that the tool's name can be
     /// replaced.
-    pub(crate) fn calls_mut(&mut self) -> impl Iterator<Item = Named<'_>> {
-        let prompts = self.prompts.iter_mut().flat_map(|prompt| {
-            let place = format!("the prompt `{}`", prompt.id);
-            let expected = Named {
-                entry: place.clone(),
-                field: "expectedTool",
-                call: &mut prompt.expect,
-            };
-            let accepted = prompt
-                .accept
-                .iter_mut()
-                .enumerate()
-                .map(move |(number, call)| Named {
-                    entry: format!("{place}, accept[{number}]"),
-                    field: "tool",
-                    call,
-                });
-            std::iter::once(expected).chain(accepted)
-        });
-        let scenarios = self.scenarios.iter_mut().flat_map(|scenario| {
-            let place = format!("the scenario `{}`", scenario.id);
-            scenario
-                .steps
-                .iter_mut()
-                .enumerate()
-                .map(move |(number, step)| Named {
-                    entry: format!("{place}, steps[{number}]"),
-                    field: "tool",
-                    call: &mut step.call,
-                })
-        });
+    pub(crate) fn calls_mut(&mut self) -> impl Iterator<Item = NamedCall<'_>> {
+        let prompts = self.prompts.iter_mut().flat_map(Prompt::calls_mut);
+        let scenarios = self.scenarios.iter_mut().flat_map(Scenario::calls_mut);
         prompts.chain(scenarios)
     }
 }
 
+impl Prompt {
+    fn calls_mut(&mut self) -> Vec<NamedCall<'_>> {
+        let place = format!("the prompt `{}`", self.id);
+        let mut calls = vec![NamedCall {
+            entry: place.clone(),
+            field: "expectedTool",
+            call: &mut self.expect,
+        }];
+        let accepted = self.accept.iter_mut().enumerate();
+        calls.extend(accepted.map(|(number, call)| NamedCall {
+            entry: format!("{place}, accept[{number}]"),
+            field: "tool",
+            call,
+        }));
+        calls
+    }
+}
+
+impl Scenario {
+    fn calls_mut(&mut self) -> impl Iterator<Item = NamedCall<'_>> {
+        let place = format!("the scenario `{}`", self.id);
+        let steps = self.steps.iter_mut().enumerate();
+        steps.map(move |(number, step)| NamedCall {
+            entry: format!("{place}, steps[{number}]"),
+            field: "tool",
+            call: &mut step.call,
+        })
+    }
+}
+
 /// A call of the suite, and the field of the file that names its tool.
-pub(crate) struct Named<'a> {
+pub(crate) struct NamedCall<'a> {
     pub(crate) entry: String,
     pub(crate) field: &'static str,
     pub(crate) call: &'a mut Expected,

@@ -2,39 +2,45 @@
 
 use std::collections::HashSet;
 
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::{Expected, Fault, Problem, Prompt, Scenario, Step, Suite};
+use super::entry::{SuiteEntry, each};
+use super::{Expected, Prompt, Scenario, ScenarioStep, Suite, SuiteFault, SuiteProblem};
 
 /// Reads a suite. A suite without a name gets the name in `unnamed`.
-pub(super) fn suite(value: Value, unnamed: &str) -> Result<Suite, Fault> {
-    let mut suite = Entry::open("the suite".to_owned(), value)?;
+pub(super) fn suite(value: Value, unnamed: &str) -> Result<Suite, SuiteFault> {
+    let mut suite = SuiteEntry::open("the suite".to_owned(), value)?;
     match suite.may("version")? {
         None | Some(1) => {}
-        Some(found) => return Err(suite.fault("version", Problem::Version { found })),
+        Some(found) => return Err(suite.fault("version", SuiteProblem::Version { found })),
     }
     let name: Option<String> = suite.may("name")?;
-    let name = name.unwrap_or_else(|| unnamed.to_owned());
-    let mut prompts: Vec<Value> = suite.need("prompts")?;
+    let prompts: Vec<Value> = suite.need("prompts")?;
     if prompts.is_empty() {
-        return Err(suite.fault("prompts", Problem::Empty));
+        return Err(suite.fault("prompts", SuiteProblem::Empty));
     }
     let scenarios: Vec<Value> = suite.may("scenarios")?;
     suite.end(&["version", "name", "prompts", "scenarios"])?;
-    prompts
-        .iter_mut()
-        .enumerate()
-        .for_each(|(number, prompt)| identify(prompt, number));
-    let prompts = each(prompts, "prompts", prompt)?;
-    let scenarios = each(scenarios, "scenarios", scenario)?;
-    unique("prompts", prompts.iter().map(|it| it.id.as_str()))?;
-    unique("scenarios", scenarios.iter().map(|it| it.id.as_str()))?;
     Ok(Suite {
-        name,
-        prompts,
-        scenarios,
+        name: name.unwrap_or_else(|| unnamed.to_owned()),
+        prompts: read_prompts(prompts)?,
+        scenarios: read_scenarios(scenarios)?,
     })
+}
+
+fn read_prompts(mut values: Vec<Value>) -> Result<Vec<Prompt>, SuiteFault> {
+    for (number, value) in values.iter_mut().enumerate() {
+        identify(value, number);
+    }
+    let prompts = each(values, "prompts", prompt)?;
+    unique("prompts", prompts.iter().map(|it| it.id.as_str()))?;
+    Ok(prompts)
+}
+
+fn read_scenarios(values: Vec<Value>) -> Result<Vec<Scenario>, SuiteFault> {
+    let scenarios = each(values, "scenarios", scenario)?;
+    unique("scenarios", scenarios.iter().map(|it| it.id.as_str()))?;
+    Ok(scenarios)
 }
 
 /// Gives a prompt without an id one that is made from its number, such as `p01`.
@@ -46,7 +52,7 @@ fn identify(prompt: &mut Value, number: usize) {
     }
 }
 
-fn prompt(mut entry: Entry) -> Result<Prompt, Fault> {
+fn prompt(mut entry: SuiteEntry) -> Result<Prompt, SuiteFault> {
     let prompt = Prompt {
         id: entry.need_text("id")?,
         prompt: entry.need_text("input")?,
@@ -74,7 +80,7 @@ const PROMPT: [&str; 8] = [
     "resolves",
 ];
 
-fn expected(mut entry: Entry) -> Result<Expected, Fault> {
+fn expected(mut entry: SuiteEntry) -> Result<Expected, SuiteFault> {
     let expected = Expected {
         tool: entry.need_text("tool")?,
         arguments: entry.need("args")?,
@@ -83,7 +89,7 @@ fn expected(mut entry: Entry) -> Result<Expected, Fault> {
     Ok(expected)
 }
 
-fn scenario(mut entry: Entry) -> Result<Scenario, Fault> {
+fn scenario(mut entry: SuiteEntry) -> Result<Scenario, SuiteFault> {
     let scenario = Scenario {
         id: entry.need_text("id")?,
         title: entry.need_text("title")?,
@@ -91,142 +97,44 @@ fn scenario(mut entry: Entry) -> Result<Scenario, Fault> {
         steps: entry.list("steps", step)?,
     };
     if scenario.steps.is_empty() {
-        return Err(entry.fault("steps", Problem::Empty));
+        return Err(entry.fault("steps", SuiteProblem::Empty));
     }
     entry.end(&["id", "title", "maxCalls", "steps"])?;
     Ok(scenario)
 }
 
-fn step(mut entry: Entry) -> Result<Step, Fault> {
+fn step(mut entry: SuiteEntry) -> Result<ScenarioStep, SuiteFault> {
     let call = Expected {
         tool: entry.need_text("tool")?,
         arguments: entry.need("args")?,
     };
     let expect: Map<String, Value> = entry.may("expect")?;
-    if let Some(text) = expect
-        .keys()
-        .find(|pointer| !pointer.is_empty() && !pointer.starts_with('/'))
-    {
-        return Err(entry.fault("expect", Problem::Pointer { text: text.clone() }));
+    if let Some(text) = expect.keys().find(|text| !is_pointer(text)) {
+        return Err(entry.fault("expect", SuiteProblem::Pointer { text: text.clone() }));
     }
     entry.end(&["tool", "args", "expect"])?;
-    Ok(Step {
+    Ok(ScenarioStep {
         call,
         expect: expect.into_iter().collect(),
     })
 }
 
-fn each<T>(
-    values: Vec<Value>,
-    list: &str,
-    read: impl Fn(Entry) -> Result<T, Fault>,
-) -> Result<Vec<T>, Fault> {
-    let numbered = values.into_iter().enumerate();
-    numbered
-        .map(|(number, value)| read(Entry::open(place(list, number, &value), value)?))
-        .collect()
+fn is_pointer(text: &str) -> bool {
+    text.is_empty() || text.starts_with('/')
 }
 
-/// Names an entry by its number and, if it has one, by its id: `prompts[3] (p04)`.
-fn place(list: &str, number: usize, value: &Value) -> String {
-    match value.get("id").and_then(Value::as_str) {
-        Some(id) => format!("{list}[{number}] ({id})"),
-        None => format!("{list}[{number}]"),
-    }
-}
-
-fn unique<'a>(list: &str, ids: impl Iterator<Item = &'a str>) -> Result<(), Fault> {
+fn unique<'a>(list: &str, ids: impl Iterator<Item = &'a str>) -> Result<(), SuiteFault> {
     let mut seen = HashSet::new();
-    let twice = ids.enumerate().find(|(_, id)| !seen.insert(*id));
-    twice.map_or(Ok(()), |(number, id)| {
-        let problem = Problem::Twice {
-            value: id.to_owned(),
-        };
-        Err(Fault {
+    let mut numbered = ids.enumerate();
+    match numbered.find(|(_, id)| !seen.insert(*id)) {
+        None => Ok(()),
+        Some((number, id)) => Err(SuiteFault {
             entry: format!("{list}[{number}]"),
             field: "id".to_owned(),
-            problem,
-        })
-    })
-}
-
-/// An object whose fields are taken out one by one. Every field that is left at the end is unknown.
-struct Entry {
-    place: String,
-    fields: Map<String, Value>,
-}
-
-impl Entry {
-    fn open(place: String, value: Value) -> Result<Self, Fault> {
-        match value {
-            Value::Object(fields) => Ok(Self { place, fields }),
-            other => {
-                let problem = Problem::WrongType {
-                    reason: format!("expected an object, not {other}"),
-                };
-                Err(Fault {
-                    entry: place,
-                    field: String::new(),
-                    problem,
-                })
-            }
-        }
-    }
-
-    fn need<T: DeserializeOwned>(&mut self, field: &str) -> Result<T, Fault> {
-        let value = self
-            .fields
-            .remove(field)
-            .ok_or_else(|| self.fault(field, Problem::Missing))?;
-        self.typed(field, value)
-    }
-
-    fn need_text(&mut self, field: &str) -> Result<String, Fault> {
-        let text: String = self.need(field)?;
-        if text.trim().is_empty() {
-            Err(self.fault(field, Problem::Empty))
-        } else {
-            Ok(text)
-        }
-    }
-
-    fn may<T: DeserializeOwned + Default>(&mut self, field: &str) -> Result<T, Fault> {
-        let value = self.fields.remove(field);
-        value.map_or_else(|| Ok(T::default()), |value| self.typed(field, value))
-    }
-
-    fn list<T>(
-        &mut self,
-        field: &str,
-        read: impl Fn(Self) -> Result<T, Fault>,
-    ) -> Result<Vec<T>, Fault> {
-        let values: Vec<Value> = self.may(field)?;
-        each(values, &format!("{}, {field}", self.place), read)
-    }
-
-    fn end(self, known: &[&str]) -> Result<(), Fault> {
-        let problem = || Problem::Unknown {
-            known: known.join(", "),
-        };
-        self.fields
-            .keys()
-            .next()
-            .map_or(Ok(()), |field| Err(self.fault(field, problem())))
-    }
-
-    fn typed<T: DeserializeOwned>(&self, field: &str, value: Value) -> Result<T, Fault> {
-        let wrong = |error: serde_json::Error| Problem::WrongType {
-            reason: error.to_string(),
-        };
-        serde_json::from_value(value).map_err(|error| self.fault(field, wrong(error)))
-    }
-
-    fn fault(&self, field: &str, problem: Problem) -> Fault {
-        Fault {
-            entry: self.place.clone(),
-            field: field.to_owned(),
-            problem,
-        }
+            problem: SuiteProblem::Twice {
+                value: id.to_owned(),
+            },
+        }),
     }
 }
 

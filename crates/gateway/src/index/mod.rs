@@ -40,7 +40,7 @@ use crate::catalog::{self, Catalog};
 use crate::clock::now;
 use crate::providers::Providers;
 use kitbag_domain::sync::lock;
-use kitbag_embed::{Embedder, EmbedderError};
+use kitbag_embed::{EmbedderError, TextEmbedder};
 
 /// Texts that are embedded before what is there so far is published.
 const PORTION: usize = 256;
@@ -53,7 +53,7 @@ pub struct CapabilityIndex {
     snapshot: ArcSwap<Snapshot>,
     /// True once there has been a first catalog.
     begun: watch::Sender<bool>,
-    embedder: Arc<Embedder>,
+    embedder: Arc<TextEmbedder>,
     store: Store,
     mirror: Mirror,
     measured: ArcSwap<Measured>,
@@ -95,7 +95,7 @@ struct WordIndex {
 
 impl CapabilityIndex {
     /// `configuration` tells it from others that use the same store.
-    pub fn new(embedder: Arc<Embedder>, store: Store, configuration: String) -> Self {
+    pub fn new(embedder: Arc<TextEmbedder>, store: Store, configuration: String) -> Self {
         Self {
             snapshot: ArcSwap::default(),
             begun: watch::Sender::default(),
@@ -109,7 +109,7 @@ impl CapabilityIndex {
     }
 
     /// Returns the embedder, for other parts of the gateway that compare texts.
-    pub(crate) fn embedder(&self) -> Arc<Embedder> {
+    pub(crate) fn embedder(&self) -> Arc<TextEmbedder> {
         self.embedder.clone()
     }
 

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::Invocation;
 use super::output::{count, table};
-use kitbag_embed::Embedder;
+use kitbag_embed::TextEmbedder;
 use kitbag_gateway::inside;
 use kitbag_gateway::vault;
 
@@ -102,7 +102,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let directory = arguments.directory.or(configured);
     match arguments.verb {
         Verb::Serve(ServeArguments { stdio: _ }) => {
-            let embedder = Arc::new(Embedder::new(
+            let embedder = Arc::new(TextEmbedder::new(
                 &config.embedder,
                 &vault::lookup_anywhere(&config).await?,
             ));

@@ -12,44 +12,35 @@ const PROGRAMS: [&str; 7] = [
     "container",
 ];
 
+/// The sockets through which a container program is steered.
+const SOCKETS: [&str; 3] = ["docker.sock", "podman.sock", "containerd.sock"];
+
 /// Returns the options and mounts of a docker or podman container that let it out.
 pub(super) fn dangers(words: &[String]) -> Vec<Danger> {
-    let Some(at) = words
-        .iter()
-        .position(|word| PROGRAMS.contains(&program_name(word).as_str()))
-    else {
+    let mut names = words.iter().map(|word| program_name(word));
+    let Some(at) = names.position(|name| PROGRAMS.contains(&name.as_str())) else {
         return Vec::new();
     };
     let rest = &words[at + 1..];
     let following = rest.iter().skip(1).map(Some).chain([None]);
-    let mut found: Vec<_> = rest
-        .iter()
-        .zip(following)
-        .filter_map(|(word, next)| flag(word, next))
-        .collect();
-    let sockets = rest.iter().filter(|word| {
-        ["docker.sock", "podman.sock", "containerd.sock"]
-            .iter()
-            .any(|it| word.contains(it))
-    });
-    found
-        .extend(sockets.map(|word| Danger::new(word, "whoever has this socket rules the machine")));
-    found
+    let flags = rest.iter().zip(following);
+    let flags = flags.filter_map(|(word, next)| flag(word, next));
+    let sockets = rest.iter().filter(|word| names_socket(word));
+    let sockets = sockets.map(|word| Danger::new(word, SOCKET));
+    flags.chain(sockets).collect()
+}
+
+fn names_socket(word: &str) -> bool {
+    SOCKETS.iter().any(|socket| word.contains(socket))
 }
 
 fn flag(word: &str, next: Option<&String>) -> Option<Danger> {
     let (flag, value) = parted(word, next)?;
-    let reason = reason(
-        flag.trim_start_matches('-'),
-        flag.starts_with("--"),
-        &value.to_lowercase(),
-    )?;
-    let form = if flag == "--privileged" {
-        flag.to_owned()
-    } else {
-        format!("{flag} {value}")
-    };
-    Some(Danger::new(&form, reason))
+    let reason = reason(flag, &value.to_lowercase())?;
+    Some(match flag {
+        "--privileged" => Danger::new(flag, reason),
+        _ => Danger::new(&format!("{flag} {value}"), reason),
+    })
 }
 
 /// Returns an option and its value, however the two are written.
@@ -62,28 +53,20 @@ fn parted<'a>(word: &'a str, next: Option<&'a String>) -> Option<(&'a str, &'a s
     // Letters of switches may stand before the one that takes a value.
     let at = letters.find(|c: char| !"itdPq".contains(c))?;
     let end = 1 + at + letters[at..].chars().next()?.len_utf8();
-    let (flag, attached) = word.split_at(end);
-    Some((
-        flag,
-        if attached.is_empty() {
-            behind
-        } else {
-            attached.trim_start_matches('=')
-        },
-    ))
+    Some(match word.split_at(end) {
+        (flag, "") => (flag, behind),
+        (flag, attached) => (flag, attached.trim_start_matches('=')),
+    })
 }
 
-fn reason(name: &str, is_long: bool, value: &str) -> Option<&'static str> {
-    let is_host = value == "host" || value.starts_with("container:") || value.starts_with("ns:");
-    let short = if is_long { "" } else { name };
-    Some(match name {
+fn reason(flag: &str, value: &str) -> Option<&'static str> {
+    Some(match flag.trim_start_matches('-') {
         "privileged" if value != "false" => "the container may do everything the machine can",
         "volume" if is_host_path(value) => MOUNT,
-        _ if short.ends_with('v') && is_host_path(value) => MOUNT,
         "mount" if is_host_mount(value) => MOUNT,
         "volumes-from" => "takes the folders of another container",
-        "network" | "net" if is_host => "shares the network with the machine",
-        "pid" | "ipc" | "uts" | "userns" | "cgroupns" if is_host => {
+        "network" | "net" if is_shared(value) => "shares the network with the machine",
+        "pid" | "ipc" | "uts" | "userns" | "cgroupns" if is_shared(value) => {
             "shares the machine's processes"
         }
         "device" | "device-cgroup-rule" => "reaches a device of the machine",
@@ -91,13 +74,22 @@ fn reason(name: &str, is_long: bool, value: &str) -> Option<&'static str> {
             "loosens what keeps the container in"
         }
         "env-file" => "hands over the variables in a file",
-        "use-api-socket" => "whoever has this socket rules the machine",
+        "use-api-socket" => SOCKET,
         "host" | "context" | "connection" | "url" => "is run by a machine that the author chose",
+        letters if !flag.starts_with("--") && letters.ends_with('v') && is_host_path(value) => {
+            MOUNT
+        }
         _ => return None,
     })
 }
 
+/// True if a namespace is that of the machine or of another container.
+fn is_shared(value: &str) -> bool {
+    value == "host" || value.starts_with("container:") || value.starts_with("ns:")
+}
+
 const MOUNT: &str = "opens a folder of the machine to the container";
+const SOCKET: &str = "a program that has this socket rules the machine";
 
 /// A volume by name stays with the container program; anything else is a place on this machine.
 fn is_host_path(value: &str) -> bool {

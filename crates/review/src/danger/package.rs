@@ -1,6 +1,6 @@
 //! Packages that do not come from the usual registries.
 
-use super::program::{SUBVERBS, own_words};
+use super::interpreter::{SUBVERBS, own_words};
 use super::{Danger, option, program_name};
 
 const RUNNERS: [&str; 17] = [
@@ -58,12 +58,32 @@ const SOURCES: [&str; 30] = [
     "--strict-ssl",
 ];
 
+/// The beginnings of a package that is an address, in small letters.
+const BEGINNINGS: [&str; 12] = [
+    "http://",
+    "https://",
+    "git+",
+    "git:",
+    "git@",
+    "ssh:",
+    "github:",
+    "gitlab:",
+    "bitbucket:",
+    "gist:",
+    "file:",
+    "link:",
+];
+/// The beginnings of an address behind the name of a package.
+const INSIDE: [&str; 8] = [
+    "@http:", "@https:", "@git+", "@github:", "@npm:", "@file:", " @ ", "@git:",
+];
+/// The endings of a package that is a file.
+const ENDINGS: [&str; 4] = [".tgz", ".tar.gz", ".whl", ".zip"];
+
 /// Returns the dangers in what a runner such as `npx` or `uvx` is told to fetch.
 pub(super) fn dangers(words: &[String]) -> Vec<Danger> {
-    let Some(at) = words
-        .iter()
-        .position(|word| RUNNERS.contains(&program_name(word).as_str()))
-    else {
+    let mut names = words.iter().map(|word| program_name(word));
+    let Some(at) = names.position(|name| RUNNERS.contains(&name.as_str())) else {
         return Vec::new();
     };
     let (runner, rest) = (program_name(&words[at]), &words[at + 1..]);
@@ -71,11 +91,8 @@ pub(super) fn dangers(words: &[String]) -> Vec<Danger> {
     let package = rest[own.len()..].iter().find(|word| *word != "--");
     let mut found: Vec<_> = own.iter().filter_map(|word| source(word)).collect();
     found.extend(own.iter().chain(package).filter_map(|word| elsewhere(word)));
-    found.extend(
-        package
-            .filter(|word| is_short_for_github(&runner, word))
-            .map(|word| Danger::new(word, ELSEWHERE)),
-    );
+    let short = package.filter(|word| is_short_for_github(&runner, word));
+    found.extend(short.map(|word| Danger::new(word, ELSEWHERE)));
     found
 }
 
@@ -89,35 +106,17 @@ fn source(word: &str) -> Option<Danger> {
 }
 
 fn elsewhere(word: &str) -> Option<Danger> {
-    const BEGINNINGS: [&str; 13] = [
-        "http://",
-        "https://",
-        "git+",
-        "git:",
-        "git@",
-        "ssh:",
-        "github:",
-        "gitlab:",
-        "bitbucket:",
-        "gist:",
-        "file:",
-        "link:",
-        "/",
-    ];
-    const INSIDE: [&str; 8] = [
-        "@http:", "@https:", "@git+", "@github:", "@npm:", "@file:", " @ ", "@git:",
-    ];
-    const ENDINGS: [&str; 4] = [".tgz", ".tar.gz", ".whl", ".zip"];
     if SUBVERBS.contains(&word) {
         return None;
     }
     let value = option(word).map_or(Some(word), |(_, value)| value)?;
-    let small = value.to_ascii_lowercase();
+    is_elsewhere(&value.to_ascii_lowercase()).then(|| Danger::new(value, ELSEWHERE))
+}
+
+fn is_elsewhere(small: &str) -> bool {
     let is_file = ENDINGS.iter().any(|end| small.ends_with(end));
-    let is_path = value.starts_with('/') && !is_file;
-    let begins = BEGINNINGS.iter().any(|begin| small.starts_with(begin)) && !is_path;
-    let foreign = begins || INSIDE.iter().any(|part| small.contains(part)) || is_file;
-    foreign.then(|| Danger::new(value, ELSEWHERE))
+    let begins = BEGINNINGS.iter().any(|begin| small.starts_with(begin));
+    is_file || begins || INSIDE.iter().any(|part| small.contains(part))
 }
 
 /// `owner/name` is a repository for the runners of npm; a package has `@` before its owner.

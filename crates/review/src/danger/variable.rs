@@ -144,17 +144,18 @@ const NAMES: &[(&[&str], &str)] = &[
 
 pub(super) fn danger(name: &str) -> Option<Danger> {
     let capitals = name.to_ascii_uppercase();
-    let begins = BEGINNINGS
-        .iter()
-        .find(|(begin, _)| capitals.starts_with(begin))
-        .map(|(_, reason)| *reason);
-    let named = || {
-        NAMES
-            .iter()
-            .find(|(names, _)| names.contains(&capitals.as_str()))
-            .map(|(_, reason)| *reason)
-    };
-    begins
-        .or_else(named)
-        .map(|reason| Danger::new(name, reason))
+    let reason = by_beginning(&capitals).or_else(|| by_name(&capitals))?;
+    Some(Danger::new(name, reason))
+}
+
+fn by_beginning(capitals: &str) -> Option<&'static str> {
+    let mut found = BEGINNINGS.iter();
+    let (_, reason) = found.find(|(begin, _)| capitals.starts_with(begin))?;
+    Some(reason)
+}
+
+fn by_name(capitals: &str) -> Option<&'static str> {
+    let mut found = NAMES.iter();
+    let (_, reason) = found.find(|(names, _)| names.contains(&capitals))?;
+    Some(reason)
 }

@@ -11,7 +11,8 @@ use kitbag_exam::page::page;
 use kitbag_exam::rehearsal::play_all;
 use kitbag_exam::report::Setting;
 use kitbag_exam::{
-    Candidate, Endpoint, Exam, Journal, Obstacle, Report, Shown, Standing, Stopped, Suite, Surface,
+    Exam, ExamCandidate, ExamJournal, ExamProgress, ExamReport, ExamSurface, ModelEndpoint,
+    ShownSurface, Stopped, Suite, ToolObstacle,
 };
 use serde_json::{Map, Value};
 
@@ -114,7 +115,7 @@ async fn put(
     arguments: &Arguments,
     suite: Suite,
     examined: &Examined,
-    candidates: &[Candidate],
+    candidates: &[ExamCandidate],
     baseline: Option<usize>,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
@@ -134,7 +135,7 @@ async fn put(
         )
         .await;
     }
-    if arguments.surfaces.has(Surface::Search) {
+    if arguments.surfaces.has(ExamSurface::Search) {
         invocation
             .output
             .during("Indexing the tools", examined.index())
@@ -148,13 +149,17 @@ async fn put(
 
 /// A vendor refuses a whole request for one tool too many, so the person is told before any request
 /// is paid for.
-fn fits(endpoints: &[Endpoint], surfaces: &[Shown<'_>], output: Output) -> anyhow::Result<()> {
+fn fits(
+    endpoints: &[ModelEndpoint],
+    surfaces: &[ShownSurface<'_>],
+    output: Output,
+) -> anyhow::Result<()> {
     let pairs = endpoints
         .iter()
         .flat_map(|endpoint| surfaces.iter().map(move |shown| (endpoint, shown)));
     for (endpoint, shown) in pairs {
         match endpoint.obstacle(shown.tools) {
-            Some(Obstacle::TooMany { tools, most }) => {
+            Some(ToolObstacle::TooMany { tools, most }) => {
                 return Err(anyhow!(
                     "{endpoint} takes at most {most} tools in a request, and there are {tools}"
                 ))
@@ -163,7 +168,7 @@ fn fits(endpoints: &[Endpoint], surfaces: &[Shown<'_>], output: Output) -> anyho
                         .to_owned()
                 });
             }
-            Some(Obstacle::Unfit { tools }) => {
+            Some(ToolObstacle::Unfit { tools }) => {
                 for (tool, why) in tools {
                     output.warn(&format!("{endpoint} is not shown `{tool}`: {why}"));
                 }
@@ -178,8 +183,8 @@ async fn examine(
     arguments: &Arguments,
     suite: &Suite,
     examined: &Examined,
-    surfaces: &[Shown<'_>],
-    candidates: &[Candidate],
+    surfaces: &[ShownSurface<'_>],
+    candidates: &[ExamCandidate],
     baseline: Option<usize>,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
@@ -188,7 +193,7 @@ async fn examine(
     let mut journal = arguments
         .resume
         .as_deref()
-        .map_or_else(|| Ok(Journal::none()), Journal::open)?;
+        .map_or_else(|| Ok(ExamJournal::none()), ExamJournal::open)?;
     let exam = Exam {
         suite,
         tools: &examined.tools,
@@ -202,7 +207,7 @@ async fn examine(
     let server = async |tool: String, given: Map<String, Value>| examined.call(&tool, given).await;
     let scenarios = play_all(suite, &server).await;
     let line = output.progress("Asking models");
-    let carry = async |on: Surface, tool: String, given: Map<String, Value>| {
+    let carry = async |on: ExamSurface, tool: String, given: Map<String, Value>| {
         examined.carry(on, tool, given).await
     };
     let sat = exam
@@ -219,7 +224,7 @@ async fn examine(
         baseline_tokens: baseline,
         scenarios,
     };
-    let report = Report::new(&exam, &sat, setting);
+    let report = ExamReport::new(&exam, &sat, setting);
     if let Some(path) = &arguments.html {
         fs::write(path, page(&report))
             .with_context(|| format!("{} cannot be written", path.display()))?;
@@ -245,8 +250,8 @@ async fn examine(
 
 pub(super) const TOKENIZER: &str = "o200k";
 
-fn told(standing: Standing) -> String {
-    let Standing {
+fn told(standing: ExamProgress) -> String {
+    let ExamProgress {
         total,
         done,
         unanswered,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
-use kitbag_exam::{Access, Candidate, Client, Endpoint, Patience, Price};
+use kitbag_exam::{Access, ExamCandidate, ModelClient, ModelEndpoint, Price, RequestLimits};
 use serde_json::{Map, Value};
 
 use crate::cli::failure::Advise as _;
@@ -18,7 +18,7 @@ use crate::cli::output::Output;
 pub(super) struct Models {
     /// anthropic:MODEL, openai:MODEL, URL#MODEL or anthropic:URL#MODEL; may be repeated.
     #[arg(long = "model", value_name = "ENDPOINT")]
-    pub(super) endpoints: Vec<Endpoint>,
+    pub(super) endpoints: Vec<ModelEndpoint>,
     /// The variable that holds the key for models at a URL, or for those at one host.
     #[arg(long, value_name = "[HOST=]NAME", value_parser = at_host::<String>)]
     key_env: Vec<AtHost<String>>,
@@ -60,7 +60,7 @@ impl Models {
         self.param.iter().cloned().collect()
     }
 
-    pub(super) fn candidates(&self, output: Output) -> anyhow::Result<Vec<Candidate>> {
+    pub(super) fn candidates(&self, output: Output) -> anyhow::Result<Vec<ExamCandidate>> {
         if self.endpoints.is_empty() {
             return Err(anyhow!(
                 "no model is named, and a figure can only come from one"
@@ -80,8 +80,8 @@ impl Models {
                         "the key for {endpoint} is sent without encryption"
                     ));
                 }
-                let client = Client::new(endpoint.clone(), access, self.patience())?;
-                Ok(Candidate { client, price })
+                let client = ModelClient::new(endpoint.clone(), access, self.patience())?;
+                Ok(ExamCandidate { client, price })
             })
             .collect()
     }
@@ -99,7 +99,7 @@ impl Models {
             .endpoints
             .iter()
             .filter(|it| it.key_variable().is_none())
-            .map(Endpoint::host)
+            .map(ModelEndpoint::host)
             .collect();
         let given = [
             ("--key-env", !self.key_env.is_empty()),
@@ -122,8 +122,8 @@ impl Models {
         Ok(())
     }
 
-    fn patience(&self) -> Patience {
-        Patience {
+    fn patience(&self) -> RequestLimits {
+        RequestLimits {
             timeout: Duration::from_secs(self.timeout),
             retries: self.retries,
             first_pause: Duration::from_secs(1),
@@ -132,7 +132,7 @@ impl Models {
     }
 
     /// A vendor's key goes to the vendor alone; another host gets the key that was named for it.
-    fn access(&self, endpoint: &Endpoint) -> anyhow::Result<Access> {
+    fn access(&self, endpoint: &ModelEndpoint) -> anyhow::Result<Access> {
         if let Some(variable) = endpoint.key_variable() {
             return Ok(Access {
                 key: Some(key(endpoint, variable)?),
@@ -182,7 +182,7 @@ impl<T> AtHost<T> {
     }
 }
 
-fn key(endpoint: &Endpoint, variable: &str) -> anyhow::Result<String> {
+fn key(endpoint: &ModelEndpoint, variable: &str) -> anyhow::Result<String> {
     let key = env::var(variable).ok().filter(|key| !key.is_empty());
     let missing =
         || anyhow!("the environment variable `{variable}`, which holds its key, is not set");

@@ -1,10 +1,10 @@
 //! The texts that a person reads after an exam, and before one.
 
-use kitbag_exam::journal::Record;
+use kitbag_exam::Record;
 use kitbag_exam::page::{interval, luck, percent, surfaces};
-use kitbag_exam::rehearsal::{Played, Share};
+use kitbag_exam::rehearsal::{Played, RehearsalShare};
 use kitbag_exam::report::{Comparison, Group, ModelReport, Rate};
-use kitbag_exam::{Outcome, Report, Stop, Surface};
+use kitbag_exam::{ChoiceOutcome, ExamReport, ExamSurface, Stop};
 
 use super::plan::Plan;
 use crate::cli::output::{count, printable, table};
@@ -12,7 +12,7 @@ use crate::cli::output::{count, printable, table};
 /// The number of wrong answers shown; the page and the JSON have all of them.
 const ENOUGH: usize = 20;
 
-pub(super) fn for_people(report: &Report) -> String {
+pub(super) fn for_people(report: &ExamReport) -> String {
     let mut parts: Vec<String> = report.models.iter().map(figures).collect();
     parts.extend(groups(report, "TOOL", |it| &it.by_tool));
     parts.extend(groups(report, "CATEGORY", |it| &it.by_category));
@@ -27,7 +27,7 @@ pub(super) fn for_people(report: &Report) -> String {
     parts.extend(surfaces(report));
     parts.push(format!(
         "{}, {}, each put {} to each model. An interval is for prompts like these, each counted once.\n\
-         Tokens are counted with {}; usage is what the endpoint said.",
+         TokenFigures are counted with {}; usage is what the endpoint said.",
         count(report.prompts.len(), "prompt"),
         count(report.tools, "tool"),
         if report.runs == 1 { "once".to_owned() } else { format!("{} times", report.runs) },
@@ -56,7 +56,7 @@ pub(super) fn of_plan(plan: &Plan) -> String {
         let definitions = it.definition_tokens.to_string();
         let tokens = it.input_tokens.to_string();
         rows.extend(match it.surface {
-            Surface::All => [
+            ExamSurface::All => [
                 [format!("{}: requests", it.model), it.requests.to_string()],
                 [
                     format!("{}: tokens of the definitions", it.model),
@@ -65,7 +65,7 @@ pub(super) fn of_plan(plan: &Plan) -> String {
                 [format!("{}: tokens to send in all", it.model), tokens],
             ],
             // The number of searches that a model makes is not known before the exam.
-            Surface::Search => [
+            ExamSurface::Search => [
                 [
                     format!("{}, search: requests", it.model),
                     format!("{} to {}", it.requests, it.most_requests),
@@ -172,7 +172,11 @@ fn figures(it: &ModelReport) -> String {
 }
 
 /// Returns nothing if there is a single group, which has the figures of the whole.
-fn groups(report: &Report, heading: &str, groups: fn(&ModelReport) -> &[Group]) -> Option<String> {
+fn groups(
+    report: &ExamReport,
+    heading: &str,
+    groups: fn(&ModelReport) -> &[Group],
+) -> Option<String> {
     let rows = report
         .models
         .iter()
@@ -197,7 +201,7 @@ fn groups(report: &Report, heading: &str, groups: fn(&ModelReport) -> &[Group]) 
     })
 }
 
-fn comparison(report: &Report, it: &Comparison) -> String {
+fn comparison(report: &ExamReport, it: &Comparison) -> String {
     let row =
         |name: String, prompts: &[String]| [name, prompts.len().to_string(), prompts.join(", ")];
     let rows = [
@@ -219,7 +223,7 @@ fn comparison(report: &Report, it: &Comparison) -> String {
 }
 
 /// Returns the reasons for which the figures may be worse than the model.
-pub(super) fn warnings(report: &Report) -> Vec<String> {
+pub(super) fn warnings(report: &ExamReport) -> Vec<String> {
     let named = |it: &ModelReport| report.long(&it.model, it.surface);
     let cut_off = report.models.iter().filter(|it| it.cut_off > 0).map(|it| {
         let answers = count(it.cut_off, "answer");
@@ -232,7 +236,7 @@ pub(super) fn warnings(report: &Report) -> Vec<String> {
         let ended = it
             .records
             .iter()
-            .filter(|it| it.outcome() == Outcome::OutOfTurns)
+            .filter(|it| it.outcome() == ChoiceOutcome::OutOfTurns)
             .count();
         let answers = count(ended, "answer");
         (ended > 0).then(|| {
@@ -274,10 +278,10 @@ fn scenarios(played: &[Played]) -> String {
     )
 }
 
-fn wrong_answers(report: &Report) -> String {
+fn wrong_answers(report: &ExamReport) -> String {
     let records = report.models.iter().flat_map(|it| &it.records);
     let wrong: Vec<&Record> = records
-        .filter(|it| it.outcome() != Outcome::Right)
+        .filter(|it| it.outcome() != ChoiceOutcome::Right)
         .collect();
     if wrong.is_empty() {
         return String::new();
@@ -317,6 +321,6 @@ fn wrong_answers(report: &Report) -> String {
     }
 }
 
-fn share(share: Share) -> String {
+fn share(share: RehearsalShare) -> String {
     format!("{} of {}", share.right, share.total)
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use kitbag_budget::count;
 use kitbag_exam::rehearsal::{Rehearsal, rehearse};
-use kitbag_exam::{Endpoint, Shown, Suite, Surface};
+use kitbag_exam::{ExamSurface, ModelEndpoint, ShownSurface, Suite};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -28,7 +28,7 @@ pub(super) struct Plan {
 #[derive(Debug, Serialize)]
 pub(super) struct Planned {
     pub(super) model: String,
-    pub(super) surface: Surface,
+    pub(super) surface: ExamSurface,
     /// The number of requests if every prompt is answered in one turn, which on the surface of
     /// every tool means that no call fails.
     pub(super) requests: usize,
@@ -42,14 +42,14 @@ pub(super) struct Planned {
 pub(super) async fn rehearsed(
     suite: &Suite,
     examined: &Examined,
-    surfaces: &[Shown<'_>],
-    endpoints: &[Endpoint],
+    surfaces: &[ShownSurface<'_>],
+    endpoints: &[ModelEndpoint],
     times: u32,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let runs = times as usize;
     let prompts: usize = suite.prompts.iter().map(|it| count(&it.prompt)).sum();
-    let planned = |endpoint: &Endpoint, shown: &Shown<'_>| {
+    let planned = |endpoint: &ModelEndpoint, shown: &ShownSurface<'_>| {
         let definition_tokens = count(&Value::from(endpoint.definitions(shown.tools)).to_string());
         let requests = suite.prompts.len() * runs;
         Planned {

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::cli::Invocation;
 use crate::cli::index::embedded;
 use crate::cli::output::{count, duration, table};
-use kitbag_embed::Embedder;
+use kitbag_embed::TextEmbedder;
 use kitbag_gateway::clock::now;
 use kitbag_gateway::index::CapabilityIndex;
 use kitbag_gateway::index::intent::EmbeddedIntent;
@@ -93,7 +93,7 @@ pub(super) async fn run(
     let config = invocation.config()?;
     let store = kitbag_store::Store::open(store_address(&config)?).await?;
     let lookup = vault::lookup(&config, &store).await?;
-    let embedder = Arc::new(Embedder::new(&config.embedder, &lookup));
+    let embedder = Arc::new(TextEmbedder::new(&config.embedder, &lookup));
     let index = CapabilityIndex::new(embedder, store, config.identity());
     let report = measure(arguments, &index, invocation).await?;
     invocation

@@ -8,7 +8,7 @@ use clap::Args;
 use clap_complete::ArgValueCandidates;
 use kitbag_config::Config;
 use kitbag_domain::{Launch, Reach, ServerName, Template};
-use kitbag_exam::{Called, Carried, Reached, Surface, Tool, Tools};
+use kitbag_exam::{Called, Carried, ExamSurface, ExamTool, ExamTools, ReachedCall};
 use kitbag_upstream::{ServerKind, ServerLimits, ServerSpec};
 use kitbag_wire::Raw;
 use serde_json::{Map, Value};
@@ -37,9 +37,9 @@ pub(super) struct Which {
 
 /// A gateway with the servers that are examined.
 pub(super) struct Examined {
-    pub(super) tools: Tools,
+    pub(super) tools: ExamTools,
     /// The tools with which a model finds and calls the others.
-    pub(super) search_tools: Tools,
+    pub(super) search_tools: ExamTools,
     app: App,
     /// The name that the endpoint has for each tool of the suite.
     exposed: HashMap<String, String>,
@@ -106,12 +106,12 @@ impl Examined {
             let definition = app.definition(&row.name).unwrap_or_default();
             exposed.insert(shown.clone(), row.name.clone());
             spelt.insert(row.name.clone(), shown.clone());
-            tools.push(Tool::new(shown, vec![row.name, row.tool], &definition));
+            tools.push(ExamTool::new(shown, vec![row.name, row.tool], &definition));
         }
         let search_tools = app.search_tools().await.iter().map(own_tool).collect();
         Self {
-            tools: Tools::new(tools),
-            search_tools: Tools::new(search_tools),
+            tools: ExamTools::new(tools),
+            search_tools: ExamTools::new(search_tools),
             app,
             exposed,
             spelt,
@@ -126,16 +126,16 @@ impl Examined {
     /// Makes a call of a model that was shown this surface.
     pub(super) async fn carry(
         &self,
-        on: Surface,
+        on: ExamSurface,
         tool: String,
         arguments: Map<String, Value>,
     ) -> Carried {
         match on {
-            Surface::All => {
+            ExamSurface::All => {
                 let called = self.call(&tool, arguments.clone()).await;
                 Carried::straight(tool, arguments, called)
             }
-            Surface::Search => self.search(&tool, arguments).await,
+            ExamSurface::Search => self.search(&tool, arguments).await,
         }
     }
 
@@ -153,7 +153,7 @@ impl Examined {
         let Called {
             text: told, failed, ..
         } = called(&answered.told);
-        let reached = answered.reached.map(|it| Reached {
+        let reached = answered.reached.map(|it| ReachedCall {
             tool: self.spelt.get(&it.tool).cloned().unwrap_or(it.tool),
             // Arguments that are no object were refused, and the result says so.
             arguments: serde_json::from_str(it.arguments.get()).unwrap_or_default(),
@@ -188,12 +188,12 @@ fn called(result: &Raw) -> Called {
 }
 
 /// One of the tools that are always there, which goes by the same name everywhere.
-fn own_tool(definition: &Value) -> Tool {
+fn own_tool(definition: &Value) -> ExamTool {
     let name = definition
         .get("name")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    Tool::new(name.to_owned(), Vec::new(), definition)
+    ExamTool::new(name.to_owned(), Vec::new(), definition)
 }
 
 fn launched(name: ServerName, command: &str, args: &[String]) -> ServerSpec {

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use clap::Args;
-use kitbag_exam::{Shown, Surface};
+use kitbag_exam::{ExamSurface, ShownSurface};
 
 use super::server::Examined;
 
@@ -21,7 +21,7 @@ pub(super) struct Surfaces {
         value_delimiter = ',',
         default_value = "all"
     )]
-    surfaces: Vec<Surface>,
+    surfaces: Vec<ExamSurface>,
     /// Answers a model may give to a prompt on the surface search; 6 unless given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_turns: Option<u32>,
@@ -30,13 +30,13 @@ pub(super) struct Surfaces {
 impl Surfaces {
     /// Refuses combinations of options that mean nothing.
     pub(super) fn check(&self) -> anyhow::Result<()> {
-        let twice = Surface::ALL
+        let twice = ExamSurface::ALL
             .into_iter()
             .find(|it| self.surfaces.iter().filter(|on| *on == it).count() > 1);
         if let Some(surface) = twice {
             bail!("the surface {surface} is named twice; to ask more often, use --runs");
         }
-        if self.max_turns.is_some() && !self.has(Surface::Search) {
+        if self.max_turns.is_some() && !self.has(ExamSurface::Search) {
             bail!(
                 "--max-turns is for --surface search; a model that is shown every tool calls one at once"
             );
@@ -44,15 +44,15 @@ impl Surfaces {
         Ok(())
     }
 
-    pub(super) fn has(&self, surface: Surface) -> bool {
+    pub(super) fn has(&self, surface: ExamSurface) -> bool {
         self.surfaces.contains(&surface)
     }
 
     /// Returns the surfaces in the order in which they were named.
-    pub(super) fn shown<'a>(&self, examined: &'a Examined) -> Vec<Shown<'a>> {
-        let shown = |surface: &Surface| match surface {
-            Surface::All => Shown::all(&examined.tools),
-            Surface::Search => Shown::search(
+    pub(super) fn shown<'a>(&self, examined: &'a Examined) -> Vec<ShownSurface<'a>> {
+        let shown = |surface: &ExamSurface| match surface {
+            ExamSurface::All => ShownSurface::all(&examined.tools),
+            ExamSurface::Search => ShownSurface::search(
                 &examined.search_tools,
                 self.max_turns.unwrap_or(USUAL_TURNS),
             ),

@@ -1,0 +1,284 @@
+//! EmbeddingResult from a service that speaks OpenAI's embeddings format.
+//!
+//! A search waits a few seconds at most, and not at all while the service is known to be in
+//! trouble. Tools are embedded in batches, and a service that is busy is asked again.
+
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+use http::StatusCode;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use kitbag_config::EmbeddingsEndpoint;
+use kitbag_domain::sync::lock;
+use kitbag_domain::{Lookup, MissingVariable};
+use kitbag_fetch::{BodyError, cause, client_without_redirects, retry_after};
+use reqwest::{RequestBuilder, Response};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::TextRole;
+use crate::service_error::EmbeddingServiceError;
+use crate::service_format::{EmbeddingsRequest, read};
+
+/// Texts in one request. Services take many more; small ones lose less when one fails.
+const BATCH: usize = 64;
+/// The time that a search waits for its vector before it does without.
+const QUERY_PATIENCE: Duration = Duration::from_secs(5);
+/// The time for which searches do without a service that failed.
+const REST: Duration = Duration::from_secs(15);
+/// The number of times that a batch is tried. The first pause is `FIRST_PAUSE`, and each later one
+/// is twice as long.
+const ATTEMPTS: u32 = 4;
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// A batch of the longest vectors in use has a few megabytes as text.
+const MAX_ANSWER: usize = 64 * 1024 * 1024;
+/// The characters of the service's message that an error repeats, about two lines of a terminal.
+const MAX_MESSAGE: usize = 200;
+
+pub(crate) struct EmbeddingService {
+    http: reqwest::Client,
+    config: EmbeddingsEndpoint,
+    lookup: Lookup,
+    /// The address of the service, without anything that could be a secret.
+    place: String,
+    /// The length of the service's vectors, once that is known.
+    dimension: OnceLock<usize>,
+    trouble: Mutex<Option<(Instant, EmbeddingServiceError)>>,
+}
+
+type EmbeddingResult = Result<Vec<Vec<f32>>, EmbeddingServiceError>;
+
+impl EmbeddingService {
+    pub(crate) fn new(config: EmbeddingsEndpoint, lookup: Lookup) -> Self {
+        let http = client_without_redirects()
+            .build()
+            .expect("the client is built from constants");
+        let dimension = config.dimensions.map_or_else(OnceLock::new, OnceLock::from);
+        let origin = config.url.origin().ascii_serialization();
+        Self {
+            http,
+            place: format!("{origin}{}", config.url.path()),
+            config,
+            lookup,
+            dimension,
+            trouble: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn id(&self) -> Result<String, EmbeddingServiceError> {
+        self.authorization()?;
+        let EmbeddingsEndpoint {
+            url,
+            model,
+            dimensions,
+            prefixes,
+            ..
+        } = &self.config;
+        let text = format!("{url} {model:?} {dimensions:?} {:?}", prefixes.document);
+        let hash = blake3::hash(text.as_bytes()).to_hex();
+        // Half of the hash tells all configurations apart.
+        Ok(format!("endpoint {}", &hash[..32]))
+    }
+
+    /// Takes note of the length of vectors, unless it is known already.
+    pub(crate) fn remembers(&self, dimension: usize) {
+        let _known = self.dimension.set(dimension);
+    }
+
+    pub(crate) async fn queries(&self, texts: Vec<String>) -> EmbeddingResult {
+        if let Some(error) = self.trouble() {
+            return Err(error);
+        }
+        let patience = self.config.timeout.min(QUERY_PATIENCE);
+        let texts = self.prefixed(&texts, TextRole::Query);
+        self.noted(self.ask(&texts, patience).await)
+    }
+
+    pub(crate) async fn documents(&self, texts: Vec<String>) -> EmbeddingResult {
+        let texts = self.prefixed(&texts, TextRole::Document);
+        let mut vectors = Vec::with_capacity(texts.len());
+        for batch in texts.chunks(BATCH) {
+            vectors.extend(self.noted(self.ask_again(batch).await)?);
+        }
+        Ok(vectors)
+    }
+
+    /// Returns the error of a moment ago, if there was one.
+    fn trouble(&self) -> Option<EmbeddingServiceError> {
+        let trouble = lock(&self.trouble);
+        let (since, error) = trouble.as_ref()?;
+        (since.elapsed() < REST).then(|| error.clone())
+    }
+
+    /// Returns what it is given, and keeps its error for the searches of the next moment.
+    fn noted(&self, asked: EmbeddingResult) -> EmbeddingResult {
+        let error = asked.as_ref().err().cloned();
+        *lock(&self.trouble) = error.map(|error| (Instant::now(), error));
+        asked
+    }
+
+    fn prefixed(&self, texts: &[String], role: TextRole) -> Vec<String> {
+        let prefix = role.prefix(&self.config.prefixes);
+        let texts = texts.iter().map(|text| or_dash(text));
+        texts.map(|text| format!("{prefix}{text}")).collect()
+    }
+
+    async fn ask_again(&self, texts: &[String]) -> EmbeddingResult {
+        let mut pause = FIRST_PAUSE;
+        for _ in 1..ATTEMPTS {
+            match self.ask(texts, self.config.timeout).await {
+                Err(error) if error.is_passing() => {
+                    tracing::info!(%error, "asking the embeddings endpoint again");
+                    let rest = error.again_after().unwrap_or(pause).min(LONGEST_PAUSE);
+                    tokio::time::sleep(rest).await;
+                    pause *= 2;
+                }
+                other => return other,
+            }
+        }
+        self.ask(texts, self.config.timeout).await
+    }
+
+    async fn ask(&self, texts: &[String], patience: Duration) -> EmbeddingResult {
+        match tokio::time::timeout(patience, self.ask_patiently(texts)).await {
+            Ok(asked) => asked,
+            Err(_) => Err(EmbeddingServiceError::TimedOut {
+                place: self.place.clone(),
+                after: patience,
+            }),
+        }
+    }
+
+    async fn ask_patiently(&self, texts: &[String]) -> EmbeddingResult {
+        let sent = self.request(texts)?.send().await;
+        let response = sent.map_err(|error| self.unreachable(error))?;
+        let body = self.body(response).await?;
+        let vectors = read(&body, texts.len()).map_err(|reason| self.unreadable(reason))?;
+        self.check(&vectors)?;
+        Ok(vectors)
+    }
+
+    fn request(&self, texts: &[String]) -> Result<RequestBuilder, EmbeddingServiceError> {
+        let mut url = self.config.url.clone();
+        url.set_path(&format!("{}/embeddings", url.path().trim_end_matches('/')));
+        let request = self.http.post(url).header(CONTENT_TYPE, "application/json");
+        let request = request.body(self.request_body(texts));
+        Ok(match self.authorization()? {
+            Some(key) => request.header(AUTHORIZATION, key),
+            None => request,
+        })
+    }
+
+    fn request_body(&self, texts: &[String]) -> Vec<u8> {
+        let body = EmbeddingsRequest {
+            model: &self.config.model,
+            input: texts,
+            encoding_format: "float",
+            dimensions: self.config.dimensions,
+        };
+        serde_json::to_vec(&body).expect("texts are plain JSON")
+    }
+
+    /// Reads the body of a reply, or the error that the body tells of.
+    async fn body(&self, response: Response) -> Result<Vec<u8>, EmbeddingServiceError> {
+        let (status, again_after) = (response.status(), retry_after(response.headers()));
+        let body = match kitbag_fetch::body(response, MAX_ANSWER).await {
+            Ok(body) => body,
+            Err(BodyError::Lost(error)) => return Err(self.unreachable(error)),
+            Err(too_large) => return Err(self.unreadable(too_large.to_string())),
+        };
+        if status.is_success() {
+            Ok(body)
+        } else {
+            Err(self.refusal(status, again_after, &body))
+        }
+    }
+
+    fn authorization(&self) -> Result<Option<HeaderValue>, EmbeddingServiceError> {
+        let Some(key) = self.key()? else {
+            return Ok(None);
+        };
+        let value = HeaderValue::try_from(format!("Bearer {key}"));
+        let mut value = value.map_err(|_| EmbeddingServiceError::OddKey)?;
+        value.set_sensitive(true);
+        Ok(Some(value))
+    }
+
+    fn key(&self) -> Result<Option<String>, MissingVariable> {
+        let template = self.config.api_key.as_ref();
+        template
+            .map(|key| key.resolve(|name| (self.lookup)(name)))
+            .transpose()
+    }
+
+    fn check(&self, vectors: &[Vec<f32>]) -> Result<(), EmbeddingServiceError> {
+        let mut lengths = vectors.iter().map(Vec::len);
+        let Some(first) = lengths.clone().next() else {
+            return Ok(());
+        };
+        let expected = *self.dimension.get_or_init(|| first);
+        match lengths.find(|found| *found != expected) {
+            Some(found) => Err(EmbeddingServiceError::Dimension {
+                place: self.place.clone(),
+                expected,
+                found,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn refusal(
+        &self,
+        status: StatusCode,
+        again_after: Option<Duration>,
+        body: &[u8],
+    ) -> EmbeddingServiceError {
+        let place = self.place.clone();
+        match status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                EmbeddingServiceError::Unauthorized { place, status }
+            }
+            StatusCode::TOO_MANY_REQUESTS => EmbeddingServiceError::Busy { place, again_after },
+            _ => EmbeddingServiceError::Refused {
+                place,
+                status,
+                message: self.message(body),
+            },
+        }
+    }
+
+    /// Returns what the service says is wrong, short and without the gateway's key, should the
+    /// service repeat the key.
+    fn message(&self, body: &[u8]) -> String {
+        let body: Value = serde_json::from_slice(body).unwrap_or_default();
+        let said = body
+            .pointer("/error/message")
+            .or_else(|| body.get("message"));
+        let said = said.and_then(Value::as_str).unwrap_or("no reason given");
+        let said = match self.key() {
+            Ok(Some(key)) if !key.is_empty() => said.replace(&key, "***"),
+            _ => said.to_owned(),
+        };
+        said.chars().take(MAX_MESSAGE).collect()
+    }
+
+    fn unreachable(&self, error: reqwest::Error) -> EmbeddingServiceError {
+        EmbeddingServiceError::Unreachable {
+            place: self.place.clone(),
+            reason: cause(error),
+        }
+    }
+
+    fn unreadable(&self, reason: String) -> EmbeddingServiceError {
+        EmbeddingServiceError::Unreadable {
+            place: self.place.clone(),
+            reason,
+        }
+    }
+}
+
+/// The format knows no empty text, so a dash stands for one.
+fn or_dash(text: &str) -> &str {
+    if text.trim().is_empty() { "-" } else { text }
+}

@@ -1,0 +1,90 @@
+//! The errors of a service that embeds, and the remedy for each.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use kitbag_domain::MissingVariable;
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum EmbeddingServiceError {
+    #[error("the key for the embeddings endpoint is not there")]
+    NoKey(#[from] MissingVariable),
+    #[error("the key for the embeddings endpoint cannot be sent in a header")]
+    OddKey,
+    #[error("the embeddings endpoint {place} cannot be reached: {reason}")]
+    Unreachable { place: String, reason: String },
+    #[error("the embeddings endpoint {place} did not answer within {after:?}")]
+    TimedOut { place: String, after: Duration },
+    #[error("the embeddings endpoint {place} does not accept the key ({status})")]
+    Unauthorized { place: String, status: StatusCode },
+    #[error("the embeddings endpoint {place} takes no more requests for now (429)")]
+    Busy {
+        place: String,
+        again_after: Option<Duration>,
+    },
+    #[error("the embeddings endpoint {place} answered {status}: {message}")]
+    Refused {
+        place: String,
+        status: StatusCode,
+        message: String,
+    },
+    #[error("the embeddings endpoint {place} sent something else than vectors: {reason}")]
+    Unreadable { place: String, reason: String },
+    #[error(
+        "the embeddings endpoint {place} gives vectors of {found} numbers where {expected} are expected"
+    )]
+    Dimension {
+        place: String,
+        expected: usize,
+        found: usize,
+    },
+}
+
+impl EmbeddingServiceError {
+    /// True if the same request may succeed in a moment.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } | Self::Busy { .. } => true,
+            Self::Refused { status, .. } => status.is_server_error(),
+            Self::NoKey(_)
+            | Self::OddKey
+            | Self::TimedOut { .. }
+            | Self::Unauthorized { .. }
+            | Self::Unreadable { .. }
+            | Self::Dimension { .. } => false,
+        }
+    }
+
+    pub(crate) fn again_after(&self) -> Option<Duration> {
+        match self {
+            Self::Busy { again_after, .. } => *again_after,
+            _ => None,
+        }
+    }
+
+    pub(crate) fn remedy(&self) -> String {
+        let remedy = match self {
+            Self::NoKey(MissingVariable { variable }) => {
+                return format!("set the variable `{variable}`");
+            }
+            Self::OddKey => "check `api_key` under [index.embedder] for stray characters",
+            Self::Unreachable { .. } => {
+                "check `endpoint` under [index.embedder], and that the service runs"
+            }
+            Self::TimedOut { .. } => {
+                "check that the service runs, or raise `timeout` under [index.embedder]"
+            }
+            Self::Unauthorized { .. } => "check `api_key` under [index.embedder]",
+            Self::Busy { .. } => "wait, or ask the service for a higher limit",
+            Self::Refused { .. } => "check `endpoint` and `model` under [index.embedder]",
+            Self::Unreadable { .. } => {
+                "check that `endpoint` under [index.embedder] speaks OpenAI's embeddings format"
+            }
+            Self::Dimension { .. } => {
+                "if the service has another model by now, give it another name in `model`; or correct \
+                 `dimensions` under [index.embedder]"
+            }
+        };
+        remedy.to_owned()
+    }
+}

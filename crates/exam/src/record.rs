@@ -1,0 +1,188 @@
+//! The answer of a model to a prompt, as the journal keeps it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::dialect::{GivenArguments, Stop, Usage};
+use crate::judge::ChoiceOutcome;
+use crate::surface::ExamSurface;
+
+/// The answer of a model to a prompt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    pub model: String,
+    pub prompt: String,
+    pub run: u32,
+    /// The surface that the model was shown. Lines of earlier versions are about every tool.
+    #[serde(default)]
+    pub surface: ExamSurface,
+    /// This text changes with the prompt, with the expected call, with the tools and with the way
+    /// in which they are shown. So a line never counts for a different question.
+    pub of: String,
+    /// The number of answers that the model gave. Lines of earlier versions do not contain it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
+    /// The calls by which the model looked around. They are not judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub looked: Vec<LookingCall>,
+    /// The list is empty if the model made no call, and has two if the first one failed and it
+    /// tried again.
+    pub calls: Vec<JudgedCall>,
+    /// The number of further calls in the same answer, which were not made.
+    #[serde(default)]
+    pub also: usize,
+    /// The words of the model instead of a call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
+    /// The reason why the model could not be shown the error of its call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untold: Option<String>,
+    /// The usage is absent if the endpoint did not report it.
+    pub usage: Option<Usage>,
+    /// The tokens of calls and results that were sent again in later turns.
+    #[serde(default)]
+    pub sent_again: usize,
+    pub ms: u64,
+}
+
+/// A call by which a model looked around.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LookingCall {
+    pub tool: String,
+    #[serde(flatten)]
+    pub given: GivenArguments,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
+    /// The tokens of the call and its result.
+    pub tokens: usize,
+}
+
+/// The call of a tool, and its verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JudgedCall {
+    pub tool: String,
+    #[serde(flatten)]
+    pub given: GivenArguments,
+    pub outcome: ChoiceOutcome,
+    /// The fault of the call, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The tokens of the call and its result.
+    pub tokens: usize,
+}
+
+impl Record {
+    /// Returns the outcome of the first call. Later calls do not count.
+    pub fn outcome(&self) -> ChoiceOutcome {
+        match (self.calls.first(), self.stop) {
+            (Some(first), _) => first.outcome,
+            (None, Some(Stop::Turns)) => ChoiceOutcome::OutOfTurns,
+            (None, _) => ChoiceOutcome::NoCall,
+        }
+    }
+
+    pub fn is_right(&self) -> bool {
+        self.outcome() == ChoiceOutcome::Right
+    }
+
+    /// True if the first call was of the right tool, with right or wrong arguments.
+    pub fn has_right_tool(&self) -> bool {
+        self.outcome().is_right_tool()
+    }
+
+    /// Returns the tokens that the model's calls and their results put into the context.
+    pub fn tokens(&self) -> usize {
+        let looked = self.looked.iter().map(|it| it.tokens);
+        looked.chain(self.calls.iter().map(|it| it.tokens)).sum()
+    }
+
+    pub fn retried(&self) -> bool {
+        self.calls.len() > 1
+    }
+
+    /// True if the second call was right after the first one had failed.
+    pub fn recovered(&self) -> bool {
+        self.calls
+            .get(1)
+            .is_some_and(|it| it.outcome == ChoiceOutcome::Right)
+    }
+}
+
+/// Writes the call as the model wrote it, on one line.
+impl fmt::Display for JudgedCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.tool, self.given)
+    }
+}
+
+/// Writes the call as the model wrote it, on one line.
+impl fmt::Display for LookingCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.tool, self.given)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn record(run: u32, given: GivenArguments) -> Record {
+        let made = JudgedCall {
+            tool: "echo".into(),
+            given,
+            outcome: ChoiceOutcome::Right,
+            why: None,
+            tokens: 7,
+        };
+        Record {
+            model: "m".into(),
+            prompt: "p".into(),
+            run,
+            surface: ExamSurface::Search,
+            of: "f".into(),
+            turns: Some(2),
+            looked: Vec::new(),
+            calls: vec![made],
+            also: 0,
+            words: None,
+            stop: None,
+            untold: None,
+            usage: Some(Usage {
+                input: 5,
+                output: 6,
+            }),
+            sent_again: 3,
+            ms: 12,
+        }
+    }
+
+    #[test]
+    fn a_line_from_before_there_were_surfaces_is_about_every_tool() {
+        let line = r#"{"model":"m","prompt":"p","run":1,"of":"f","calls":[],"usage":null,"ms":1}"#;
+        let record: Record = serde_json::from_str(line).unwrap();
+        assert_eq!(
+            (record.surface, record.turns, record.outcome()),
+            (ExamSurface::All, None, ChoiceOutcome::NoCall)
+        );
+    }
+
+    #[test]
+    fn without_a_call_a_model_has_given_up_or_run_out_of_turns() {
+        let silent = Record {
+            calls: Vec::new(),
+            ..record(1, GivenArguments::Malformed(String::new()))
+        };
+        assert_eq!(silent.outcome(), ChoiceOutcome::NoCall);
+        assert_eq!(
+            Record {
+                stop: Some(Stop::Turns),
+                ..silent
+            }
+            .outcome(),
+            ChoiceOutcome::OutOfTurns
+        );
+    }
+}

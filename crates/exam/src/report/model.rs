@@ -1,0 +1,139 @@
+//! The figures of one model on one surface.
+
+use serde::Serialize;
+
+use super::{Group, Rate, TokenFigures, group, mean, short};
+use crate::dialect::{Stop, Usage};
+use crate::exam::{Exam, ExamCandidate};
+use crate::judge::ChoiceOutcome;
+use crate::record::Record;
+use crate::sitting::{Sat, UnansweredQuestion};
+use crate::surface::{ExamSurface, ShownSurface};
+
+#[derive(Debug, Serialize)]
+pub struct ModelReport {
+    pub model: String,
+    pub surface: ExamSurface,
+    /// The name without the address, if no other model of the exam has the same name. It includes
+    /// the surface, unless every model was shown every tool.
+    pub short: String,
+    pub asked: usize,
+    pub answered: usize,
+    pub invocation_accuracy: Option<Rate>,
+    pub argument_accuracy: Option<Rate>,
+    pub retry_rate: Option<Rate>,
+    /// The number of retries that were right.
+    pub recovered: usize,
+    /// The share of prompts that were answered rightly every time; absent if they were put only
+    /// once.
+    pub right_every_time: Option<Rate>,
+    pub outcomes: Vec<(ChoiceOutcome, usize)>,
+    /// The number of answers that ended early.
+    pub cut_off: usize,
+    pub refused: usize,
+    pub by_tool: Vec<Group>,
+    pub by_category: Vec<Group>,
+    /// The number of the model's answers to a prompt, on average.
+    pub turns: Option<f64>,
+    pub tokens: TokenFigures,
+    /// The tokens as the endpoint counted them; absent if it did not count them for every answer.
+    pub usage: Option<Usage>,
+    pub cost_usd: Option<f64>,
+    pub latency_ms: Option<Latency>,
+    pub unanswered: Vec<UnansweredQuestion>,
+    pub records: Vec<Record>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Latency {
+    pub p50: u64,
+    pub p99: u64,
+}
+
+impl ModelReport {
+    pub(super) fn new(
+        exam: &Exam<'_>,
+        candidate: &ExamCandidate,
+        shown: &ShownSurface<'_>,
+        sat: &Sat,
+        baseline: Option<usize>,
+    ) -> Self {
+        let (model, surface) = (candidate.model(), shown.surface);
+        let records = sat.records_of(&model, surface);
+        let usage = usage(&records);
+        let cost = candidate.price.zip(usage);
+        Self {
+            short: short(exam, candidate, surface),
+            asked: exam.suite.prompts.len() * exam.runs as usize,
+            answered: records.len(),
+            invocation_accuracy: Rate::of(&records, Record::has_right_tool),
+            argument_accuracy: Rate::of(&records, Record::is_right),
+            retry_rate: Rate::of(&records, Record::retried),
+            recovered: records.iter().filter(|it| it.recovered()).count(),
+            right_every_time: (exam.runs > 1).then(|| every_time(&records)).flatten(),
+            outcomes: ChoiceOutcome::ALL
+                .map(|outcome| (outcome, with_outcome(&records, outcome)))
+                .into(),
+            cut_off: stopped(&records, Stop::Length),
+            refused: stopped(&records, Stop::Refusal),
+            by_tool: group::by_tool(exam.suite, &records),
+            by_category: group::by_category(exam.suite, &records),
+            turns: turns(&records),
+            tokens: TokenFigures::new(exam.count, candidate, shown, &records, baseline),
+            usage,
+            cost_usd: cost.map(|(price, usage)| price.of(usage)),
+            latency_ms: Latency::of(&records),
+            unanswered: sat.unanswered_of(&model, surface),
+            records,
+            model,
+            surface,
+        }
+    }
+}
+
+fn with_outcome(records: &[Record], outcome: ChoiceOutcome) -> usize {
+    let records = records.iter();
+    records.filter(|it| it.outcome() == outcome).count()
+}
+
+fn stopped(records: &[Record], stop: Stop) -> usize {
+    records.iter().filter(|it| it.stop == Some(stop)).count()
+}
+
+/// Returns `None` if one of the records does not contain the number of turns.
+fn turns(records: &[Record]) -> Option<f64> {
+    let turns: Option<Vec<f64>> = records.iter().map(|it| it.turns.map(f64::from)).collect();
+    mean(turns?.into_iter())
+}
+
+fn every_time(records: &[Record]) -> Option<Rate> {
+    // The runs of a prompt are adjacent.
+    let prompts = records.chunk_by(|one, next| one.prompt == next.prompt);
+    let right: Vec<bool> = prompts
+        .map(|runs| runs.iter().all(Record::is_right))
+        .collect();
+    let count = right.iter().filter(|right| **right).count();
+    (!right.is_empty()).then(|| Rate::new(count, right.len(), right.len()))
+}
+
+/// Returns `None` if there are no records, or if the endpoint did not count one of them.
+fn usage(records: &[Record]) -> Option<Usage> {
+    let used: Option<Vec<Usage>> = records.iter().map(|it| it.usage).collect();
+    used?.into_iter().reduce(Usage::and)
+}
+
+impl Latency {
+    fn of(records: &[Record]) -> Option<Self> {
+        let mut sorted: Vec<u64> = records.iter().map(|it| it.ms).collect();
+        sorted.sort_unstable();
+        Some(Self {
+            p50: quantile(&sorted, 0.5)?,
+            p99: quantile(&sorted, 0.99)?,
+        })
+    }
+}
+
+fn quantile(sorted: &[u64], quantile: f64) -> Option<u64> {
+    let place = (sorted.len() as f64 * quantile).ceil() as usize;
+    sorted.get(place.saturating_sub(1)).copied()
+}

@@ -1,0 +1,105 @@
+//! An object of a suite whose fields are taken out one by one, so that an error can name the field.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::{SuiteFault, SuiteProblem};
+
+/// Every field that is left at the end is unknown.
+pub(super) struct SuiteEntry {
+    place: String,
+    fields: Map<String, Value>,
+}
+
+impl SuiteEntry {
+    pub(super) fn open(place: String, value: Value) -> Result<Self, SuiteFault> {
+        match value {
+            Value::Object(fields) => Ok(Self { place, fields }),
+            other => Err(SuiteFault {
+                entry: place,
+                field: String::new(),
+                problem: SuiteProblem::WrongType {
+                    reason: format!("expected an object, not {other}"),
+                },
+            }),
+        }
+    }
+
+    pub(super) fn need<T: DeserializeOwned>(&mut self, field: &str) -> Result<T, SuiteFault> {
+        match self.fields.remove(field) {
+            Some(value) => self.typed(field, value),
+            None => Err(self.fault(field, SuiteProblem::Missing)),
+        }
+    }
+
+    pub(super) fn need_text(&mut self, field: &str) -> Result<String, SuiteFault> {
+        let text: String = self.need(field)?;
+        if text.trim().is_empty() {
+            Err(self.fault(field, SuiteProblem::Empty))
+        } else {
+            Ok(text)
+        }
+    }
+
+    pub(super) fn may<T: DeserializeOwned + Default>(
+        &mut self,
+        field: &str,
+    ) -> Result<T, SuiteFault> {
+        match self.fields.remove(field) {
+            Some(value) => self.typed(field, value),
+            None => Ok(T::default()),
+        }
+    }
+
+    pub(super) fn list<T>(
+        &mut self,
+        field: &str,
+        read: fn(Self) -> Result<T, SuiteFault>,
+    ) -> Result<Vec<T>, SuiteFault> {
+        let values: Vec<Value> = self.may(field)?;
+        each(values, &format!("{}, {field}", self.place), read)
+    }
+
+    pub(super) fn end(self, known: &[&str]) -> Result<(), SuiteFault> {
+        let Some(field) = self.fields.keys().next() else {
+            return Ok(());
+        };
+        let known = known.join(", ");
+        Err(self.fault(field, SuiteProblem::Unknown { known }))
+    }
+
+    fn typed<T: DeserializeOwned>(&self, field: &str, value: Value) -> Result<T, SuiteFault> {
+        serde_json::from_value(value).map_err(|error| {
+            let reason = error.to_string();
+            self.fault(field, SuiteProblem::WrongType { reason })
+        })
+    }
+
+    pub(super) fn fault(&self, field: &str, problem: SuiteProblem) -> SuiteFault {
+        SuiteFault {
+            entry: self.place.clone(),
+            field: field.to_owned(),
+            problem,
+        }
+    }
+}
+
+/// Reads each entry of a list.
+pub(super) fn each<T>(
+    values: Vec<Value>,
+    list: &str,
+    read: fn(SuiteEntry) -> Result<T, SuiteFault>,
+) -> Result<Vec<T>, SuiteFault> {
+    let numbered = values.into_iter().enumerate();
+    numbered
+        .map(|(number, value)| read(SuiteEntry::open(place(list, number, &value), value)?))
+        .collect()
+}
+
+/// Names an entry by its number and, if it has one, by its id: `prompts[3] (p04)`.
+fn place(list: &str, number: usize, value: &Value) -> String {
+    match value.get("id").and_then(Value::as_str) {
+        Some(id) => format!("{list}[{number}] ({id})"),
+        None => format!("{list}[{number}]"),
+    }
+}

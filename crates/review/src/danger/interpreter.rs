@@ -1,0 +1,242 @@
+//! Programs that run the text of one of their options, such as `sh -c`.
+
+use super::{Danger, option};
+
+/// Programs that run the text of one of their options.
+struct Interpreter {
+    names: &'static [&'static str],
+    /// Letters of options with one dash, which may stand together.
+    short: &'static str,
+    /// Options written out, however many dashes they have.
+    long: &'static [&'static str],
+    /// Options that take no value, so that the word behind them is not their value.
+    alone: &'static [&'static str],
+    reason: &'static str,
+}
+
+pub(super) const SHELL: &str = "a shell runs the next word as a program";
+pub(super) const CODE: &str = "runs the next word as a program";
+
+/// Returns the option by which a program, named without its folder, runs the text of a word.
+pub(super) fn dangers(name: &str, rest: &[String]) -> impl Iterator<Item = Danger> {
+    let known = INTERPRETERS
+        .iter()
+        .filter(move |it| it.names.contains(&name));
+    known.filter_map(move |it| it.told(name, rest))
+}
+
+impl Interpreter {
+    fn told(&self, name: &str, rest: &[String]) -> Option<Danger> {
+        let own = own_words(rest, self.alone).iter();
+        let mut flags = own.filter_map(|word| option(word)).map(|(flag, _)| flag);
+        let flag = flags.find(|flag| self.takes(flag))?;
+        Some(Danger::new(&format!("{name} {flag}"), self.reason))
+    }
+
+    fn takes(&self, flag: &str) -> bool {
+        self.long.iter().any(|known| is_long(known, flag))
+            || letters(flag).contains(|c| self.short.contains(c))
+    }
+}
+
+/// True if the flag is a known option, or the beginning of one: some programs take the beginning
+/// for the whole.
+fn is_long(known: &str, flag: &str) -> bool {
+    /// The number of characters that must be there.
+    const AT_LEAST: usize = 5;
+    known == flag || (flag.len() >= AT_LEAST && known.starts_with(flag))
+}
+
+/// Returns the letters behind a single dash.
+fn letters(flag: &str) -> &str {
+    match flag.strip_prefix('-') {
+        Some(letters) if !letters.starts_with('-') => letters,
+        _ => "",
+    }
+}
+
+/// Returns the words that a program may take for its own: everything up to the first that is
+/// neither an option nor can be the value of one.
+pub(super) fn own_words<'a>(rest: &'a [String], alone: &[&str]) -> &'a [String] {
+    let mut may_be_value = false;
+    for (at, word) in rest.iter().enumerate() {
+        match option(word) {
+            _ if word == "--" => return &rest[..at],
+            // A module is the program; the words behind it are the module's.
+            Some(("-m", None)) => return &rest[..at],
+            Some((flag, value)) => may_be_value = value.is_none() && !alone.contains(&flag),
+            None if word.starts_with('+') => may_be_value = true,
+            None if may_be_value || SUBVERBS.contains(&word.as_str()) => may_be_value = false,
+            None => return &rest[..at],
+        }
+    }
+    rest
+}
+
+/// Verbs of runners, behind which their options go on.
+pub(super) const SUBVERBS: [&str; 6] = ["exec", "x", "dlx", "run", "tool", "create"];
+
+const INTERPRETERS: &[Interpreter] = &[
+    Interpreter {
+        names: &[
+            "sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "ash", "nu", "rbash", "csh", "tcsh",
+        ],
+        short: "cC",
+        long: &[
+            "--command",
+            "--commands",
+            "--init-command",
+            "--rcfile",
+            "--init-file",
+        ],
+        alone: &[
+            "-l",
+            "-i",
+            "-e",
+            "-x",
+            "-u",
+            "--login",
+            "--norc",
+            "--noprofile",
+        ],
+        reason: SHELL,
+    },
+    Interpreter {
+        names: &["npx", "npm", "pnpm", "pnpx", "yarn"],
+        short: "c",
+        long: &["--call", "--shell-mode"],
+        alone: &[
+            "-y",
+            "--yes",
+            "-q",
+            "--quiet",
+            "-s",
+            "--silent",
+            "--no",
+            "--no-install",
+            "--offline",
+            "--prefer-offline",
+        ],
+        reason: SHELL,
+    },
+    Interpreter {
+        names: &["node", "nodejs", "tsx", "ts-node", "bun", "bunx"],
+        short: "epr",
+        long: &[
+            "--eval",
+            "--print",
+            "--require",
+            "--import",
+            "--loader",
+            "--experimental-loader",
+            "--preload",
+            "--inspect",
+            "--inspect-brk",
+            "--env-file",
+        ],
+        alone: &["--no-warnings", "--enable-source-maps"],
+        reason: "runs or loads what the next word says",
+    },
+    Interpreter {
+        names: &["python", "pythonw", "pypy", "ipython", "py", "jython"],
+        short: "c",
+        long: &[],
+        alone: &[
+            "-u", "-s", "-S", "-E", "-I", "-B", "-O", "-OO", "-q", "-v", "-b", "-d", "-P",
+        ],
+        reason: CODE,
+    },
+    Interpreter {
+        names: &["perl"],
+        short: "eEMmI",
+        long: &[],
+        alone: &["-w"],
+        reason: CODE,
+    },
+    Interpreter {
+        names: &["ruby", "irb"],
+        short: "erI",
+        long: &["--require"],
+        alone: &["-w"],
+        reason: CODE,
+    },
+    Interpreter {
+        names: &["php"],
+        short: "rBREd",
+        long: &[
+            "--run",
+            "--process-begin",
+            "--process-code",
+            "--process-end",
+            "--define",
+        ],
+        alone: &[],
+        reason: CODE,
+    },
+    Interpreter {
+        names: &[
+            "lua",
+            "luajit",
+            "rscript",
+            "r",
+            "julia",
+            "osascript",
+            "elixir",
+            "ghc",
+            "groovy",
+            "scala",
+            "guile",
+            "expect",
+        ],
+        short: "eElc",
+        long: &["--eval", "--print", "--load"],
+        alone: &[],
+        reason: CODE,
+    },
+    Interpreter {
+        names: &[
+            "vi", "vim", "nvim", "emacs", "gdb", "lldb", "sbcl", "erl", "swipl", "psql", "sqlite",
+            "script", "flock", "su",
+        ],
+        short: "cSgx",
+        long: &[
+            "--eval",
+            "--cmd",
+            "-cmd",
+            "--command",
+            "-ex",
+            "-eval",
+            "--batch",
+        ],
+        alone: &[],
+        reason: CODE,
+    },
+    Interpreter {
+        names: &["env"],
+        short: "S",
+        long: &["--split-string"],
+        alone: &["-i"],
+        reason: CODE,
+    },
+    Interpreter {
+        names: &["git", "ssh", "nc", "ncat", "tar"],
+        short: "ceoI",
+        long: &[
+            "--exec",
+            "--sh-exec",
+            "--to-command",
+            "--checkpoint-action",
+            "--use-compress-program",
+            "--upload-pack",
+        ],
+        alone: &[],
+        reason: "can be told to run a program this way",
+    },
+    Interpreter {
+        names: &["java"],
+        short: "",
+        long: &["-javaagent", "-agentlib", "-agentpath"],
+        alone: &[],
+        reason: "loads what the next word says",
+    },
+];

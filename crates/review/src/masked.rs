@@ -1,0 +1,79 @@
+//! Masks the typed secrets of a server, but only those that could be nothing else: an unknown author
+//! may call a piece of a program a token so that it does not show.
+
+use kitbag_clients::{HiddenText, holds_secret, secrets_in_address, secrets_in_argument};
+use kitbag_config::edit::Reach;
+
+const MASK: &str = "…";
+
+pub(super) fn masked(reach: &Reach) -> Reach {
+    match reach {
+        Reach::Launch {
+            command,
+            args,
+            env,
+            cwd,
+        } => Reach::Launch {
+            command: command.clone(),
+            args: masked_words(args),
+            env: masked_pairs(env),
+            cwd: cwd.clone(),
+        },
+        Reach::Remote {
+            url,
+            transport,
+            headers,
+        } => Reach::Remote {
+            url: secrets_in_address(url).template(masked_key),
+            transport: transport.clone(),
+            headers: masked_pairs(headers),
+        },
+    }
+}
+
+fn masked_words(words: &[String]) -> Vec<String> {
+    let mut before = None;
+    let mut masked = Vec::with_capacity(words.len());
+    for word in words {
+        masked.push(secrets_in_argument(before, word).template(masked_key));
+        before = Some(word.as_str());
+    }
+    masked
+}
+
+fn masked_pairs(pairs: &[(String, String)]) -> Vec<(String, String)> {
+    let pairs = pairs.iter();
+    pairs
+        .map(|(name, text)| (name.clone(), masked_value(name, text)))
+        .collect()
+}
+
+fn masked_value(name: &str, text: &str) -> String {
+    if holds_secret(name, text) {
+        masked_if_key(text)
+    } else {
+        text.to_owned()
+    }
+}
+
+fn masked_key(hidden: HiddenText<'_>) -> String {
+    let (HiddenText::Typed(text) | HiddenText::Wanted(text)) = hidden;
+    masked_if_key(text)
+}
+
+fn masked_if_key(text: &str) -> String {
+    if is_like_a_key(text) { MASK } else { text }.to_owned()
+}
+
+/// True if the text has only characters of a key, and none that a path begins with at its start.
+fn is_like_a_key(text: &str) -> bool {
+    let key = match text.split_once(' ') {
+        Some((scheme, key)) if kitbag_clients::is_scheme(scheme) => key,
+        _ => text,
+    };
+    key.chars().all(is_of_a_key) && !key.starts_with(['/', '.', '~'])
+}
+
+fn is_of_a_key(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '=' | '+' | '/' | '~')
+}

@@ -1,0 +1,160 @@
+//! Visits the mistakes that the validator finds in a value. Of several forms that a value may have,
+//! the mistakes in the form that was meant are visited.
+
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind as Kind;
+use serde_json::Value;
+
+use super::compile::Compiled;
+use super::pointer::escape;
+use crate::near::near;
+
+/// Of a value larger than this only the first mistake is looked for: the validator gathers all
+/// there are before it tells the first.
+const MAX_THOROUGH: usize = 256 * 1024;
+
+/// A mistake, with its place in the value and the part of the schema that it breaks.
+pub(super) struct LocatedMistake<'a> {
+    pub(super) path: String,
+    pub(super) value: &'a Value,
+    pub(super) part: Option<&'a Value>,
+}
+
+/// The function that is shown each mistake, and its kind.
+pub(super) type Visitor<'a> = dyn FnMut(&LocatedMistake<'_>, &Kind) + 'a;
+
+/// The mistakes in one of several forms.
+type FormErrors = Vec<ValidationError<'static>>;
+
+/// Shows every mistake in a value to `visit`.
+pub(super) fn each(compiled: &Compiled, value: &Value, bytes: usize, visit: &mut Visitor<'_>) {
+    let validator = &compiled.validator;
+    if depth(value) > compiled.deepest || validator.is_valid(value) {
+        return;
+    }
+    if bytes > MAX_THOROUGH {
+        let first = validator.validate(value).err();
+        first.iter().for_each(|error| show(compiled, error, visit));
+    } else {
+        let errors = validator.iter_errors(value);
+        errors.for_each(|error| show(compiled, &error, visit));
+    }
+}
+
+/// Shows one error, or those inside the form that was meant.
+pub(super) fn show(compiled: &Compiled, error: &ValidationError<'_>, visit: &mut Visitor<'_>) {
+    let mistake = LocatedMistake::new(compiled, error);
+    match error.kind() {
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+            match nearest(&mistake.path, context) {
+                Some(form) => form.iter().for_each(|error| show(compiled, error, visit)),
+                None => visit(&mistake, error.kind()),
+            }
+        }
+        kind if is_incomplete(kind) => {}
+        Kind::Type { .. } | Kind::Enum { .. } if mistake.is_permitted_null() => {}
+        kind => visit(&mistake, kind),
+    }
+}
+
+/// True if a check could not be completed, which is not the caller's mistake.
+fn is_incomplete(kind: &Kind) -> bool {
+    matches!(
+        kind,
+        Kind::BacktrackLimitExceeded { .. }
+            | Kind::RegexEngineFailure { .. }
+            | Kind::ContentEncoding { .. }
+            | Kind::ContentMediaType { .. }
+            | Kind::FromUtf8 { .. }
+            | Kind::Format { .. }
+            | Kind::Custom { .. }
+            | Kind::Referencing(_)
+    )
+}
+
+/// Returns the form that the value was probably meant to have: the only one with the fewest
+/// mistakes, if that is of the value's own sort.
+fn nearest<'a>(here: &str, forms: &'a [FormErrors]) -> Option<&'a FormErrors> {
+    let best = cheapest(here, forms)?;
+    let least = cost(here, best);
+    let as_good = forms.iter().filter(|form| cost(here, form) == least);
+    (as_good.count() == 1).then_some(best)
+}
+
+/// Returns the first of the forms with the fewest mistakes, if there is one of the value's own sort.
+pub(super) fn cheapest<'a>(here: &str, forms: &'a [FormErrors]) -> Option<&'a FormErrors> {
+    let best = forms.iter().min_by_key(|form| cost(here, form))?;
+    (cost(here, best) < ANOTHER_SORT).then_some(best)
+}
+
+/// The weight of a value of another sort: more than a form has mistakes of any other kind.
+const ANOTHER_SORT: usize = 1000;
+/// The weight of a member that tells forms apart: more than a form has members that do not fit.
+const ANOTHER_FORM: usize = 100;
+
+/// Returns the distance of a value at this place from a form with these mistakes.
+fn cost(here: &str, form: &FormErrors) -> usize {
+    form.iter().map(|error| weight(here, error)).sum()
+}
+
+fn weight(here: &str, error: &ValidationError<'static>) -> usize {
+    match error.kind() {
+        Kind::Type { .. } if error.instance_path().as_str() == here => ANOTHER_SORT,
+        Kind::Constant { .. } | Kind::Enum { .. } => ANOTHER_FORM,
+        _ => 1,
+    }
+}
+
+impl<'a> LocatedMistake<'a> {
+    fn new(compiled: &'a Compiled, error: &'a ValidationError<'_>) -> Self {
+        let keyword = error.schema_path().as_str();
+        let part = keyword.rsplit_once('/').map_or("", |(part, _)| part);
+        Self {
+            path: error.instance_path().as_str().to_owned(),
+            value: error.instance().as_ref(),
+            part: compiled.schema.pointer(part),
+        }
+    }
+
+    /// True if the value is null where OpenAPI's `nullable`, which JSON Schema does not know,
+    /// permits it.
+    fn is_permitted_null(&self) -> bool {
+        let nullable = self.part.and_then(|part| part.get("nullable"));
+        self.value.is_null() && nullable == Some(&Value::Bool(true))
+    }
+
+    /// Returns the part of the schema for the member of this name.
+    pub(super) fn property(&self, name: &str) -> Option<&'a Value> {
+        self.part?.get("properties")?.get(name)
+    }
+
+    /// Returns the name under which the caller probably sent the missing member.
+    pub(super) fn sent_for(&self, name: &str) -> Option<&'a str> {
+        let known = self.known();
+        let unknown = names(Some(self.value)).filter(|sent| !known.contains(sent));
+        near(name, unknown).first().copied()
+    }
+
+    /// Returns the names of the members that the schema describes.
+    pub(super) fn known(&self) -> Vec<&'a str> {
+        names(self.part.and_then(|part| part.get("properties"))).collect()
+    }
+
+    /// Returns the place of a member.
+    pub(super) fn below(&self, name: &str) -> String {
+        format!("{}/{}", self.path, escape(name))
+    }
+}
+
+fn names(object: Option<&Value>) -> impl Iterator<Item = &str> {
+    let members = object.and_then(Value::as_object).into_iter().flatten();
+    members.map(|(name, _)| name.as_str())
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}

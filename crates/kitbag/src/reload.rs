@@ -135,13 +135,17 @@ impl Follower {
                 self.configured = changed;
                 return Edited::Configuration;
             }
-            let files = || looks(import::files(&self.clients, &self.whereabouts.around));
-            if let Some(changed) = settled(files, &self.written_down).await {
+            let written_down = settled(|| self.client_looks(), &self.written_down).await;
+            if let Some(changed) = written_down {
                 self.written_down = changed;
                 return Edited::Clients;
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
+    }
+
+    fn client_looks(&self) -> Vec<Look> {
+        looks(import::files(&self.clients, &self.whereabouts.around))
     }
 
     /// Each added server is an edit of the configuration, and taken over as one.
@@ -293,16 +297,13 @@ async fn settled(look: impl Fn() -> Vec<Look>, before: &[Look]) -> Option<Vec<Lo
 }
 
 fn looks(paths: Vec<PathBuf>) -> Vec<Look> {
-    let look = |path: PathBuf| {
-        let look = look(&path);
-        (path, look)
-    };
     paths.into_iter().map(look).collect()
 }
 
-fn look(path: &Path) -> Option<(SystemTime, u64)> {
-    let metadata = fs::metadata(path).ok()?;
-    Some((metadata.modified().ok()?, metadata.len()))
+fn look(path: PathBuf) -> Look {
+    let written = fs::metadata(&path).ok();
+    let written = written.and_then(|it| Some((it.modified().ok()?, it.len())));
+    (path, written)
 }
 
 /// Returns the changed settings that are bound to the life of the process.
@@ -368,10 +369,9 @@ fn changed_sections(before: &Config, after: &Config) -> Vec<&'static str> {
         ("providers", |it| format!("{:?}", it.providers)),
         ("import", |it| format!("{:?}", it.follow)),
     ];
-    let differs = |(_, section): &(&str, Section)| section(before) != section(after);
     sections
         .into_iter()
-        .filter(differs)
+        .filter(|(_, section)| section(before) != section(after))
         .map(|(name, _)| name)
         .collect()
 }

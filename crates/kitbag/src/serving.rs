@@ -136,11 +136,9 @@ fn banner(app: &App, address: SocketAddr) -> Banner {
         .filter(|server| server.listing().is_some())
         .count();
     let catalog = gateway.catalog();
-    let of_own = |name| own.iter().any(|server| server.name() == name);
-    let tools = catalog
-        .tools
-        .iter()
-        .filter(|entry| of_own(&entry.capability.server))
+    let owners = catalog.tools.iter().map(|entry| &entry.capability.server);
+    let tools = owners
+        .filter(|owner| own.iter().any(|server| server.name() == *owner))
         .count();
     Banner {
         endpoint: format!("http://{address}/mcp"),

@@ -6,12 +6,12 @@ use clap::Args;
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use serde_json::{Map, Value};
 
-use super::Invocation;
 use super::arguments::{overlay, read_object};
 use super::completions::{tool_arguments, tools};
 use super::content::block;
 use super::gateway::{Apart, Gateway};
 use super::output::{Output, printable};
+use super::{Invocation, exit_code};
 use kitbag_gateway::app::Progress;
 
 /// Call a tool and show its result.
@@ -52,15 +52,8 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     gateway.close().await;
     let result = called?;
     invocation.output.show(&result, for_people)?;
-    let failed = result
-        .get("isError")
-        .and_then(Value::as_bool)
-        .unwrap_or(false);
-    Ok(if failed {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    let failed = result.get("isError").and_then(Value::as_bool);
+    Ok(exit_code(failed != Some(true)))
 }
 
 async fn call(

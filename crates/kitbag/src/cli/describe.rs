@@ -91,22 +91,14 @@ fn for_people(name: &str, definition: &Value) -> String {
 
 /// Returns what the tool's server says of the tool's effects.
 fn hints(definition: &Value) -> String {
-    let says = |hint: &str| {
-        definition
-            .pointer(&format!("/annotations/{hint}"))
-            .and_then(Value::as_bool)
-    };
+    let only_reads = hint(definition, "readOnlyHint");
+    let destroys = hint(definition, "destructiveHint") == Some(true) && only_reads != Some(true);
+    let repeatable = hint(definition, "idempotentHint") == Some(true);
     let said = [
-        (says("readOnlyHint") == Some(true), "only reads"),
-        (says("readOnlyHint") == Some(false), "writes"),
-        (
-            says("destructiveHint") == Some(true) && says("readOnlyHint") != Some(true),
-            "may destroy something",
-        ),
-        (
-            says("idempotentHint") == Some(true),
-            "can be repeated without harm",
-        ),
+        (only_reads == Some(true), "only reads"),
+        (only_reads == Some(false), "writes"),
+        (destroys, "may destroy something"),
+        (repeatable, "can be repeated without harm"),
     ];
     let said: Vec<_> = said
         .into_iter()
@@ -120,6 +112,12 @@ fn hints(definition: &Value) -> String {
     }
 }
 
+fn hint(definition: &Value, name: &str) -> Option<bool> {
+    definition
+        .pointer(&format!("/annotations/{name}"))
+        .and_then(Value::as_bool)
+}
+
 struct Parameter {
     name: String,
     kind: String,
@@ -129,29 +127,26 @@ struct Parameter {
 
 /// Returns the parameters of a tool. Those that the tool requires come first.
 fn parameters(schema: &Value) -> Vec<Parameter> {
-    let needed = |name: &str| {
-        let required = schema
-            .get("required")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        required.filter_map(Value::as_str).any(|it| it == name)
-    };
     let properties = schema
         .get("properties")
         .and_then(Value::as_object)
         .into_iter()
         .flatten();
     let mut parameters: Vec<_> = properties
-        .map(|(name, schema)| Parameter {
+        .map(|(name, property)| Parameter {
             name: name.clone(),
-            kind: kind(schema),
-            needed: needed(name),
-            meaning: meaning(schema),
+            kind: kind(property),
+            needed: is_required(name, schema),
+            meaning: meaning(property),
         })
         .collect();
     parameters.sort_by_key(|parameter| !parameter.needed);
     parameters
+}
+
+fn is_required(name: &str, schema: &Value) -> bool {
+    let required = schema.get("required").and_then(Value::as_array);
+    required.is_some_and(|names| names.iter().any(|it| it == name))
 }
 
 fn meaning(schema: &Value) -> String {

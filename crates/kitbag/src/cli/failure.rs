@@ -51,13 +51,16 @@ pub trait Advise<T> {
 
 impl<T, E: Into<anyhow::Error>> Advise<T> for Result<T, E> {
     fn advise(self, advice: impl FnOnce() -> String) -> anyhow::Result<T> {
-        self.map_err(|error| {
-            anyhow::Error::new(Advised {
-                error: error.into(),
-                advice: advice(),
-            })
-        })
+        self.map_err(|error| advised(error, advice()))
     }
+}
+
+/// Returns the error together with the advice.
+pub fn advised(error: impl Into<anyhow::Error>, advice: String) -> anyhow::Error {
+    anyhow::Error::new(Advised {
+        error: error.into(),
+        advice,
+    })
 }
 
 /// Tells the error on stderr, and returns the exit code.
@@ -96,8 +99,8 @@ impl Failure {
         let text = error.render().to_string();
         let mut parts = text.trim().split("\n\n");
         let what = parts.next().unwrap_or_default();
-        let hint = |part: &&str| part.trim_start().starts_with("tip:");
-        let (tips, rest): (Vec<_>, Vec<_>) = parts.partition(hint);
+        let (tips, rest): (Vec<_>, Vec<_>) =
+            parts.partition(|part| part.trim_start().starts_with("tip:"));
         Self {
             error: what
                 .trim_start_matches("error:")

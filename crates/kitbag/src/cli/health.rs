@@ -77,8 +77,8 @@ async fn ask(url: &str) -> anyhow::Result<()> {
         .timeout(PATIENCE)
         .no_proxy()
         .build()?;
-    let nobody = || format!("nobody answers at {url}");
-    let answer = client.get(url).send().await.with_context(nobody)?;
+    let answer = client.get(url).send().await;
+    let answer = answer.with_context(|| format!("nobody answers at {url}"))?;
     if !answer.status().is_success() {
         return Err(anyhow!(
             "{url} answers with {}, so it is not Kitbag",

@@ -300,12 +300,14 @@ fn files(rows: &[Row]) -> String {
 /// Returns the name that the client has for the server, unless the person can easily tell our name
 /// from it.
 fn renamed(row: &Row) -> Option<String> {
-    let letters =
-        |name: &str| -> String { name.chars().filter(char::is_ascii_alphanumeric).collect() };
     let origin = row.from.first()?;
     let ours = letters(row.name.as_str());
     let plain = letters(&origin.name).starts_with(&ours);
     (!plain).then(|| format!("called `{}` in {}", origin.name, origin.client))
+}
+
+fn letters(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).collect()
 }
 
 /// Returns what the person has to supply before all of these servers can start.

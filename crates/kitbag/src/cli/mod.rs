@@ -304,6 +304,15 @@ fn default_level(verb: Option<&Verb>) -> tracing::Level {
     }
 }
 
+/// Returns the exit code of a verb that has told its result.
+fn exit_code(is_well: bool) -> ExitCode {
+    if is_well {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
 fn in_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -51,8 +51,7 @@ impl Overriding {
     /// itself. In the environment they are meant for every gateway.
     pub(super) fn is_about_the_address() -> bool {
         let typed = Typed::read();
-        let given = |argument| typed.0.value_source(argument) == Some(ValueSource::CommandLine);
-        given("bind") || given("require_key")
+        typed.has("bind") || typed.has("require_key")
     }
 }
 
@@ -125,6 +124,10 @@ impl Typed {
             matches = inner;
         }
         Self(matches)
+    }
+
+    fn has(&self, argument: &str) -> bool {
+        self.0.value_source(argument) == Some(ValueSource::CommandLine)
     }
 
     fn origin(&self, argument: &str, flag: &'static str, variable: &'static str) -> Origin {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::Invocation;
 use super::arguments::{read_object, texts};
 use super::completions::{self, servers};
-use super::content::block;
+use super::content::{block, member};
 use super::gateway::{Apart, Gateway, only};
 use super::next_steps::{first_steps, is_bare};
 use super::output::{Output, one_line, printable, table};
@@ -121,19 +121,17 @@ async fn known(
 }
 
 fn cells(row: &PromptRow) -> [String; 3] {
-    let shown = |it: &PromptArgument| {
-        if it.required {
-            it.name.clone()
-        } else {
-            format!("{}?", it.name)
-        }
-    };
     let arguments: Vec<_> = row.arguments.iter().map(shown).collect();
     [
         row.name.clone(),
         arguments.join(" "),
         summary(row.description.as_deref().unwrap_or_default()),
     ]
+}
+
+fn shown(argument: &PromptArgument) -> String {
+    let mark = if argument.required { "" } else { "?" };
+    format!("{}{mark}", argument.name)
 }
 
 async fn get(wanted: GetArguments, invocation: &Invocation) -> anyhow::Result<()> {
@@ -168,17 +166,17 @@ async fn get(wanted: GetArguments, invocation: &Invocation) -> anyhow::Result<()
 /// Shows each message under the role that is to say it. Its text is set in, so that none of its
 /// lines passes for the beginning of another message.
 fn for_people(result: &Value) -> String {
-    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(one_line);
     let messages = result
         .get("messages")
         .and_then(Value::as_array)
         .map(Vec::as_slice)
         .unwrap_or_default();
     let said = messages.iter().map(|message| {
-        let role = text(message, "role").unwrap_or_else(|| "unknown".to_owned());
+        let role = one_line(member(message, "role").unwrap_or("unknown"));
         format!("{role}:\n{}", set_in(&content(message)))
     });
-    let shown: Vec<String> = text(result, "description")
+    let shown: Vec<String> = member(result, "description")
+        .map(one_line)
         .into_iter()
         .chain(said)
         .collect();

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::Invocation;
 use super::completions::{self, servers};
+use super::content::member;
 use super::failure::Advise as _;
 use super::gateway::{Apart, Gateway, only};
 use super::next_steps::{first_steps, is_bare};
@@ -249,15 +250,14 @@ fn parts(result: &Value) -> anyhow::Result<Vec<Part>> {
 }
 
 fn part(content: &Value) -> anyhow::Result<Part> {
-    let member = |key: &str| content.get(key).and_then(Value::as_str);
-    match (member("text"), member("blob")) {
+    match (member(content, "text"), member(content, "blob")) {
         (Some(text), _) => Ok(Part::Text(text.to_owned())),
         (None, Some(blob)) => {
             let bytes = BASE64
                 .decode(blob)
                 .context("the server sent bytes that are not Base64")?;
             Ok(Part::Binary {
-                kind: member("mimeType").map(str::to_owned),
+                kind: member(content, "mimeType").map(str::to_owned),
                 bytes,
             })
         }

@@ -108,8 +108,8 @@ async fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow
         command: &command,
     };
     confirm(&reviews(&file, &path), question, invocation.output)?;
-    let satisfied = |spec: &&ServerSpec| spec.variables().iter().all(|name| trust.grants(name));
-    let in_force = file.servers.iter().filter(satisfied).count();
+    let servers = file.servers.iter();
+    let in_force = servers.filter(|spec| is_satisfied(spec, &trust)).count();
     trust_file(invocation)?.add(trust)?;
     record(Action::ProjectTrusted, &path, invocation).await?;
     let told = json!({ "path": path, "servers": in_force, "not_granted": refused });
@@ -124,6 +124,11 @@ async fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow
         invocation.output.warn(&not_granted(variable, &path));
     }
     Ok(())
+}
+
+/// True if the trust grants everything that the server asks for.
+fn is_satisfied(spec: &ServerSpec, trust: &Trust) -> bool {
+    spec.variables().iter().all(|name| trust.grants(name))
 }
 
 /// Returns every server in the file, as it would run.

@@ -62,13 +62,15 @@ impl Memory {
         kitbag_clients::write(&path(data_dir), &text)
     }
 
-    /// True if the place did not have a server of this name when it was last looked at.
-    pub(super) fn is_new(&self, config: &Path, found: &ClientConfig, server: &FoundServer) -> bool {
-        let known = self
-            .0
-            .get(config)
-            .and_then(|places| places.get(&place(&found.path, found.project.as_deref())));
-        known.is_none_or(|servers| !servers.contains_key(&server.name))
+    /// Takes out the servers whose name the place had when it was last looked at.
+    pub(super) fn retain_new(&self, config: &Path, found: &mut ClientConfig) {
+        let place = place(&found.path, found.project.as_deref());
+        let places = self.0.get(config);
+        if let Some(known) = places.and_then(|places| places.get(&place)) {
+            found
+                .servers
+                .retain(|server| !known.contains_key(&server.name));
+        }
     }
 
     /// Returns the name that a server has here if it is unchanged since it was taken over.
@@ -126,13 +128,8 @@ impl Look {
 
     /// Returns nothing if the file could not be read: its servers are not known then.
     pub(super) fn at(found: &ClientConfig) -> Option<Self> {
-        let unread = |wrong: &FileFault| {
-            matches!(
-                wrong,
-                FileFault::Unreadable { .. } | FileFault::Syntax { .. }
-            )
-        };
-        if found.problems.iter().any(|problem| unread(&problem.fault)) {
+        let mut faults = found.problems.iter().map(|problem| &problem.fault);
+        if faults.any(is_unread) {
             return None;
         }
         let servers = found
@@ -147,6 +144,13 @@ impl Look {
             has_kitbag: found.kitbag.is_some(),
         })
     }
+}
+
+fn is_unread(fault: &FileFault) -> bool {
+    matches!(
+        fault,
+        FileFault::Unreadable { .. } | FileFault::Syntax { .. }
+    )
 }
 
 /// Returns the place in a file that an origin speaks of.
@@ -197,14 +201,10 @@ mod tests {
         format!("{{\"mcpServers\": {{{}}}}}", servers.join(", "))
     }
 
-    fn new_in(memory: &Memory, found: &ClientConfig) -> Vec<String> {
-        let is_new = |server: &&FoundServer| memory.is_new(Path::new("/c"), found, server);
-        found
-            .servers
-            .iter()
-            .filter(is_new)
-            .map(|server| server.name.clone())
-            .collect()
+    fn new_in(memory: &Memory, text: &str) -> Vec<String> {
+        let mut found = found(text);
+        memory.retain_new(Path::new("/c"), &mut found);
+        found.servers.into_iter().map(|it| it.name).collect()
     }
 
     #[test]
@@ -212,9 +212,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut memory = Memory::open(folder.path());
         let mut see = |text: &str| {
-            let found = found(text);
-            let new = new_in(&memory, &found);
-            let look: Vec<_> = Look::at(&found).into_iter().collect();
+            let new = new_in(&memory, text);
+            let look: Vec<_> = Look::at(&found(text)).into_iter().collect();
             memory.note(Path::new("/c"), &look, |_, name| name.parse().ok());
             memory.save(folder.path()).unwrap();
             memory = Memory::open(folder.path());

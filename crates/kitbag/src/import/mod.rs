@@ -24,17 +24,18 @@ pub(crate) use plan::{Action, Plan, Row};
 /// The folders in which clients keep their files.
 pub(crate) fn places(around: &Surroundings) -> Result<ClientDirectories, ConfigError> {
     let home = around.home.clone().ok_or(ConfigError::NoHome)?;
-    let variable = |name: &str| {
-        env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
     Ok(ClientDirectories::new(
         Platform::of_this_machine(),
         home,
         around.cwd.clone(),
-        variable,
+        folder_in_variable,
     ))
+}
+
+fn folder_in_variable(name: &str) -> Option<PathBuf> {
+    env::var_os(name)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
 }
 
 /// Returns the files that count in this folder, and the other projects that have servers of their
@@ -43,20 +44,12 @@ pub(crate) fn of_this_project(
     found: Vec<ClientConfig>,
     places: &ClientDirectories,
 ) -> (Vec<ClientConfig>, BTreeSet<PathBuf>) {
-    let counts = |found: &ClientConfig| {
-        found
-            .project
-            .as_ref()
-            .is_none_or(|it| places.cwd.starts_with(it))
-    };
-    let (here, elsewhere): (Vec<_>, Vec<_>) = found.into_iter().partition(counts);
-    (
-        here,
-        elsewhere
-            .into_iter()
-            .filter_map(|found| found.project)
-            .collect(),
-    )
+    let (here, elsewhere): (Vec<_>, Vec<_>) = found.into_iter().partition(|found| {
+        let project = found.project.as_ref();
+        project.is_none_or(|it| places.cwd.starts_with(it))
+    });
+    let elsewhere = elsewhere.into_iter().filter_map(|found| found.project);
+    (here, elsewhere.collect())
 }
 
 /// Takes over the servers that these clients have written down for the person since their files

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use kitbag_clients::{
     Client, ClientConfig, ClientLaunch, FileProblem, FoundServer, HiddenText, ImportNote,
-    MergedServer, NeededVariable, Scope, SensitiveText, ServerOrigin, merge,
+    MergedServer, NeededVariable, Scope, SensitiveText, ServerOrigin, VariableSource, merge,
 };
 use kitbag_config::edit::{self, EditError, NewServer, Reach};
 use kitbag_config::{Config, ConfigError, KeyPlace, Whereabouts};
@@ -18,7 +18,7 @@ use toml_edit::Array;
 
 use super::keeping::Keeping;
 use super::memory::{Look, Memory, place_of};
-use super::same::same;
+use super::same::OurServers;
 use kitbag_review::danger::Danger;
 use kitbag_review::words::variables;
 use kitbag_review::{Review, ReviewSource};
@@ -123,31 +123,18 @@ impl Plan {
             .collect();
         if marked == Marked::SwitchedOff {
             for found in &mut found {
-                let all = std::mem::take(&mut found.servers);
-                found.servers = all
-                    .into_iter()
-                    .filter(|it| memory.is_new(&path, found, it))
-                    .collect();
+                memory.retain_new(&path, found);
             }
         }
-        let ours = || config.servers.values().chain(config.disabled.values());
-        let taken: BTreeSet<_> = ours()
-            .map(|spec| spec.name.clone())
-            .chain(config.providers.keys().cloned())
-            .collect();
-        let known = |wish: &ServerName, server: &FoundServer| {
-            let alike = ours()
-                .find(|spec| same(spec, wish, server, keeping.known()))
-                .map(|spec| &spec.name);
-            // A server that was changed here since it was taken over is still the same.
-            let changed = || {
-                memory
-                    .taken_over(&path, server)
-                    .filter(|name| config.server(name).is_some())
-            };
-            alike.or_else(changed).cloned()
+        let ours = OurServers {
+            config: &config,
+            path: &path,
+            secrets: keeping.known(),
+            memory: &memory,
         };
-        let merged = merge(found, taken, known);
+        let merged = merge(found, ours.names(), |wish, server| {
+            ours.same_as(wish, server)
+        });
         let mut plan = Self {
             config: path,
             rows: Vec::new(),
@@ -218,16 +205,9 @@ impl Plan {
             return;
         }
         let rows = &self.rows;
-        let ours = |place: &str, name: &str| {
-            let stands_there =
-                |origin: &ServerOrigin| origin.name == name && place_of(origin) == place;
-            let with_us = rows.iter().filter(|row| row.action != Action::Refused);
-            with_us
-                .filter(|row| row.from.iter().any(stands_there))
-                .map(|row| row.name.clone())
-                .next()
-        };
-        self.memory.note(&self.config, &self.looks, ours);
+        self.memory.note(&self.config, &self.looks, |place, name| {
+            our_name(rows, place, name)
+        });
         // The servers are added all the same.
         if let Err(error) = self.memory.save(&self.data_dir) {
             tracing::warn!(%error, "what was imported cannot be remembered");
@@ -303,24 +283,23 @@ impl Plan {
 
     /// Returns the missing variables under the names that secrets have here.
     fn missing(&self, variables: &[NeededVariable], file: &Path) -> Vec<NeededVariable> {
-        let here = |variable: &NeededVariable| {
-            let Some(id) = variable.name.strip_prefix(Template::SECRET) else {
-                return variable.clone();
-            };
-            let name = self
-                .keeping
-                .wanted(file, id)
-                .map_or(id, |name| name.as_str());
-            NeededVariable {
-                name: format!("{}{name}", Template::SECRET),
-                source: variable.source.clone(),
-            }
-        };
         variables
             .iter()
-            .map(here)
+            .map(|variable| self.named_here(variable, file))
             .filter(|variable| !self.is_set(&variable.name))
             .collect()
+    }
+
+    fn named_here(&self, variable: &NeededVariable, file: &Path) -> NeededVariable {
+        let Some(id) = variable.name.strip_prefix(Template::SECRET) else {
+            return variable.clone();
+        };
+        let name = self.keeping.wanted(file, id);
+        let name = name.map_or(id, |name| name.as_str());
+        NeededVariable {
+            name: format!("{}{name}", Template::SECRET),
+            source: variable.source.clone(),
+        }
     }
 
     /// Returns the variables that a server of ours waits for. The server may use other names for
@@ -338,17 +317,10 @@ impl Plan {
             .templates()
             .flat_map(|template| variables(template.source()))
             .collect();
-        let source = |name: &str| {
-            let id = name.rsplit('.').next().unwrap_or(name);
-            let alike = |it: &&NeededVariable| {
-                it.name == name || it.name.strip_prefix(Template::SECRET) == Some(id)
-            };
-            theirs.iter().find(alike).map(|it| it.source.clone())
-        };
         let open = wanted.into_iter().filter(|name| !self.is_set(name));
         open.filter_map(|name| {
             Some(NeededVariable {
-                source: source(&name)?,
+                source: source_of(&name, theirs)?,
                 name,
             })
         })
@@ -376,11 +348,34 @@ impl Row {
         self.action == Action::Add && self.disabled && !self.dangers.is_empty()
     }
 
+    /// True if the place in a file has the server under this name.
+    fn stands_at(&self, place: &str, name: &str) -> bool {
+        let mut origins = self.from.iter();
+        origins.any(|origin| origin.name == name && place_of(origin) == place)
+    }
+
     fn file(&self) -> &Path {
         self.from
             .first()
             .map_or(Path::new(""), |origin| &origin.path)
     }
+}
+
+/// Returns our name for the server that a place in a file has under this name, unless it was
+/// refused.
+fn our_name(rows: &[Row], place: &str, name: &str) -> Option<ServerName> {
+    let mut with_us = rows.iter().filter(|row| row.action != Action::Refused);
+    let row = with_us.find(|row| row.stands_at(place, name))?;
+    Some(row.name.clone())
+}
+
+/// Returns the source that the client's file names for a variable of ours.
+fn source_of(name: &str, theirs: &[NeededVariable]) -> Option<VariableSource> {
+    let id = name.rsplit('.').next().unwrap_or(name);
+    let alike = theirs
+        .iter()
+        .find(|it| it.name == name || it.name.strip_prefix(Template::SECRET) == Some(id));
+    alike.map(|it| it.source.clone())
 }
 
 /// Returns the person's own file, if one has the server: then the person wrote it.

@@ -74,11 +74,9 @@ async fn accepted(hello: Hello, fresh: &Freshness) -> Result<Want, String> {
 }
 
 fn differing(theirs: &BTreeMap<String, String>) -> Vec<String> {
-    let ours = |name: &str| std::env::var(name).ok().map(|value| digest(&value));
-    let differs = |(name, hash): &(&String, &String)| ours(name).as_ref() != Some(*hash);
     theirs
         .iter()
-        .filter(differs)
+        .filter(|(name, hash)| digest(name).as_ref() != Some(*hash))
         .map(|(name, _)| name.clone())
         .collect()
 }
@@ -122,9 +120,8 @@ async fn worked_out(
 ) -> Result<Option<Said>, LineError> {
     let cancelled = CancellationToken::new();
     let (steps, mut told) = mpsc::channel(STEPS);
-    let mut progress = move |step| drop(steps.try_send(step));
     let meanwhile = Meanwhile {
-        progress: &mut progress,
+        progress: &mut move |step| drop(steps.try_send(step)),
         cancelled: cancelled.clone(),
     };
     let mut answering = std::pin::pin!(answer(&service.app, request, meanwhile));

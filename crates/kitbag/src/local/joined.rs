@@ -125,14 +125,14 @@ async fn ask(
 
 /// Returns the variables that the configuration refers to, as far as they are set here.
 fn variables(config: &Config) -> BTreeMap<String, String> {
-    let set = |name: String| Some((name.clone(), digest(&std::env::var(name).ok()?)));
     vault::variables(config)
         .into_iter()
-        .filter_map(set)
+        .filter_map(|name| digest(&name).map(|digest| (name, digest)))
         .collect()
 }
 
-/// Returns the text that two ends compare instead of a value.
-pub(super) fn digest(value: &str) -> String {
-    blake3::hash(value.as_bytes()).to_hex().to_string()
+/// Returns the text that two ends compare instead of the value of a variable, if it is set here.
+pub(super) fn digest(variable: &str) -> Option<String> {
+    let value = std::env::var(variable).ok()?;
+    Some(blake3::hash(value.as_bytes()).to_hex().to_string())
 }

@@ -95,11 +95,11 @@ fn likely<'a>(name: &str, known: &'a [Known]) -> Vec<&'a str> {
 /// True if the error says that the name is unknown. If one server alone has resources, it is asked
 /// for every URI, and says itself that it has no such resource.
 fn is_unknown(error: &anyhow::Error) -> bool {
-    let missing = |code| code == code::LEGACY_RESOURCE_NOT_FOUND || code == code::INVALID_PARAMS;
-    match error.downcast_ref() {
-        Some(Failure::UnknownPrompt { .. } | Failure::UnknownResource { .. }) => true,
-        _ => {
-            matches!(error.downcast_ref(), Some(CallError::Refused { error, .. }) if missing(error.code))
+    match (error.downcast_ref(), error.downcast_ref()) {
+        (Some(Failure::UnknownPrompt { .. } | Failure::UnknownResource { .. }), _) => true,
+        (_, Some(CallError::Refused { error, .. })) => {
+            [code::LEGACY_RESOURCE_NOT_FOUND, code::INVALID_PARAMS].contains(&error.code)
         }
+        _ => false,
     }
 }

@@ -59,6 +59,13 @@ pub(super) enum SocketError {
 }
 
 impl SocketError {
+    fn io(path: &Path, source: io::Error) -> Self {
+        Self::Io {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
     pub(super) fn remedy(&self) -> String {
         match self {
             Self::OpenFolder { path, .. } => format!("chmod 700 {}", path.display()),
@@ -114,11 +121,8 @@ pub(super) async fn connect(identity: &Identity) -> Result<Option<Stream>, Socke
 impl Socket {
     /// Returns the next connection of our own user; a connection of any other user is turned away.
     pub(super) async fn accept(&self) -> Result<Stream, SocketError> {
-        let io = |source| SocketError::Io {
-            path: self.path.clone(),
-            source,
-        };
-        let (stream, _) = self.listener.accept().await.map_err(io)?;
+        let accepted = self.listener.accept().await;
+        let (stream, _) = accepted.map_err(|source| SocketError::io(&self.path, source))?;
         check_peer(&stream, &self.path)?;
         Ok(stream)
     }
@@ -144,45 +148,55 @@ fn folders(identity: &Identity, name: &str) -> Vec<PathBuf> {
         PathBuf::from(format!("/run/user/{user}/kitbag")),
         PathBuf::from(format!("/tmp/kitbag-{user}")),
     ];
-    let fits = |folder: &PathBuf| socket_in(folder, name).as_os_str().len() <= LONGEST_ADDRESS;
-    places.into_iter().filter(fits).collect()
+    places
+        .into_iter()
+        .filter(|folder| socket_in(folder, name).as_os_str().len() <= LONGEST_ADDRESS)
+        .collect()
 }
 
 /// The length that macOS allows with the zero at the end; Linux allows four more.
 const LONGEST_ADDRESS: usize = 103;
 
 fn open_in(folder: &Path, name: &str) -> Result<Claim, SocketError> {
-    let io = |path: &Path| {
-        let path = path.to_owned();
-        move |source| SocketError::Io { path, source }
-    };
-    make_folder(folder).map_err(io(folder))?;
+    make_folder(folder).map_err(|source| SocketError::io(folder, source))?;
     check_folder(folder)?;
     let lock = folder.join(format!("{name}.lock"));
-    let held = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(&lock);
-    let held = held.map_err(io(&lock))?;
-    match flock(&held, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => {}
-        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(Claim::Taken),
-        Err(error) => return Err(io(&lock)(error.into())),
-    }
+    let Some(held) = held(&lock).map_err(|source| SocketError::io(&lock, source))? else {
+        return Ok(Claim::Taken);
+    };
     let path = socket_in(folder, name);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(io(&path)(error)),
-        _ => {}
-    }
-    let listener = UnixListener::bind(&path).map_err(io(&path))?;
-    fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(io(&path))?;
+    let listener = listen(&path).map_err(|source| SocketError::io(&path, source))?;
     Ok(Claim::Ours(Socket {
         listener,
         path,
         _lock: held,
     }))
+}
+
+/// Returns the file with the lock on it, unless another gateway holds the lock.
+fn held(lock: &Path) -> io::Result<Option<File>> {
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(lock)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Listens in the place of a socket that a killed gateway may have left.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, Permissions::from_mode(0o600))?;
+    Ok(listener)
 }
 
 fn make_folder(folder: &Path) -> io::Result<()> {
@@ -215,10 +229,8 @@ fn check_folder(folder: &Path) -> Result<(), SocketError> {
 }
 
 fn check_peer(stream: &Stream, path: &Path) -> Result<(), SocketError> {
-    let peer = stream.peer_cred().map_err(|source| SocketError::Io {
-        path: path.to_owned(),
-        source,
-    })?;
+    let peer = stream.peer_cred();
+    let peer = peer.map_err(|source| SocketError::io(path, source))?;
     match peer.uid() {
         other if other == user() => Ok(()),
         other => Err(SocketError::Stranger {

@@ -85,7 +85,7 @@ async fn write(
         query.page = AuditPage::WrittenAfter { id: last.id };
         for row in &rows {
             match arguments.format {
-                Format::Jsonl => writeln!(into, "{}", serde_json::to_string(&AuditLine::of(row))?)?,
+                Format::Jsonl => writeln!(into, "{}", super::json_line(row)?)?,
                 Format::Csv => write!(into, "{}\r\n", csv(row)?)?,
             }
         }

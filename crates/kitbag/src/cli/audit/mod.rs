@@ -128,11 +128,14 @@ fn print(rows: &[AuditRow], output: Output) -> anyhow::Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
-    let json = |row: &AuditRow| Ok(serde_json::to_string(&AuditLine::of(row))?);
-    let lines: anyhow::Result<Vec<String>> = if output.json {
-        rows.iter().map(json).collect()
+    let lines: Vec<String> = if output.json {
+        rows.iter().map(json_line).collect::<Result<_, _>>()?
     } else {
-        Ok(rows.iter().map(text::line).collect())
+        rows.iter().map(text::line).collect()
     };
-    output.print(&lines?.join("\n"))
+    output.print(&lines.join("\n"))
+}
+
+fn json_line(row: &AuditRow) -> serde_json::Result<String> {
+    serde_json::to_string(&AuditLine::of(row))
 }

@@ -22,7 +22,7 @@ use kitbag_config::Config;
 use kitbag_domain::ServerName;
 
 use super::servers::find;
-use super::{Invocation, completions};
+use super::{Invocation, completions, exit_code};
 pub(super) use configuration::has_literal_secret;
 use finding::Finding;
 use report::Report;
@@ -63,11 +63,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     }
     let report = Report::of(findings);
     invocation.output.show(&report, Report::for_people)?;
-    Ok(if report.is_healthy() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(exit_code(report.is_healthy()))
 }
 
 async fn look(

@@ -26,17 +26,11 @@ struct Summary {
 
 impl Report {
     pub(super) fn of(findings: Vec<Finding>) -> Self {
-        let number = |severity| {
-            findings
-                .iter()
-                .filter(|finding| finding.severity == severity)
-                .count()
-        };
         let summary = Summary {
-            ok: number(Severity::Ok),
-            notes: number(Severity::Note),
-            warnings: number(Severity::Warning),
-            problems: number(Severity::Problem),
+            ok: number(&findings, Severity::Ok),
+            notes: number(&findings, Severity::Note),
+            warnings: number(&findings, Severity::Warning),
+            problems: number(&findings, Severity::Problem),
         };
         Self {
             version: env!("CARGO_PKG_VERSION"),
@@ -91,6 +85,10 @@ impl Report {
     }
 }
 
+fn number(findings: &[Finding], severity: Severity) -> usize {
+    findings.iter().filter(|it| it.severity == severity).count()
+}
+
 fn told(finding: &Finding) -> String {
     const DIM: Style = Style::new().dimmed();
     const CYAN: Style = AnsiColor::Cyan.on_default().bold();
@@ -98,26 +96,21 @@ fn told(finding: &Finding) -> String {
     let mut text = format!("  {style}{mark} {word:<7}{style:#}  ");
     let headline = format!("{}: {}", finding.subject, finding.what);
     text.push_str(&wrapped(&printable(&headline), FIRST));
-    let mut beneath = |style: Style, label: &str, said: &str| {
-        let label = format!("{label} ");
-        let rest = wrapped(&printable(said), INDENT.len() + label.len());
-        let _ = write!(text, "\n{INDENT}{style}{label}{style:#}{rest}");
-    };
     if let Some(why) = &finding.why {
-        beneath(DIM, "why:", why);
+        text += &beneath(DIM, "why: ", why);
     }
-    if let Some(words) = finding
-        .last_words
-        .as_deref()
-        .filter(|_| finding.cause.is_none())
-    {
-        beneath(DIM, "it said:", last_lines(words).as_str());
+    if let (Some(words), None) = (&finding.last_words, &finding.cause) {
+        text += &beneath(DIM, "it said: ", &last_lines(words));
     }
     if let Some(advice) = &finding.advice {
-        beneath(CYAN, "try:", advice);
+        text += &beneath(CYAN, "try: ", advice);
     }
-    text.push('\n');
-    text
+    text + "\n"
+}
+
+fn beneath(style: Style, label: &str, said: &str) -> String {
+    let rest = wrapped(&printable(said), INDENT.len() + label.len());
+    format!("\n{INDENT}{style}{label}{style:#}{rest}")
 }
 
 impl Severity {

@@ -177,19 +177,19 @@ impl<T> AtHost<T> {
     /// Returns the value that was given for the host, or else the value that was given for all
     /// hosts.
     fn find<'a>(said: &'a [Self], host: &str) -> Option<&'a T> {
-        let of = |wanted: Option<&str>| said.iter().find(|it| it.host.as_deref() == wanted);
-        of(Some(host)).or_else(|| of(None)).map(|it| &it.value)
+        let own = said.iter().find(|it| it.host.as_deref() == Some(host));
+        let found = own.or_else(|| said.iter().find(|it| it.host.is_none()));
+        found.map(|it| &it.value)
     }
 }
 
 fn key(endpoint: &Endpoint, variable: &str) -> anyhow::Result<String> {
     let key = env::var(variable).ok().filter(|key| !key.is_empty());
-    let missing =
-        || anyhow!("the environment variable `{variable}`, which holds its key, is not set");
-    let key = key
-        .ok_or_else(missing)
-        .with_context(|| format!("{endpoint} cannot be asked"));
-    key.advise(|| format!("set it: export {variable}=…"))
+    key.with_context(|| {
+        format!("the environment variable `{variable}`, which holds its key, is not set")
+    })
+    .with_context(|| format!("{endpoint} cannot be asked"))
+    .advise(|| format!("set it: export {variable}=…"))
 }
 
 fn at_host<T: FromStr>(text: &str) -> Result<AtHost<T>, String> {

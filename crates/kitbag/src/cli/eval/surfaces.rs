@@ -50,13 +50,15 @@ impl Surfaces {
 
     /// Returns the surfaces in the order in which they were named.
     pub(super) fn shown<'a>(&self, examined: &'a Examined) -> Vec<Shown<'a>> {
-        let shown = |surface: &Surface| match surface {
-            Surface::All => Shown::all(&examined.tools),
-            Surface::Search => Shown::search(
-                &examined.search_tools,
-                self.max_turns.unwrap_or(USUAL_TURNS),
-            ),
-        };
-        self.surfaces.iter().map(shown).collect()
+        let turns = self.max_turns.unwrap_or(USUAL_TURNS);
+        let surfaces = self.surfaces.iter();
+        surfaces.map(|it| shown(*it, examined, turns)).collect()
+    }
+}
+
+fn shown(surface: Surface, examined: &Examined, turns: u32) -> Shown<'_> {
+    match surface {
+        Surface::All => Shown::all(&examined.tools),
+        Surface::Search => Shown::search(&examined.search_tools, turns),
     }
 }

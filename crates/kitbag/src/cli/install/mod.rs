@@ -234,18 +234,19 @@ fn switched_on(found: &ClientConfig) -> Vec<String> {
 /// Returns the servers that the client has besides: those in its other files, and those that it
 /// keeps for single projects.
 fn left_behind(spot: &ClientFile, places: &ClientDirectories) -> Vec<Left> {
-    let is_edited = |found: &ClientConfig| {
-        found.path == spot.path && (spot.scope == Scope::Project || found.project.is_none())
-    };
     let others = find(places, Some(spot.client))
         .into_iter()
-        .filter(|found| !is_edited(found));
+        .filter(|found| !is_edited(found, spot));
     let left = others.map(|found| Left {
         servers: switched_on(&found),
         project: found.project.filter(|_| found.scope != Scope::Project),
         path: found.path,
     });
     left.filter(|left| !left.servers.is_empty()).collect()
+}
+
+fn is_edited(found: &ClientConfig, spot: &ClientFile) -> bool {
+    found.path == spot.path && (spot.scope == Scope::Project || found.project.is_none())
 }
 
 /// Returns the servers that stand in the file that Kitbag goes into.

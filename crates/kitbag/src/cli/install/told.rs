@@ -121,23 +121,20 @@ fn still_readable(told: &Told) -> String {
 
 /// Returns the lines about the servers that `--move-servers` did not move.
 fn left_elsewhere(told: &Told) -> String {
-    let line = |left: &Left| {
-        let servers = format!(
-            "{} ({})",
-            count(left.servers.len(), "server"),
-            left.servers.join(", ")
-        );
-        let project = left
+    told.left.iter().map(Left::line).collect()
+}
+
+impl Left {
+    fn line(&self) -> String {
+        let (number, names) = (count(self.servers.len(), "server"), self.servers.join(", "));
+        let project = self
             .project
             .as_ref()
             .map(|it| format!(", for {}", it.display()))
             .unwrap_or_default();
-        format!(
-            "\nLeft where they are: {servers} in {}{project}",
-            left.path.display()
-        )
-    };
-    told.left.iter().map(line).collect()
+        let path = self.path.display();
+        format!("\nLeft where they are: {number} ({names}) in {path}{project}")
+    }
 }
 
 /// The servers that the client still reaches by itself, and why.

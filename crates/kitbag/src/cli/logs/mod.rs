@@ -83,35 +83,37 @@ pub(super) async fn run(
 }
 
 fn sources(arguments: &Arguments, config: &Config) -> anyhow::Result<Vec<Source>> {
+    for name in &arguments.servers {
+        servers::find(config, name)?;
+    }
     let all = arguments.servers.is_empty() && !arguments.gateway;
     let names: Vec<_> = if all {
         config
             .servers
             .keys()
             .chain(config.disabled.keys())
-            .cloned()
             .collect()
     } else {
-        let known = |name: &ServerName| servers::find(config, name).map(|spec| spec.name.clone());
-        arguments
-            .servers
-            .iter()
-            .map(known)
-            .collect::<anyhow::Result<_>>()?
+        arguments.servers.iter().collect()
     };
     let own = Source {
         server: None,
         tail: Tail::new(journal::path(&config.data_dir)),
     };
-    let of_server = |name: ServerName| Source {
-        tail: Tail::new(config.server_log(&name)),
-        server: Some(name),
-    };
     Ok(names
         .into_iter()
-        .map(of_server)
+        .map(|name| Source::of_server(name, config))
         .chain((all || arguments.gateway).then_some(own))
         .collect())
+}
+
+impl Source {
+    fn of_server(name: &ServerName, config: &Config) -> Self {
+        Self {
+            server: Some(name.clone()),
+            tail: Tail::new(config.server_log(name)),
+        }
+    }
 }
 
 /// Looks again and again, since a file does not report that it has grown.
@@ -163,13 +165,13 @@ impl View {
         if told.is_empty() {
             return Ok(());
         }
-        let json = |it: &Told| Ok(serde_json::to_string(it)?);
-        let lines: anyhow::Result<Vec<_>> = if self.output.json {
-            told.iter().map(json).collect()
+        let told = told.iter();
+        let lines: Vec<_> = if self.output.json {
+            told.map(serde_json::to_string).collect::<Result<_, _>>()?
         } else {
-            told.iter().map(|it| Ok(self.text(it))).collect()
+            told.map(|it| self.text(it)).collect()
         };
-        self.output.print(&lines?.join("\n"))
+        self.output.print(&lines.join("\n"))
     }
 
     fn text(&self, Told { server, line }: &Told) -> String {

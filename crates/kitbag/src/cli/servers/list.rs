@@ -182,14 +182,14 @@ async fn read_offers(store: &Store) -> Result<BTreeMap<String, Offer>, kitbag_st
         templates: Vec<IgnoredAny>,
     }
     let listings = store.listings().await?;
-    let offer = |body: Body| Offer {
-        tools: body.tools.len(),
-        prompts: body.prompts.len(),
-        resources: body.resources.len() + body.templates.len(),
-    };
     let offers = listings.into_iter().filter_map(|listing| {
-        let body = serde_json::from_str(&listing.body).ok()?;
-        Some((listing.fingerprint, offer(body)))
+        let body: Body = serde_json::from_str(&listing.body).ok()?;
+        let offer = Offer {
+            tools: body.tools.len(),
+            prompts: body.prompts.len(),
+            resources: body.resources.len() + body.templates.len(),
+        };
+        Some((listing.fingerprint, offer))
     });
     Ok(offers.collect())
 }

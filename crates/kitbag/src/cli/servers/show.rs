@@ -1,7 +1,6 @@
 //! `kitbag servers show`: everything that is known of one server, without starting it.
 
-use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
@@ -138,47 +137,53 @@ fn file(spec: &ServerSpec, config: &Config) -> Option<PathBuf> {
 }
 
 fn for_people(shown: &Shown) -> String {
-    let state = match (&shown.standing.login, shown.standing.missing.first()) {
+    let mut facts = vec![
+        ("Name:", shown.name.to_string()),
+        ("State:", state(shown)),
+        ("Runs:", shown.target.clone()),
+    ];
+    facts.extend(shown.cwd.iter().map(|cwd| ("In:", path(cwd))));
+    if !shown.given.is_empty() {
+        facts.push(("Is given:", shown.given.join(", ")));
+    }
+    facts.extend(shown.file.iter().map(|file| ("Stands in:", path(file))));
+    match &shown.offer {
+        Some(offer) => facts.extend(offer.facts()),
+        None => facts.push((
+            "Offers:",
+            "not asked yet; see: kitbag servers test".to_owned(),
+        )),
+    }
+    facts.push(("Log:", path(&shown.log)));
+    facts
+        .iter()
+        .map(|(label, value)| format!("{label:<14}{}\n", printable(value)))
+        .collect()
+}
+
+fn state(shown: &Shown) -> String {
+    match (&shown.standing.login, shown.standing.missing.first()) {
         _ if !shown.enabled => "switched off".to_owned(),
         (_, Some(variable)) => format!("needs {variable}"),
         (Some(Login::Needed), None) => "login needed".to_owned(),
         (Some(Login::LoggedIn), None) => "logged in".to_owned(),
         (None, None) => "in use".to_owned(),
-    };
-    let path = |path: &PathBuf| path.display().to_string();
-    let mut text = String::new();
-    let mut line = |label: &str, value: &str| {
-        let _written = writeln!(text, "{label:<14}{}", printable(value));
-    };
-    line("Name:", shown.name.as_str());
-    line("State:", &state);
-    line("Runs:", &shown.target);
-    shown.cwd.iter().for_each(|cwd| line("In:", &path(cwd)));
-    if !shown.given.is_empty() {
-        line("Is given:", &shown.given.join(", "));
     }
-    shown
-        .file
-        .iter()
-        .for_each(|file| line("Stands in:", &path(file)));
-    match &shown.offer {
-        Some(offer) => {
-            line("Protocol:", &format!("{} ({})", offer.version, offer.era));
-            line(
-                "Offers:",
-                &offers(offer.tools, offer.prompts, offer.resources),
-            );
-            offer
-                .problems
-                .iter()
-                .for_each(|problem| line("But:", problem));
-            offer
-                .instructions
-                .iter()
-                .for_each(|said| line("Says:", &ShortText::cut(&one_line(said))));
-        }
-        None => line("Offers:", "not asked yet; see: kitbag servers test"),
+}
+
+impl Offer {
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = vec![
+            ("Protocol:", format!("{} ({})", self.version, self.era)),
+            ("Offers:", offers(self.tools, self.prompts, self.resources)),
+        ];
+        facts.extend(self.problems.iter().map(|it| ("But:", it.clone())));
+        let said = self.instructions.iter();
+        facts.extend(said.map(|it| ("Says:", ShortText::cut(&one_line(it)).to_string())));
+        facts
     }
-    line("Log:", &path(&shown.log));
-    text
+}
+
+fn path(path: &Path) -> String {
+    path.display().to_string()
 }

@@ -10,10 +10,10 @@ use kitbag_domain::ServerName;
 use serde::Serialize;
 
 use super::find;
-use crate::cli::Invocation;
 use crate::cli::completions::servers;
 use crate::cli::failure::Failure;
 use crate::cli::output::{Output, count, duration, offers, printable, table};
+use crate::cli::{Invocation, exit_code};
 use kitbag_gateway::app::{App, ServerReport};
 
 /// Start servers, ask what they offer, and stop them again.
@@ -61,26 +61,25 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let rows = test_all(&app, names, invocation.output).await;
     app.close().await;
     invocation.output.show(&rows, |rows| for_people(rows))?;
-    let failed = rows
-        .iter()
-        .any(|row| matches!(row.outcome, Outcome::Fails(_)));
-    Ok(if failed {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    let mut outcomes = rows.iter().map(|row| &row.outcome);
+    Ok(exit_code(
+        outcomes.all(|outcome| matches!(outcome, Outcome::Works(_))),
+    ))
 }
 
 async fn test_all(app: &App, names: Vec<ServerName>, output: Output) -> Vec<Row> {
     let all = names.len();
-    let said = |done| format!("Starting {}: {done} of {all} done", count(all, "server"));
-    let (going_on, done) = (output.progress(&said(0)), AtomicUsize::new(0));
+    let (going_on, done) = (output.progress(&how_far(0, all)), AtomicUsize::new(0));
     let tests = names.into_iter().map(|name| async {
         let outcome = test(app, &name).await;
-        going_on.update(&said(done.fetch_add(1, Ordering::Relaxed) + 1));
+        going_on.update(&how_far(done.fetch_add(1, Ordering::Relaxed) + 1, all));
         Row { name, outcome }
     });
     join_all(tests).await
+}
+
+fn how_far(done: usize, all: usize) -> String {
+    format!("Starting {}: {done} of {all} done", count(all, "server"))
 }
 
 /// Starts one server and lists it; its listing is remembered for the next client.
@@ -100,8 +99,9 @@ fn for_people(rows: &[Row]) -> String {
         match &row.outcome {
             Outcome::Fails(failure) => text.push_str(&format!("\n{failure}\n")),
             Outcome::Works(report) => {
-                let told = |problem: &String| format!("\n{}: {}\n", row.name, printable(problem));
-                text.extend(report.problems.iter().map(told));
+                for problem in &report.problems {
+                    text.push_str(&format!("\n{}: {}\n", row.name, printable(problem)));
+                }
             }
         }
     }

@@ -18,10 +18,10 @@ use clap::{Args, Subcommand};
 use kitbag_config::{Config, ConfigError};
 use serde::Serialize;
 
-use super::Invocation;
 use super::failure::Advise as _;
 use super::output::date;
 use super::program::called_by;
+use super::{Invocation, exit_code};
 use crate::local::joined::{Found, find};
 use crate::local::protocol::{Answer, Request, Want};
 use kitbag_gateway::app::Status;
@@ -258,11 +258,7 @@ async fn status(invocation: &Invocation) -> anyhow::Result<ExitCode> {
         refused,
     };
     invocation.output.show(&state, State::for_people)?;
-    Ok(if state.gateway.is_some() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(exit_code(state.gateway.is_some()))
 }
 
 impl State {

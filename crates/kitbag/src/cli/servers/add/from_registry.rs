@@ -8,8 +8,8 @@ use clap::Args;
 use kitbag_config::edit::Reach;
 use kitbag_domain::ServerName;
 use kitbag_registry::{
-    EntryName, EntryStatus, FilledPlan, Registry, RegistryEntry, RemoteKind, RunKind, RunPlan,
-    choose,
+    EntryName, EntryStatus, FilledPlan, PlanInput, Registry, RegistryEntry, RemoteKind, RunKind,
+    RunPlan, choose,
 };
 use kitbag_upstream::programs;
 use serde::Serialize;
@@ -215,46 +215,42 @@ fn about(entry: &RegistryEntry, plan: &RunPlan, registry: &Registry) -> String {
         one_line(&server.version),
         registry.place()
     )];
-    let mut line = |label: &str, text: Option<&str>| {
-        let text = text.map(one_line).filter(|text| !text.is_empty());
-        lines.extend(text.map(|text| format!("  {label:<12} {text}")));
-    };
-    line("Description:", Some(&server.description));
-    line(
-        "Repository:",
-        server.repository.as_ref().map(|it| it.url.as_str()),
-    );
-    line("Website:", server.website_url.as_deref());
-    if plan.kind != RunKind::Remote {
-        line(
-            "Package:",
-            Some(&format!("{} ({})", plan.source, plan.kind)),
-        );
-    }
-    // Without a gap it is shown in full right away.
-    if !plan.inputs.is_empty() {
-        let words: Vec<_> = plan
-            .preview()
-            .iter()
-            .map(|word| quoted(&literally(word)))
-            .collect();
-        line("Would run:", Some(&words.join(" ")));
-    }
+    let repository = server.repository.as_ref().map(|it| it.url.clone());
+    let package =
+        (plan.kind != RunKind::Remote).then(|| format!("{} ({})", plan.source, plan.kind));
+    let facts = [
+        ("Description:", Some(server.description.clone())),
+        ("Repository:", repository),
+        ("Website:", server.website_url.clone()),
+        ("Package:", package),
+        // Without a gap it is shown in full right away.
+        (
+            "Would run:",
+            (!plan.inputs.is_empty()).then(|| preview(plan)),
+        ),
+    ];
     let optional = plan
         .inputs
         .iter()
-        .filter(|input| !input.required && input.default.is_none());
-    for input in optional {
-        line(
-            "Optional:",
-            Some(&format!(
-                "--set {}=…  {}",
-                input.name,
-                answers::explanation(input)
-            )),
-        );
+        .filter(|input| !input.required && input.default.is_none())
+        .map(|input| ("Optional:", Some(setting(input))));
+    for (label, text) in facts.into_iter().chain(optional) {
+        let text = one_line(&text.unwrap_or_default());
+        if !text.is_empty() {
+            lines.push(format!("  {label:<12} {text}"));
+        }
     }
     lines.join("\n")
+}
+
+fn preview(plan: &RunPlan) -> String {
+    let words = plan.preview();
+    let words: Vec<_> = words.iter().map(|it| quoted(&literally(it))).collect();
+    words.join(" ")
+}
+
+fn setting(input: &PlanInput) -> String {
+    format!("--set {}=…  {}", input.name, answers::explanation(input))
 }
 
 fn reach(filled: FilledPlan) -> Reach {

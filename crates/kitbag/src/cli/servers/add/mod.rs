@@ -21,10 +21,10 @@ use kitbag_registry::EntryName;
 use serde::Serialize;
 
 use super::test::{Outcome, test};
-use crate::cli::Invocation;
 use crate::cli::doctor::has_literal_secret;
 use crate::cli::failure::{Advise as _, Failure};
 use crate::cli::output::offers;
+use crate::cli::{Invocation, exit_code};
 use crate::import::keeping::Keeping;
 use from_registry::{FromRegistry, Origin, Wish};
 use kitbag_gateway::app::App;
@@ -146,11 +146,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     if readable {
         invocation.output.note(READABLE);
     }
-    Ok(if works {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(exit_code(works))
 }
 
 const READABLE: &str = "
@@ -200,14 +196,15 @@ impl Draft {
     ) -> anyhow::Result<Self> {
         let path = invocation.at.editable()?;
         let text = edit::read(&path)?;
-        let parse = |text: &str| invocation.at.parse(text, &path);
+        let before = invocation.at.parse(&text, &path);
         vacant(
-            &parse(&text).context("the configuration cannot be used")?,
+            &before.context("the configuration cannot be used")?,
             name,
             force,
         )?;
         let text = edit::add_server(&text, name, server)?;
-        let config = parse(&text).with_context(|| format!("the server `{name}` was not added"))?;
+        let config = invocation.at.parse(&text, &path);
+        let config = config.with_context(|| format!("the server `{name}` was not added"))?;
         Ok(Self { path, text, config })
     }
 

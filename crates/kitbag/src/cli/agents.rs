@@ -80,7 +80,7 @@ struct LintArguments {
 }
 
 #[derive(Debug, Serialize)]
-struct Report {
+struct AgeReport {
     date: Date,
     sources: Vec<SourceAge>,
     /// Capabilities without a source that is about them, by agent.
@@ -147,7 +147,7 @@ fn write_page(path: &Path, page: &Value) -> io::Result<()> {
 
 fn tell_ages(library: &Library, date: Date, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let vague = lint::vague(library).into_iter();
-    let report = Report {
+    let report = AgeReport {
         date,
         sources: lint::ages(library, date),
         vague: vague
@@ -162,7 +162,7 @@ fn tell_ages(library: &Library, date: Date, invocation: &Invocation) -> anyhow::
     Ok(exit_code(sources.all(|source| source.age != Age::TooOld)))
 }
 
-fn for_people(report: &Report) -> String {
+fn for_people(report: &AgeReport) -> String {
     let mut text = table(
         ["AGENT", "VERIFIED", "DAYS", "SOURCES", "STATE"],
         report.sources.iter().map(cells),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::arguments::{overlay, read_object};
 use super::completions::{tool_arguments, tools};
 use super::content::block;
-use super::gateway::{Apart, Gateway};
+use super::gateway::{JoinChoice, ReachedGateway};
 use super::output::{Output, printable};
 use super::{Invocation, exit_code};
 use kitbag_gateway::app::Progress;
@@ -28,7 +28,7 @@ pub struct Arguments {
     #[arg(long, value_name = "JSON|@FILE|-")]
     args: Option<String>,
     #[command(flatten)]
-    apart: Apart,
+    apart: JoinChoice,
 }
 
 const EXAMPLES: &str = "\
@@ -47,7 +47,8 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         .as_deref()
         .map_or_else(|| Ok(Map::new()), read_object)?;
     let given = overlay(base, &arguments.words)?;
-    let mut gateway = Gateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
+    let mut gateway =
+        ReachedGateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
     let called = call(&mut gateway, &arguments.name, given, invocation.output).await;
     gateway.close().await;
     let result = called?;
@@ -57,7 +58,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 }
 
 async fn call(
-    gateway: &mut Gateway,
+    gateway: &mut ReachedGateway,
     name: &str,
     given: Map<String, Value>,
     output: Output,

@@ -172,7 +172,7 @@ pub(super) fn prompt_arguments(current: &OsStr) -> Vec<CompletionCandidate> {
         .into_iter()
         .filter(|row| row.name == name)
         .flat_map(|row| row.arguments)
-        .map(Parameter::from)
+        .map(CompletableParameter::from)
         .collect();
     offered(&parameters, current, &given)
 }
@@ -216,14 +216,14 @@ fn is_harmless(letter: char) -> bool {
     letter.is_alphanumeric() || "_-.,/:=@%+~?&#{}[] ".contains(letter)
 }
 
-struct Parameter {
+struct CompletableParameter {
     key: String,
     help: Option<String>,
     /// The values that the parameter can have, if there are few enough to name.
     values: Vec<String>,
 }
 
-impl From<PromptArgument> for Parameter {
+impl From<PromptArgument> for CompletableParameter {
     fn from(argument: PromptArgument) -> Self {
         Self {
             key: argument.name,
@@ -237,7 +237,7 @@ impl From<PromptArgument> for Parameter {
 const NESTED: usize = 3;
 
 /// The parameters of a schema, those of objects within it as `outer.inner`.
-fn collect(outer: &str, schema: &Value, depth: usize, parameters: &mut Vec<Parameter>) {
+fn collect(outer: &str, schema: &Value, depth: usize, parameters: &mut Vec<CompletableParameter>) {
     let properties = schema
         .get("properties")
         .and_then(Value::as_object)
@@ -252,7 +252,7 @@ fn collect(outer: &str, schema: &Value, depth: usize, parameters: &mut Vec<Param
                 .get("description")
                 .and_then(Value::as_str)
                 .map(str::to_owned);
-            parameters.push(Parameter {
+            parameters.push(CompletableParameter {
                 key,
                 help,
                 values: values(schema),
@@ -273,7 +273,7 @@ fn values(schema: &Value) -> Vec<String> {
 
 /// Returns what can follow `current`, without the parameters that other words give already.
 fn offered(
-    parameters: &[Parameter],
+    parameters: &[CompletableParameter],
     current: &OsStr,
     given: &[String],
 ) -> Vec<CompletionCandidate> {
@@ -292,7 +292,7 @@ fn offered(
         .collect()
 }
 
-impl Parameter {
+impl CompletableParameter {
     fn candidates(&self, current: &str) -> Vec<CompletionCandidate> {
         self.words(current)
             .into_iter()

@@ -13,7 +13,7 @@ use super::Invocation;
 use super::failure::Advise as _;
 use super::overriding::address;
 use crate::local::joined::Joined;
-use crate::local::protocol::{Answer, Request, Want};
+use crate::local::protocol::{LocalAnswer, LocalRequest, Want};
 
 /// Ask the gateway on this machine whether it is up.
 #[derive(Debug, Args)]
@@ -65,8 +65,8 @@ fn health(bind: SocketAddr) -> String {
 /// started with another address than the configured one.
 async fn running_elsewhere(config: &Config, invocation: &Invocation) -> Option<SocketAddr> {
     let mut joined = Joined::find(&invocation.at, Some(config), Want::Ask).await?;
-    match joined.ask(&Request::Status, |_| {}).await {
-        Ok(Answer::Status(status)) => status.address,
+    match joined.ask(&LocalRequest::Status, |_| {}).await {
+        Ok(LocalAnswer::Status(status)) => status.address,
         _ => None,
     }
 }

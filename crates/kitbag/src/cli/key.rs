@@ -105,7 +105,7 @@ fn roles() -> impl clap::builder::TypedValueParser<Value = Role> {
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct KeyRow {
     id: KeyId,
     /// Absent for an operator's key.
     tenant: Option<Tenant>,
@@ -116,12 +116,12 @@ struct Row {
     last_used_at: Option<String>,
     revoked_at: Option<String>,
     #[serde(skip)]
-    seen: Seen,
+    seen: KeyTexts,
 }
 
 /// The texts that people read in place of dates.
 #[derive(Debug)]
-struct Seen {
+struct KeyTexts {
     last_used: String,
     state: String,
 }
@@ -223,7 +223,7 @@ fn warn_of_unknown_tenant(config: &Config, order: &KeyOrder, invocation: &Invoca
 }
 
 async fn list(store: &Store, invocation: &Invocation) -> anyhow::Result<()> {
-    let rows: Vec<Row> = store.keys().await?.into_iter().map(row).collect();
+    let rows: Vec<KeyRow> = store.keys().await?.into_iter().map(row).collect();
     if rows.is_empty() && !invocation.output.json {
         invocation
             .output
@@ -322,8 +322,8 @@ fn named_tenant(role: Role, tenant: &Tenant) -> Option<Tenant> {
     (role == Role::User).then(|| tenant.clone())
 }
 
-fn row(key: KeyInfo) -> Row {
-    let seen = Seen {
+fn row(key: KeyInfo) -> KeyRow {
+    let seen = KeyTexts {
         last_used: key
             .last_used_at
             .map_or_else(|| "never".to_owned(), relative),
@@ -339,7 +339,7 @@ fn row(key: KeyInfo) -> Row {
         last_used_at,
         revoked_at,
     } = key;
-    Row {
+    KeyRow {
         id,
         tenant: named_tenant(role, &tenant),
         role,
@@ -361,13 +361,13 @@ fn state(key: &KeyInfo, now: Timestamp) -> String {
     }
 }
 
-fn cells(row: &Row) -> [String; 7] {
+fn cells(row: &KeyRow) -> [String; 7] {
     let tenant = row
         .tenant
         .as_ref()
         .map_or_else(|| "(all)".to_owned(), ToString::to_string);
     let label = row.label.clone().unwrap_or_default();
-    let Seen { last_used, state } = &row.seen;
+    let KeyTexts { last_used, state } = &row.seen;
     let (role, created) = (row.role.to_string(), day(&row.created_at));
     [
         row.id.to_string(),

@@ -11,7 +11,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use kitbag_domain::text::visible;
 use kitbag_upstream::mask::masked;
 
-use super::journal::Journal;
+use super::journal::JournalLayer;
 use super::progress;
 
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub fn start(logging: Logging) {
     let lines = lines.with_filter(targets.clone());
     tracing_subscriber::registry()
         .with(lines)
-        .with(Journal.with_filter(targets))
+        .with(JournalLayer.with_filter(targets))
         .init();
 }
 

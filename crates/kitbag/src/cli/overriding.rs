@@ -50,7 +50,7 @@ impl Overriding {
     /// True if the person typed an address or a rule for keys, which a gateway that runs has for
     /// itself. In the environment they are meant for every gateway.
     pub(super) fn is_about_the_address() -> bool {
-        let typed = Typed::read();
+        let typed = TypedArguments::read();
         typed.has("bind") || typed.has("require_key")
     }
 }
@@ -65,7 +65,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
 
 /// Returns every value that was given outside the file, and the flag or variable that gave it.
 pub(super) fn given(overrides: &Overrides) -> Vec<Given> {
-    let typed = Typed::read();
+    let typed = TypedArguments::read();
     let bind = overrides.bind.map(|bind| Value::String(bind.to_string()));
     let require_key = overrides.require_key.map(Value::Boolean);
     let surface = overrides
@@ -108,16 +108,16 @@ pub(super) fn given(overrides: &Overrides) -> Vec<Given> {
 /// Returns the origin of the data directory: a flag, a variable or the default.
 pub(super) fn data_dir_origin(overrides: &Overrides) -> Origin {
     match overrides.data_dir {
-        Some(_) => Typed::read().origin("data_dir", "--data-dir", "KITBAG_DATA_DIR"),
+        Some(_) => TypedArguments::read().origin("data_dir", "--data-dir", "KITBAG_DATA_DIR"),
         None => Origin::Default,
     }
 }
 
 /// The command line read once more: the parsed arguments do not say whether a value was typed or
 /// came from the environment.
-struct Typed(ArgMatches);
+struct TypedArguments(ArgMatches);
 
-impl Typed {
+impl TypedArguments {
     fn read() -> Self {
         let mut matches = Cli::command().get_matches();
         while let Some((_, inner)) = matches.remove_subcommand() {

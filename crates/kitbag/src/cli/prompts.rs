@@ -11,7 +11,7 @@ use super::Invocation;
 use super::arguments::{read_object, texts};
 use super::completions::{self, servers};
 use super::content::{block, member};
-use super::gateway::{Apart, Gateway, only};
+use super::gateway::{JoinChoice, ReachedGateway, only};
 use super::next_steps::{first_steps, is_bare};
 use super::output::{Output, one_line, printable, table};
 use kitbag_gateway::offers::PromptRow;
@@ -42,7 +42,7 @@ struct ListArguments {
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(servers))]
     server: Option<ServerName>,
     #[command(flatten)]
-    apart: Apart,
+    apart: JoinChoice,
 }
 
 #[derive(Debug, Subcommand)]
@@ -64,7 +64,7 @@ struct GetArguments {
     #[arg(long, value_name = "JSON|@FILE|-")]
     args: Option<String>,
     #[command(flatten)]
-    apart: Apart,
+    apart: JoinChoice,
 }
 
 const GET_EXAMPLES: &str = "\
@@ -85,7 +85,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 async fn list(arguments: &ListArguments, invocation: &Invocation) -> anyhow::Result<()> {
     let (config, output) = (invocation.config()?, invocation.output);
     let only = only(arguments.server.as_ref(), &config)?;
-    let mut gateway = Gateway::reach(arguments.apart, &config, invocation).await?;
+    let mut gateway = ReachedGateway::reach(arguments.apart, &config, invocation).await?;
     let listed = known(&mut gateway, only, output).await;
     gateway.close().await;
     let mut rows = listed?;
@@ -112,7 +112,7 @@ async fn list(arguments: &ListArguments, invocation: &Invocation) -> anyhow::Res
 }
 
 async fn known(
-    gateway: &mut Gateway,
+    gateway: &mut ReachedGateway,
     only: Option<&ServerName>,
     output: Output,
 ) -> anyhow::Result<Vec<PromptRow>> {
@@ -140,7 +140,8 @@ async fn get(wanted: GetArguments, invocation: &Invocation) -> anyhow::Result<()
         .as_deref()
         .map_or_else(|| Ok(Map::new()), read_object)?;
     let given = texts(base, &wanted.words)?;
-    let mut gateway = Gateway::reach(wanted.apart, &invocation.config()?, invocation).await?;
+    let mut gateway =
+        ReachedGateway::reach(wanted.apart, &invocation.config()?, invocation).await?;
     let asking = async {
         // Servers that have not been asked what they offer are asked only if no other server has
         // the prompt.

@@ -7,7 +7,7 @@ use clap::Args;
 use kitbag_relevance::{MAX_TOP_K, Options};
 
 use super::Invocation;
-use super::gateway::{Apart, Gateway};
+use super::gateway::{JoinChoice, ReachedGateway};
 use super::output::{Output, table};
 use kitbag_gateway::find::UNSURE;
 use kitbag_gateway::search::{Found, Search};
@@ -42,7 +42,7 @@ pub struct Arguments {
     #[arg(long, value_name = "CLASS", value_parser = write_class)]
     write_class: Vec<WriteClass>,
     #[command(flatten)]
-    apart: Apart,
+    apart: JoinChoice,
 }
 
 const EXAMPLES: &str = "\
@@ -61,7 +61,8 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         write_classes: arguments.write_class,
         ..Options::default()
     };
-    let mut gateway = Gateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
+    let mut gateway =
+        ReachedGateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
     let searched = search(
         &mut gateway,
         arguments.intent.join(" "),
@@ -101,7 +102,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 }
 
 async fn search(
-    gateway: &mut Gateway,
+    gateway: &mut ReachedGateway,
     intent: String,
     options: Options,
     output: Output,

@@ -13,7 +13,7 @@ use kitbag_upstream::ServerSpec;
 use serde_json::json;
 
 use super::Invocation;
-use super::confirm::{Question, confirm};
+use super::confirm::{Confirmation, confirm};
 use super::failure::Advise as _;
 use super::output::{count, table};
 use crate::trail;
@@ -102,7 +102,7 @@ async fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow
         .filter(|name| !trust.grants(name))
         .collect();
     let command = format!("kitbag trust {} --yes", path.display());
-    let question = Question {
+    let question = Confirmation {
         text: "Trust this file?",
         yes: arguments.yes,
         command: &command,

@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 pub(super) struct Memory(BTreeMap<PathBuf, BTreeMap<String, Servers>>);
 
 /// The servers by the name that the client has for each.
-type Servers = BTreeMap<String, Seen>;
+type Servers = BTreeMap<String, SeenServer>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Seen {
+struct SeenServer {
     /// The name of the server here.
     ours: ServerName,
     /// A hash that tells if the server was changed there since; secrets play no part in it.
@@ -29,7 +29,7 @@ struct Seen {
 
 /// The servers that one place in a client's file has now.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct PlaceLook {
     place: String,
     /// The name and the launch of each server.
     servers: BTreeMap<String, String>,
@@ -89,7 +89,7 @@ impl Memory {
     pub(super) fn note(
         &mut self,
         config: &Path,
-        looks: &[Look],
+        looks: &[PlaceLook],
         ours: impl Fn(&str, &str) -> Option<ServerName>,
     ) {
         let places = self.0.entry(config.to_owned()).or_default();
@@ -104,7 +104,7 @@ impl Memory {
                     (Some(ours), _) => {
                         now.insert(
                             name.clone(),
-                            Seen {
+                            SeenServer {
                                 ours,
                                 launch: launch.clone(),
                             },
@@ -121,7 +121,7 @@ impl Memory {
     }
 }
 
-impl Look {
+impl PlaceLook {
     pub(super) fn is_empty(&self) -> bool {
         self.servers.is_empty()
     }
@@ -213,7 +213,7 @@ mod tests {
         let mut memory = Memory::open(folder.path());
         let mut see = |text: &str| {
             let new = new_in(&memory, text);
-            let look: Vec<_> = Look::at(&found(text)).into_iter().collect();
+            let look: Vec<_> = PlaceLook::at(&found(text)).into_iter().collect();
             memory.note(Path::new("/c"), &look, |_, name| name.parse().ok());
             memory.save(folder.path()).unwrap();
             memory = Memory::open(folder.path());

@@ -19,7 +19,7 @@ use anyhow::Context as _;
 use kitbag_clients::{Client, ClientConfig, ClientDirectories, ClientFile, Platform, Scope, open};
 use kitbag_config::{ConfigError, Surroundings, Whereabouts};
 
-pub(crate) use plan::{Action, Plan, Row};
+pub(crate) use plan::{ImportAction, ImportPlan, ImportRow};
 
 /// The folders in which clients keep their files.
 pub(crate) fn places(around: &Surroundings) -> Result<ClientDirectories, ConfigError> {
@@ -54,13 +54,13 @@ pub(crate) fn of_this_project(
 
 /// Takes over the servers that these clients have written down for the person since their files
 /// were last looked at. No person is asked, so servers with a mark are taken over switched off.
-pub(crate) async fn additions(clients: &[Client], at: &Whereabouts) -> anyhow::Result<Plan> {
+pub(crate) async fn additions(clients: &[Client], at: &Whereabouts) -> anyhow::Result<ImportPlan> {
     let places = places(&at.around)?;
     let found = own_files(clients, &places)
         .flat_map(|spot| open(&spot, &places))
         .collect();
     let (here, _) = of_this_project(found, &places);
-    let mut plan = Plan::of_additions(here, at)
+    let mut plan = ImportPlan::of_additions(here, at)
         .await
         .context("the servers cannot be taken over")?;
     plan.carry_out(at).await?;

@@ -17,17 +17,17 @@ use serde::Serialize;
 use toml_edit::Array;
 
 use super::keeping::Keeping;
-use super::memory::{Look, Memory, place_of};
+use super::memory::{Memory, PlaceLook, place_of};
 use super::same::OurServers;
 use kitbag_review::danger::Danger;
 use kitbag_review::words::variables;
 use kitbag_review::{Review, ReviewSource};
 
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct ImportPlan {
     /// The file that gets the servers.
     pub(crate) config: PathBuf,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<ImportRow>,
     pub(crate) problems: Vec<FileProblem>,
     /// The text that the file will hold.
     text: String,
@@ -40,7 +40,7 @@ pub(crate) struct Plan {
     secret_key: KeyPlace,
     data_dir: PathBuf,
     memory: Memory,
-    looks: Vec<Look>,
+    looks: Vec<PlaceLook>,
     marked: Marked,
 }
 
@@ -54,9 +54,9 @@ pub(crate) enum Marked {
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Row {
+pub(crate) struct ImportRow {
     pub(crate) name: ServerName,
-    pub(crate) action: Action,
+    pub(crate) action: ImportAction,
     /// The whole command line, or the address.
     pub(crate) target: String,
     /// The names of the variables or headers that are set for the server.
@@ -78,7 +78,7 @@ pub(crate) struct Row {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Action {
+pub(crate) enum ImportAction {
     Add,
     /// A server of ours does the same.
     Known,
@@ -86,7 +86,7 @@ pub(crate) enum Action {
     Refused,
 }
 
-impl Plan {
+impl ImportPlan {
     /// Makes the plan: reads, and writes nothing.
     pub(crate) async fn make(found: Vec<ClientConfig>, at: &Whereabouts) -> anyhow::Result<Self> {
         Self::of(found, at, Marked::AsItIs).await
@@ -115,7 +115,7 @@ impl Plan {
         let looks = found
             .iter()
             .filter(|it| it.scope != Scope::Project)
-            .filter_map(Look::at)
+            .filter_map(PlaceLook::at)
             .collect();
         let problems = found
             .iter_mut()
@@ -162,7 +162,7 @@ impl Plan {
         let added = self
             .rows
             .iter()
-            .filter(|row| row.action == Action::Add && row.is_of_project());
+            .filter(|row| row.action == ImportAction::Add && row.is_of_project());
         added.map(|row| row.review.clone()).collect()
     }
 
@@ -201,7 +201,7 @@ impl Plan {
 
     /// Remembers the servers that the files have now, so that they are not new the next time.
     fn remember(&mut self) {
-        if self.looks.iter().all(Look::is_empty) && self.follow.is_empty() {
+        if self.looks.iter().all(PlaceLook::is_empty) && self.follow.is_empty() {
             return;
         }
         let rows = &self.rows;
@@ -223,11 +223,11 @@ impl Plan {
         } = merged;
         let review = Review::of(name.as_str(), origin(&from, at), &revealed(&server.launch));
         let waits = self.marked == Marked::SwitchedOff && !review.dangers.is_empty();
-        let mut row = Row {
+        let mut row = ImportRow {
             target: review.line(),
             sets: review.sets(),
             dangers: review.dangers.clone(),
-            action: Action::Known,
+            action: ImportAction::Known,
             disabled: server.disabled || waits,
             from,
             secrets: Vec::new(),
@@ -247,13 +247,13 @@ impl Plan {
             Ok(text) => {
                 self.text = text;
                 self.edits = true;
-                row.action = Action::Add;
+                row.action = ImportAction::Add;
                 row.secrets = self.keeping.since(kept);
                 row.missing = self.missing(&server.variables, row.file());
             }
             Err(error) => {
                 self.keeping.back_to(kept);
-                row.action = Action::Refused;
+                row.action = ImportAction::Refused;
                 row.reason = Some(reason(&error));
             }
         }
@@ -261,7 +261,12 @@ impl Plan {
     }
 
     /// Returns the text with one server more, if the configuration takes it.
-    fn add(&mut self, row: &Row, server: &FoundServer, at: &Whereabouts) -> anyhow::Result<String> {
+    fn add(
+        &mut self,
+        row: &ImportRow,
+        server: &FoundServer,
+        at: &Whereabouts,
+    ) -> anyhow::Result<String> {
         let keeping = &mut self.keeping;
         let reach = reach(&server.launch, |value, what| {
             value.template(|hidden| match hidden {
@@ -335,7 +340,7 @@ impl Plan {
     }
 }
 
-impl Row {
+impl ImportRow {
     /// True if only files of a project have the server.
     pub(crate) fn is_of_project(&self) -> bool {
         self.from
@@ -345,7 +350,7 @@ impl Row {
 
     /// True if the server was switched off so that a person looks at it first.
     pub(crate) fn waits(&self) -> bool {
-        self.action == Action::Add && self.disabled && !self.dangers.is_empty()
+        self.action == ImportAction::Add && self.disabled && !self.dangers.is_empty()
     }
 
     /// True if the place in a file has the server under this name.
@@ -363,8 +368,10 @@ impl Row {
 
 /// Returns our name for the server that a place in a file has under this name, unless it was
 /// refused.
-fn our_name(rows: &[Row], place: &str, name: &str) -> Option<ServerName> {
-    let mut with_us = rows.iter().filter(|row| row.action != Action::Refused);
+fn our_name(rows: &[ImportRow], place: &str, name: &str) -> Option<ServerName> {
+    let mut with_us = rows
+        .iter()
+        .filter(|row| row.action != ImportAction::Refused);
     let row = with_us.find(|row| row.stands_at(place, name))?;
     Some(row.name.clone())
 }

@@ -12,11 +12,11 @@ use std::os::unix::fs::{
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixListener;
 
-use super::Identity;
+use super::{Identity, SocketClaim};
 
-pub(super) type Stream = UnixStream;
+pub(super) use tokio::net::UnixStream as Stream;
 
 /// The gateway's end. The file is removed with it.
 #[derive(Debug)]
@@ -26,14 +26,6 @@ pub(super) struct Socket {
     /// The lock is held as long as the gateway serves; the system releases it even after `kill -9`,
     /// so that a socket without a holder is known to be a leftover.
     _lock: File,
-}
-
-/// The outcome of the attempt to listen.
-#[derive(Debug)]
-pub(super) enum Claim {
-    Ours(Socket),
-    /// Another gateway serves the same configuration.
-    Taken,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -80,7 +72,7 @@ impl SocketError {
 }
 
 /// Listens in the first place that can hold a socket.
-pub(super) fn open(identity: &Identity) -> Result<Claim, SocketError> {
+pub(super) fn open(identity: &Identity) -> Result<SocketClaim, SocketError> {
     let name = identity.name();
     // A failure here shows when the folder below it is made.
     let _there = fs::create_dir_all(&identity.data_dir);
@@ -105,7 +97,7 @@ pub(super) async fn connect(identity: &Identity) -> Result<Option<Stream>, Socke
     {
         check_folder(&folder)?;
         let path = socket_in(&folder, &name);
-        match UnixStream::connect(&path).await {
+        match Stream::connect(&path).await {
             Ok(stream) => return check_peer(&stream, &path).map(|()| Some(stream)),
             Err(error)
                 if matches!(
@@ -157,16 +149,16 @@ fn folders(identity: &Identity, name: &str) -> Vec<PathBuf> {
 /// The length that macOS allows with the zero at the end; Linux allows four more.
 const LONGEST_ADDRESS: usize = 103;
 
-fn open_in(folder: &Path, name: &str) -> Result<Claim, SocketError> {
+fn open_in(folder: &Path, name: &str) -> Result<SocketClaim, SocketError> {
     make_folder(folder).map_err(|source| SocketError::io(folder, source))?;
     check_folder(folder)?;
     let lock = folder.join(format!("{name}.lock"));
     let Some(held) = held(&lock).map_err(|source| SocketError::io(&lock, source))? else {
-        return Ok(Claim::Taken);
+        return Ok(SocketClaim::Taken);
     };
     let path = socket_in(folder, name);
     let listener = listen(&path).map_err(|source| SocketError::io(&path, source))?;
-    Ok(Claim::Ours(Socket {
+    Ok(SocketClaim::Ours(Socket {
         listener,
         path,
         _lock: held,
@@ -273,20 +265,26 @@ mod tests {
             "{}",
             refused(&link)
         );
-        assert!(matches!(open_in(&open, "name").unwrap(), Claim::Ours(_)));
+        assert!(matches!(
+            open_in(&open, "name").unwrap(),
+            SocketClaim::Ours(_)
+        ));
     }
 
     #[tokio::test]
     async fn one_gateway_holds_the_socket_and_what_a_killed_one_left_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("run");
-        let Claim::Ours(first) = open_in(&folder, "name").unwrap() else {
+        let SocketClaim::Ours(first) = open_in(&folder, "name").unwrap() else {
             panic!("nobody holds it yet")
         };
-        assert!(matches!(open_in(&folder, "name").unwrap(), Claim::Taken));
+        assert!(matches!(
+            open_in(&folder, "name").unwrap(),
+            SocketClaim::Taken
+        ));
         assert!(matches!(
             open_in(&folder, "another").unwrap(),
-            Claim::Ours(_)
+            SocketClaim::Ours(_)
         ));
         let mode = fs::metadata(first.path()).unwrap().mode() & 0o777;
         assert_eq!(mode, 0o600);
@@ -297,7 +295,7 @@ mod tests {
         );
         drop(std::os::unix::net::UnixListener::bind(socket_in(&folder, "name")).unwrap());
         assert!(
-            matches!(open_in(&folder, "name").unwrap(), Claim::Ours(_)),
+            matches!(open_in(&folder, "name").unwrap(), SocketClaim::Ours(_)),
             "a leftover"
         );
     }

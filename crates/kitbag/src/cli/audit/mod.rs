@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 use kitbag_domain::Outcome;
 use kitbag_store::{AuditPage, AuditQuery, AuditRow, Store};
 
-use self::filter::Filter;
+use self::filter::AuditFilter;
 use super::Invocation;
 use super::output::Output;
 use kitbag_gateway::audit::AuditLine;
@@ -24,7 +24,7 @@ pub struct Arguments {
     #[command(subcommand)]
     verb: Option<Verb>,
     #[command(flatten)]
-    filter: Filter,
+    filter: AuditFilter,
     /// How many rows at most, the newest.
     #[arg(long, short = 'n', default_value_t = 50, value_name = "N")]
     limit: u32,

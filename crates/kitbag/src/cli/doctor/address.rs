@@ -12,8 +12,8 @@ use crate::cli::Invocation;
 use crate::cli::health::reachable;
 use crate::cli::output::date;
 use crate::key_check::NoKeys;
-use crate::local::joined::{Found, find};
-use crate::local::protocol::{Answer, Request, Want};
+use crate::local::joined::{JoinOutcome, find};
+use crate::local::protocol::{LocalAnswer, LocalRequest, Want};
 use kitbag_gateway::app::Status;
 
 const AREA: Area = Area::Address;
@@ -40,13 +40,13 @@ pub(super) async fn check(config: &Config, has_keys: bool) -> Vec<Finding> {
 /// Checks if a gateway runs that commands and clients on stdio join.
 pub(super) async fn running(config: &Config, invocation: &Invocation) -> Finding {
     match find(&invocation.at, Some(config), Want::Ask).await {
-        Found::Joined(mut joined) => match joined.ask(&Request::Status, |_| {}).await {
-            Ok(Answer::Status(status)) => AREA.ok(RUNNING, join_told(&status)),
+        JoinOutcome::Joined(mut joined) => match joined.ask(&LocalRequest::Status, |_| {}).await {
+            Ok(LocalAnswer::Status(status)) => AREA.ok(RUNNING, join_told(&status)),
             Ok(_) => not_joined("it answers something else than was asked".to_owned()),
             Err(error) => not_joined(error.to_string()),
         },
-        Found::Refused { reason } => not_joined(reason),
-        Found::Nothing => AREA.ok(
+        JoinOutcome::Refused { reason } => not_joined(reason),
+        JoinOutcome::Nothing => AREA.ok(
             RUNNING,
             "none; each command and each client on stdio starts its own",
         ),

@@ -11,7 +11,7 @@ use kitbag_domain::{Remedy as _, Template};
 use kitbag_upstream::ServerSpec;
 
 use super::finding::{Area, Finding};
-use super::store::State;
+use super::store::StoreState;
 use crate::cli::Invocation;
 use crate::cli::output::count;
 
@@ -44,7 +44,7 @@ pub(super) fn check(invocation: &Invocation, findings: &mut Vec<Finding>) -> Opt
 }
 
 /// Finds providers that lack a variable.
-pub(super) fn providers(config: &Config, state: &State) -> Vec<Finding> {
+pub(super) fn providers(config: &Config, state: &StoreState) -> Vec<Finding> {
     let Some(lookup) = &state.lookup else {
         return Vec::new();
     };

@@ -9,7 +9,7 @@ use super::finding::{Area, Finding, Severity};
 use crate::cli::output::{count, printable};
 
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct HealthReport {
     version: &'static str,
     healthy: bool,
     summary: Summary,
@@ -24,7 +24,7 @@ struct Summary {
     problems: usize,
 }
 
-impl Report {
+impl HealthReport {
     pub(super) fn of(findings: Vec<Finding>) -> Self {
         let summary = Summary {
             ok: number(&findings, Severity::Ok),
@@ -191,7 +191,7 @@ mod tests {
             Area::Configuration.ok("kitbag.toml", "loads"),
             Area::Servers.ok("time", "offers 2 tools"),
         ];
-        let report = Report::of(findings);
+        let report = HealthReport::of(findings);
         let told = anstream::adapter::strip_str(&report.for_people()).to_string();
         assert!(
             told.lines().all(|line| line.chars().count() <= 80),
@@ -206,7 +206,7 @@ mod tests {
             "{told}"
         );
         assert!(told.ends_with("\n1 problem."), "{told}");
-        assert!(!report.is_healthy() && Report::of(Vec::new()).is_healthy());
+        assert!(!report.is_healthy() && HealthReport::of(Vec::new()).is_healthy());
     }
 
     #[test]

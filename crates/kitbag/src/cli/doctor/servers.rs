@@ -8,9 +8,9 @@ use kitbag_domain::{ExposedName, Reach, Remedy as _, ServerName};
 use kitbag_upstream::{CallError, Cause, Diagnosis, ServerKind, ServerSpec};
 
 use super::finding::{Area, Finding};
-use super::store::State;
+use super::store::StoreState;
 use crate::cli::output::{Output, count, duration, offers};
-use crate::cli::progress::Progress;
+use crate::cli::progress::ProgressDisplay;
 use kitbag_gateway::app::{App, ServerReport};
 use kitbag_gateway::inside;
 use kitbag_gateway::offers::ToolRow;
@@ -22,7 +22,7 @@ const AT_ONCE: usize = 8;
 
 pub(super) async fn check(
     config: &Config,
-    state: &State,
+    state: &StoreState,
     offline: bool,
     whole: bool,
     output: Output,
@@ -129,7 +129,7 @@ async fn ask(config: &Config, able: &[&ServerSpec], whole: bool, output: Output)
     findings
 }
 
-fn still_waiting(progress: &Progress, waiting: &BTreeSet<&ServerName>) {
+fn still_waiting(progress: &ProgressDisplay, waiting: &BTreeSet<&ServerName>) {
     let names: Vec<&str> = waiting.iter().map(|name| name.as_str()).collect();
     progress.update(&format!("Waiting for {}", names.join(", ")));
 }

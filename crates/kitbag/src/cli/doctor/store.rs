@@ -17,14 +17,14 @@ use kitbag_gateway::vault;
 const AREA: Area = Area::Store;
 
 /// The facts about the store that the other checks need.
-pub(super) struct State {
+pub(super) struct StoreState {
     /// The source of the values of variables; none if servers cannot be started for want of a
     /// store.
     pub(super) lookup: Option<Lookup>,
     pub(super) has_keys: bool,
 }
 
-pub(super) async fn check(config: &Config, findings: &mut Vec<Finding>) -> State {
+pub(super) async fn check(config: &Config, findings: &mut Vec<Finding>) -> StoreState {
     let path = &config.store_path;
     let folder = path.parent().unwrap_or(Path::new("."));
     findings.extend(open_to_others(
@@ -36,7 +36,7 @@ pub(super) async fn check(config: &Config, findings: &mut Vec<Finding>) -> State
         findings.extend(open_to_others(&path.with_file_name(name), 0o600, what));
     }
     findings.extend(nearly_full(folder));
-    let none = State {
+    let none = StoreState {
         lookup: None,
         has_keys: false,
     };
@@ -74,7 +74,7 @@ pub(super) async fn check(config: &Config, findings: &mut Vec<Finding>) -> State
         "opens and can be written"
     };
     findings.push(AREA.ok(path.display().to_string(), what));
-    State { lookup, has_keys }
+    StoreState { lookup, has_keys }
 }
 
 const PRIVATE: [(&str, &str); 3] = [

@@ -19,8 +19,8 @@ use serde_json::{Map, Value};
 use super::candidates::Models;
 use super::figures;
 use super::plan::Planning;
-use super::server::{Examined, Which};
-use super::surfaces::Surfaces;
+use super::server::{Examined, ServerChoice};
+use super::surfaces::ExamSurfaces;
 use crate::cli::failure::{Advise as _, advised};
 use crate::cli::output::Output;
 use crate::cli::{Invocation, exit_code};
@@ -54,11 +54,11 @@ pub(super) struct Arguments {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    surfaces: Surfaces,
+    surfaces: ExamSurfaces,
     #[command(flatten)]
     models: Models,
     #[command(flatten)]
-    which: Which,
+    which: ServerChoice,
 }
 
 const EXAMPLES: &str = "\

@@ -6,7 +6,7 @@ use kitbag_exam::rehearsal::{Played, Share};
 use kitbag_exam::report::{Comparison, Group, ModelReport, Rate};
 use kitbag_exam::{Outcome, Report, Stop, Surface};
 
-use super::plan::{Plan, Planned};
+use super::plan::{ExamPlan, Planned};
 use crate::cli::output::{count, printable, table};
 
 /// The number of wrong answers shown; the page and the JSON have all of them.
@@ -36,7 +36,7 @@ pub(super) fn for_people(report: &Report) -> String {
     parts.join("\n")
 }
 
-pub(super) fn of_plan(plan: &Plan) -> String {
+pub(super) fn of_plan(plan: &ExamPlan) -> String {
     let mut rows = suite_rows(plan);
     rows.extend(plan.models.iter().flat_map(planned_rows));
     let mut parts = vec![table(["SUITE", &plan.suite], rows)];
@@ -53,7 +53,7 @@ pub(super) fn of_plan(plan: &Plan) -> String {
     parts.join("\n")
 }
 
-fn suite_rows(plan: &Plan) -> Vec<[String; 2]> {
+fn suite_rows(plan: &ExamPlan) -> Vec<[String; 2]> {
     let (expected, paraphrases) = (plan.rehearsal.expected, plan.rehearsal.paraphrases);
     let mut rows = vec![
         ["prompts".to_owned(), plan.prompts.to_string()],

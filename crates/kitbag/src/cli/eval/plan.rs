@@ -16,7 +16,7 @@ use crate::cli::output::Output;
 
 /// The requests that would be sent, and what the server makes of the suite.
 #[derive(Debug, Serialize)]
-pub(super) struct Plan {
+pub(super) struct ExamPlan {
     pub(super) suite: String,
     pub(super) prompts: usize,
     pub(super) runs: u32,
@@ -54,7 +54,7 @@ impl Planning<'_> {
     pub(super) async fn rehearsed(&self, output: Output) -> anyhow::Result<ExitCode> {
         let server = self.examined.server();
         let rehearsing = rehearse(self.suite, &server);
-        let plan = Plan {
+        let plan = ExamPlan {
             suite: self.suite.name.clone(),
             prompts: self.suite.prompts.len(),
             runs: self.runs,

@@ -23,7 +23,7 @@ use kitbag_gateway::offers::ToolRow;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Tools")]
-pub(super) struct Which {
+pub(super) struct ServerChoice {
     /// The server whose tools models are shown; `agents` unless given.
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(servers))]
     server: Option<ServerName>,
@@ -47,7 +47,7 @@ pub(super) struct Examined {
     spelt: HashMap<String, String>,
 }
 
-impl Which {
+impl ServerChoice {
     pub(super) async fn open(&self, invocation: &Invocation) -> anyhow::Result<Examined> {
         let config = invocation.config()?;
         let (narrowed, wanted) = self.narrow(config.clone())?;

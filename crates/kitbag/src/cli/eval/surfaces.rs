@@ -12,7 +12,7 @@ const USUAL_TURNS: u32 = 6;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Surfaces")]
-pub(super) struct Surfaces {
+pub(super) struct ExamSurfaces {
     /// What models are shown: all (every tool), search (the four tools that find and call the
     /// others), or both, to compare them.
     #[arg(
@@ -27,7 +27,7 @@ pub(super) struct Surfaces {
     max_turns: Option<u32>,
 }
 
-impl Surfaces {
+impl ExamSurfaces {
     /// Refuses combinations of options that mean nothing.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let twice = Surface::ALL

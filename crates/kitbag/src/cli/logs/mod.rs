@@ -49,13 +49,13 @@ messages, and what it sent as MCP log messages. Secrets are masked.";
 
 /// One log, and the server that it belongs to; the gateway has no name.
 #[derive(Debug)]
-struct Source {
+struct LogSource {
     server: Option<ServerName>,
     tail: Tail,
 }
 
 #[derive(Debug, Serialize)]
-struct Told {
+struct SourcedLine {
     server: Option<ServerName>,
     #[serde(flatten)]
     line: LogLine,
@@ -66,7 +66,7 @@ pub(super) async fn run(
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let mut sources = sources(arguments, &invocation.config()?)?;
-    let view = View::of(&sources, invocation.output);
+    let view = LogView::of(&sources, invocation.output);
     let mut told = gather(&mut sources, Tail::all)?;
     told.drain(..told.len().saturating_sub(arguments.lines));
     if told.is_empty() && !arguments.follow {
@@ -82,7 +82,7 @@ pub(super) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-fn sources(arguments: &Arguments, config: &Config) -> anyhow::Result<Vec<Source>> {
+fn sources(arguments: &Arguments, config: &Config) -> anyhow::Result<Vec<LogSource>> {
     for name in &arguments.servers {
         servers::find(config, name)?;
     }
@@ -96,18 +96,18 @@ fn sources(arguments: &Arguments, config: &Config) -> anyhow::Result<Vec<Source>
     } else {
         arguments.servers.iter().collect()
     };
-    let own = Source {
+    let own = LogSource {
         server: None,
         tail: Tail::new(journal::path(&config.data_dir)),
     };
     Ok(names
         .into_iter()
-        .map(|name| Source::of_server(name, config))
+        .map(|name| LogSource::of_server(name, config))
         .chain((all || arguments.gateway).then_some(own))
         .collect())
 }
 
-impl Source {
+impl LogSource {
     fn of_server(name: &ServerName, config: &Config) -> Self {
         Self {
             server: Some(name.clone()),
@@ -117,7 +117,7 @@ impl Source {
 }
 
 /// Looks again and again, since a file does not report that it has grown.
-async fn follow(sources: &mut [Source], view: &View) -> anyhow::Result<()> {
+async fn follow(sources: &mut [LogSource], view: &LogView) -> anyhow::Result<()> {
     const EVERY: Duration = Duration::from_millis(200);
     loop {
         view.show(&gather(sources, Tail::news)?)?;
@@ -126,13 +126,13 @@ async fn follow(sources: &mut [Source], view: &View) -> anyhow::Result<()> {
 }
 
 fn gather(
-    sources: &mut [Source],
+    sources: &mut [LogSource],
     read: fn(&mut Tail) -> std::io::Result<Vec<LogLine>>,
-) -> anyhow::Result<Vec<Told>> {
+) -> anyhow::Result<Vec<SourcedLine>> {
     let mut told = Vec::new();
     for source in sources {
         let lines = read(&mut source.tail).context("a log cannot be read")?;
-        told.extend(lines.into_iter().map(|line| Told {
+        told.extend(lines.into_iter().map(|line| SourcedLine {
             server: source.server.clone(),
             line,
         }));
@@ -141,15 +141,15 @@ fn gather(
     Ok(told)
 }
 
-struct View {
+struct LogView {
     output: Output,
     zone: TimeZone,
     /// The width of the column of names; one server alone needs none.
     names: Option<usize>,
 }
 
-impl View {
-    fn of(sources: &[Source], output: Output) -> Self {
+impl LogView {
+    fn of(sources: &[LogSource], output: Output) -> Self {
         let widest = sources
             .iter()
             .map(|source| name(source.server.as_ref()).len())
@@ -161,7 +161,7 @@ impl View {
         }
     }
 
-    fn show(&self, told: &[Told]) -> anyhow::Result<()> {
+    fn show(&self, told: &[SourcedLine]) -> anyhow::Result<()> {
         if told.is_empty() {
             return Ok(());
         }
@@ -174,7 +174,7 @@ impl View {
         self.output.print(&lines.join("\n"))
     }
 
-    fn text(&self, Told { server, line }: &Told) -> String {
+    fn text(&self, SourcedLine { server, line }: &SourcedLine) -> String {
         const DIM: Style = Style::new().dimmed();
         let time = line
             .time

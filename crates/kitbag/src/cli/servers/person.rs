@@ -18,20 +18,20 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::cli::output::{Output, printable, stderr};
-use crate::cli::progress::Progress;
+use crate::cli::progress::ProgressDisplay;
 
 /// The person's browser comes back to us by itself.
 pub(super) struct AtBrowser {
     output: Output,
     listener: Option<TcpListener>,
-    waiting: Option<Progress>,
+    waiting: Option<ProgressDisplay>,
 }
 
 /// The person's browser comes back to a machine where no program listens, and the person tells us
 /// the address that it came back to.
 pub(super) struct Elsewhere {
     output: Output,
-    waiting: Option<Progress>,
+    waiting: Option<ProgressDisplay>,
 }
 
 impl AtBrowser {

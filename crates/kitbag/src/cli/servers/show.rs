@@ -11,7 +11,7 @@ use kitbag_upstream::{Listing, ServerSpec};
 use serde::Serialize;
 
 use super::find;
-use super::standing::{Login, Standing, standings};
+use super::standing::{Login, ServerStanding, standings};
 use crate::cli::Invocation;
 use crate::cli::completions::servers;
 use crate::cli::output::{offers, one_line, printable};
@@ -27,7 +27,7 @@ pub(super) struct Arguments {
 }
 
 #[derive(Debug, Serialize)]
-struct Shown {
+struct ServerDetails {
     name: ServerName,
     enabled: bool,
     /// The command line or the address.
@@ -40,15 +40,15 @@ struct Shown {
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<PathBuf>,
     #[serde(flatten)]
-    standing: Standing,
+    standing: ServerStanding,
     #[serde(skip_serializing_if = "Option::is_none")]
-    offer: Option<Offer>,
+    offer: Option<ListedOffer>,
     log: PathBuf,
 }
 
 /// The listing that the server gave when it was last asked.
 #[derive(Debug, Serialize)]
-struct Offer {
+struct ListedOffer {
     era: String,
     version: String,
     tools: usize,
@@ -63,7 +63,7 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
     let config = invocation.config()?;
     let spec = find(&config, &arguments.name)?;
     let (standing, offer) = remembered(spec, &config).await?;
-    let shown = Shown {
+    let shown = ServerDetails {
         name: spec.name.clone(),
         enabled: !config.disabled.contains_key(&spec.name),
         target: kitbag_review::line_of(spec).unwrap_or_else(|| "built in".to_owned()),
@@ -81,7 +81,7 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
 async fn remembered(
     spec: &ServerSpec,
     config: &Config,
-) -> anyhow::Result<(Standing, Option<Offer>)> {
+) -> anyhow::Result<(ServerStanding, Option<ListedOffer>)> {
     let store = match config.store_path.exists() {
         true => Some(Store::open(&config.store_path).await?),
         false => None,
@@ -98,10 +98,10 @@ async fn remembered(
         .filter(|it| it.fingerprint == spec.fingerprint());
     store.close().await;
     let listing = stored.and_then(|stored| serde_json::from_str::<Listing>(&stored.body).ok());
-    Ok((standing, listing.map(Offer::of)))
+    Ok((standing, listing.map(ListedOffer::of)))
 }
 
-impl Offer {
+impl ListedOffer {
     fn of(listing: Listing) -> Self {
         Self {
             era: listing.era.to_string(),
@@ -136,7 +136,7 @@ fn file(spec: &ServerSpec, config: &Config) -> Option<PathBuf> {
     }
 }
 
-fn for_people(shown: &Shown) -> String {
+fn for_people(shown: &ServerDetails) -> String {
     let mut facts = vec![
         ("Name:", shown.name.to_string()),
         ("State:", state(shown)),
@@ -161,7 +161,7 @@ fn for_people(shown: &Shown) -> String {
         .collect()
 }
 
-fn state(shown: &Shown) -> String {
+fn state(shown: &ServerDetails) -> String {
     match (&shown.standing.login, shown.standing.missing.first()) {
         _ if !shown.enabled => "switched off".to_owned(),
         (_, Some(variable)) => format!("needs {variable}"),
@@ -171,7 +171,7 @@ fn state(shown: &Shown) -> String {
     }
 }
 
-impl Offer {
+impl ListedOffer {
     fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![
             ("Protocol:", format!("{} ({})", self.version, self.era)),

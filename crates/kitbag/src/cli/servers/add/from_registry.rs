@@ -15,12 +15,12 @@ use kitbag_upstream::programs;
 use serde::Serialize;
 
 use super::answers::{self, Answering};
-use super::{New, Wanted, pair, vacant};
+use super::{ServerToAdd, Wanted, pair, vacant};
 use crate::cli::Invocation;
-use crate::cli::confirm::{Question, confirm};
+use crate::cli::confirm::{Confirmation, confirm};
 use crate::cli::failure::Advise as _;
 use crate::cli::output::one_line;
-use crate::cli::servers::find::Place;
+use crate::cli::servers::find::RegistryChoice;
 use crate::import::keeping::Keeping;
 use kitbag_review::words::quoted;
 use kitbag_review::{Review, ReviewSource};
@@ -47,12 +47,12 @@ pub(super) struct FromRegistry {
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]
-    place: Place,
+    place: RegistryChoice,
 }
 
 /// The origin of a server.
 #[derive(Debug, Serialize)]
-pub(super) struct Origin {
+pub(super) struct RegistryOrigin {
     name: EntryName,
     version: String,
     kind: RunKind,
@@ -61,7 +61,7 @@ pub(super) struct Origin {
 
 /// The way in which the rest of the command line wants the entry.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wish {
+pub(super) struct AddWish {
     pub(super) force: bool,
     /// True if the server will run, now or behind a gateway.
     pub(super) enabled: bool,
@@ -71,9 +71,9 @@ pub(super) struct Wish {
 pub(super) async fn fetch(
     wanted: &Wanted,
     arguments: &FromRegistry,
-    wish: Wish,
+    wish: AddWish,
     invocation: &Invocation,
-) -> anyhow::Result<New> {
+) -> anyhow::Result<ServerToAdd> {
     let config = invocation.config()?;
     let registry = arguments.place.open(&config);
     let entry = find(wanted, arguments, &registry, invocation).await?;
@@ -98,7 +98,7 @@ pub(super) async fn fetch(
     let filled = plan
         .fill(&answers, literally)
         .map_err(|missing| answers::missing(&missing, &server.name, &arguments.set))?;
-    let origin = Origin {
+    let origin = RegistryOrigin {
         name: server.name.clone(),
         version: server.version.clone(),
         kind: plan.kind,
@@ -108,7 +108,7 @@ pub(super) async fn fetch(
     let review = Review::of(name.as_str(), origin.told(&registry), &reach);
     if wish.enabled {
         let command = arguments.agreeing(&server.name);
-        let question = Question {
+        let question = Confirmation {
             text: "Run this?",
             yes: arguments.yes,
             command: &command,
@@ -117,7 +117,7 @@ pub(super) async fn fetch(
     } else {
         invocation.output.note(&review.to_string());
     }
-    Ok(New {
+    Ok(ServerToAdd {
         name,
         reach,
         keeping,
@@ -125,7 +125,7 @@ pub(super) async fn fetch(
     })
 }
 
-impl Origin {
+impl RegistryOrigin {
     fn told(&self, registry: &Registry) -> ReviewSource {
         ReviewSource::Registry {
             entry: format!("{} {}", self.name, self.version),

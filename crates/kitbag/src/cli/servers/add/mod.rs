@@ -20,13 +20,13 @@ use kitbag_domain::ServerName;
 use kitbag_registry::EntryName;
 use serde::Serialize;
 
-use super::test::{Outcome, test};
+use super::test::{TestOutcome, test};
 use crate::cli::doctor::has_literal_secret;
-use crate::cli::failure::{Advise as _, Failure};
+use crate::cli::failure::{Advise as _, CommandFailure};
 use crate::cli::output::offers;
 use crate::cli::{Invocation, exit_code};
 use crate::import::keeping::Keeping;
-use from_registry::{FromRegistry, Origin, Wish};
+use from_registry::{AddWish, FromRegistry, RegistryOrigin};
 use kitbag_gateway::app::App;
 
 /// Add a server: a program to launch, the URL of one that is running, or an entry of the registry.
@@ -92,12 +92,12 @@ enum Wanted {
 }
 
 /// A server on its way into the configuration.
-struct New {
+struct ServerToAdd {
     name: ServerName,
     reach: Reach,
     /// The secrets that the server refers to.
     keeping: Keeping,
-    origin: Option<Origin>,
+    origin: Option<RegistryOrigin>,
 }
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
@@ -110,12 +110,12 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         }
         Wanted::Ours(_) | Wanted::Registered(_) => {
             arguments.refuse_what_the_registry_says()?;
-            let wish = Wish { force, enabled };
+            let wish = AddWish { force, enabled };
             from_registry::fetch(&arguments.name, &arguments.from_registry, wish, invocation)
                 .await?
         }
     };
-    let New {
+    let ServerToAdd {
         name,
         reach,
         keeping,
@@ -133,7 +133,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     } else {
         None
     };
-    let works = !matches!(test, Some(Outcome::Fails(_)));
+    let works = !matches!(test, Some(TestOutcome::Fails(_)));
     invocation.output.show(
         &Added {
             name,
@@ -175,9 +175,9 @@ struct Added {
     name: ServerName,
     config: PathBuf,
     #[serde(skip_serializing_if = "Option::is_none")]
-    origin: Option<Origin>,
+    origin: Option<RegistryOrigin>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    test: Option<Outcome>,
+    test: Option<TestOutcome>,
 }
 
 /// The configuration with the server in it, not yet written.
@@ -226,7 +226,7 @@ fn vacant(config: &Config, name: &ServerName, force: bool) -> anyhow::Result<()>
 
 /// Starts the server once, so that a mistake shows while the person is still here, and the
 /// first client finds its tools.
-async fn try_out(name: &ServerName, invocation: &Invocation) -> Outcome {
+async fn try_out(name: &ServerName, invocation: &Invocation) -> TestOutcome {
     // The first start of a package downloads it.
     let _shown = invocation
         .output
@@ -237,7 +237,7 @@ async fn try_out(name: &ServerName, invocation: &Invocation) -> Outcome {
             app.close().await;
             outcome
         }
-        Err(error) => Outcome::Fails(Failure::of(&error)),
+        Err(error) => TestOutcome::Fails(CommandFailure::of(&error)),
     }
 }
 
@@ -257,11 +257,11 @@ fn for_people(added: &Added) -> String {
         None => {
             format!("Added `{name}` to {path}\nSee whether it works: kitbag servers test {name}")
         }
-        Some(Outcome::Works(report)) => format!(
+        Some(TestOutcome::Works(report)) => format!(
             "Added `{name}` to {path}\nIt works and offers {}.\nServe it: kitbag serve (one that is running takes it over)",
             offers(report.tools, report.prompts, report.resources)
         ),
-        Some(Outcome::Fails(failure)) => format!(
+        Some(TestOutcome::Fails(failure)) => format!(
             "Added `{name}` to {path}, but it does not work yet.\n\n{failure}\n\nAfter that: kitbag servers test \
              {name}\nOr take it out again: kitbag servers remove {name}"
         ),
@@ -299,7 +299,7 @@ impl Arguments {
     }
 }
 
-fn described(name: ServerName, arguments: Arguments) -> anyhow::Result<New> {
+fn described(name: ServerName, arguments: Arguments) -> anyhow::Result<ServerToAdd> {
     let Arguments {
         url,
         command,
@@ -333,7 +333,7 @@ fn described(name: ServerName, arguments: Arguments) -> anyhow::Result<New> {
         }
         _ => bail!("a server needs either a program to launch or a URL"),
     };
-    Ok(New {
+    Ok(ServerToAdd {
         name,
         reach,
         keeping: Keeping::default(),

@@ -11,7 +11,7 @@ use kitbag_store::{KeyInfo, Store};
 use kitbag_gateway::clock::now;
 
 #[derive(Debug, thiserror::Error)]
-#[error("this configuration lets nobody in without a key, and there is no key yet")]
+#[error("this configuration lets in no client without a key, and there is no key yet")]
 pub(crate) struct NoKeys;
 
 impl NoKeys {

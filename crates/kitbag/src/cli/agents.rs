@@ -63,7 +63,7 @@ struct ServeArguments {
     after_help = "Examples:\n  kitbag agents export site\n  kitbag agents export site --directory ."
 )]
 struct ExportArguments {
-    /// Where to; what is there is written over, what else is there stays.
+    /// The folder for the site; files of the same name are written over, others stay.
     #[arg(value_name = "DIR")]
     to: PathBuf,
 }

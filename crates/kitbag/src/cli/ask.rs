@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use super::output::stderr;
 
 /// True if a person at the terminal can answer.
-pub fn is_somebody_there() -> bool {
+pub fn is_person_there() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 

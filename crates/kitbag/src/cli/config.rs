@@ -48,8 +48,8 @@ enum Verb {
 
 /// Print the configuration in force, each value with where it comes from.
 ///
-/// What is printed is TOML that means the same. Secrets are masked; variables are shown, with
-/// whether they are set.
+/// The output is TOML that means the same. Secrets are masked; variables are shown, and whether
+/// they are set.
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_EXAMPLES)]
 struct ShowArguments {

@@ -22,7 +22,7 @@ use kitbag_gateway::offers::{PromptRow, ResourceRow, ToolRow};
 use kitbag_gateway::search::Search;
 use kitbag_gateway::surface::tokens::Tokens;
 
-/// Whether to look for a gateway that runs.
+/// The choice between the gateway that runs and servers of the verb's own.
 #[derive(Debug, Clone, Copy, Args)]
 pub(super) struct JoinChoice {
     /// Start servers of its own, also if a gateway runs that could be joined.

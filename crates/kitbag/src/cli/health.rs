@@ -19,8 +19,8 @@ use crate::local::protocol::{LocalAnswer, LocalRequest, Want};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Where it listens, if neither where the configuration says nor where the gateway that commands
-    /// join was started.
+    /// The address to ask; unless given, the configured one, and then that of the gateway that
+    /// commands join.
     #[arg(long, env = "KITBAG_BIND", hide_env_values = true, value_name = "ADDRESS", value_parser = address)]
     bind: Option<SocketAddr>,
 }
@@ -30,7 +30,7 @@ Examples:
   kitbag health
   kitbag health --bind 127.0.0.1:7421
 
-The exit code is 1 when nobody answers. No key is needed, and no server is
+The exit code is 1 when no gateway answers. No key is needed, and no server is
 started; whether the servers work is the business of `kitbag servers test`.";
 
 pub(super) async fn run(
@@ -78,7 +78,7 @@ async fn ask(url: &str) -> anyhow::Result<()> {
         .no_proxy()
         .build()?;
     let answer = client.get(url).send().await;
-    let answer = answer.with_context(|| format!("nobody answers at {url}"))?;
+    let answer = answer.with_context(|| format!("no gateway answers at {url}"))?;
     if !answer.status().is_success() {
         return Err(anyhow!(
             "{url} answers with {}, so it is not Kitbag",

@@ -53,7 +53,7 @@ Examples:
   kitbag key create --tenant acme --expires 2027-01-31
   kitbag key create --role operator")]
     Create(CreateArguments),
-    /// Show all keys, without the secret that nobody knows any more.
+    /// Show all keys, without their secrets, which Kitbag does not keep.
     #[command(
         visible_alias = "ls",
         after_help = "Examples:\n  kitbag key list\n  kitbag key list --json"
@@ -67,10 +67,10 @@ Examples:
         /// As `kitbag key list` shows it.
         #[arg(add = ArgValueCandidates::new(keys))]
         id: String,
-        /// How long the former key still works.
+        /// The time for which the former key still works.
         #[arg(long, default_value = "1h", value_name = "LENGTH", value_parser = moment::length)]
         grace: Duration,
-        /// When the new key stops working; without it, after as long as the former was made for.
+        /// The end of the new key; unless given, it lasts as long as the former was made for.
         #[arg(long, value_name = "LENGTH|DATE", value_parser = moment::end)]
         expires: Option<Timestamp>,
     },
@@ -85,7 +85,7 @@ Examples:
 
 #[derive(Debug, Args)]
 struct CreateArguments {
-    /// For whom; rules for a tenant stand under [tenants.NAME]. Without it, `local`.
+    /// The tenant of the key, `local` unless given; its rules stand under [tenants.NAME].
     #[arg(long)]
     tenant: Option<Tenant>,
     /// `user` calls tools for its tenant; `operator` reads every tenant's figures, calls nothing and
@@ -95,7 +95,7 @@ struct CreateArguments {
     /// A few words to recognise the key by.
     #[arg(long)]
     label: Option<String>,
-    /// When it stops working: after a length such as 90d, or at the beginning of a day (UTC).
+    /// The end of the key: after a length such as 90d, or at the beginning of a day (UTC).
     #[arg(long, value_name = "LENGTH|DATE", value_parser = moment::end)]
     expires: Option<Timestamp>,
 }

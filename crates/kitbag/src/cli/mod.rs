@@ -14,7 +14,7 @@
 //! - [`failure`]: the way an error is told: what, why, what now
 //! - [`logging`]: the destination and the looks of log lines; `journal`: the log file of a gateway
 //! - [`arguments`]: `key=value` words into the arguments of a call
-//! - `moment`: when something ends or was, as people type and read it
+//! - `moment`: moments and lengths of time, as people type and read them
 
 pub mod agents;
 pub mod arguments;
@@ -138,7 +138,7 @@ struct Global {
         value_name = "PATH"
     )]
     config: Option<PathBuf>,
-    /// Where the database and the logs of servers are kept.
+    /// The folder for the database and the logs of servers.
     #[arg(
         long,
         global = true,
@@ -150,7 +150,7 @@ struct Global {
     /// Answer in JSON, for programs.
     #[arg(long, global = true)]
     json: bool,
-    /// What to log: error, warn, info, debug, trace, or `module=level,…`.
+    /// The level to log from: error, warn, info, debug, trace, or `module=level,…`.
     #[arg(
         long,
         global = true,
@@ -159,7 +159,7 @@ struct Global {
         value_name = "LEVEL"
     )]
     log: Option<logging::Targets>,
-    /// How log lines look.
+    /// The form of log lines.
     #[arg(
         long,
         global = true,
@@ -169,7 +169,7 @@ struct Global {
         value_name = "FORMAT"
     )]
     log_format: LogFormat,
-    /// When to use colour.
+    /// The use of colour.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     color: Color,
 }

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_servers_elsewhere_takes_them_over_first() {
+    fn a_person_who_has_servers_elsewhere_takes_them_over_first() {
         let told = desk(12, &[Client::VsCode, Client::Cursor])
             .begin()
             .for_people();

@@ -12,10 +12,10 @@ use toml::Value;
 use super::Cli;
 use kitbag_gateway::vault::KEY_VARIABLE;
 
-/// How the endpoint is served, whatever the file says.
+/// The flags that decide how the endpoint is served, no matter what the file says.
 #[derive(Debug, Args)]
 pub(super) struct Overriding {
-    /// What clients are shown where the path does not say: search, adaptive, code or all.
+    /// The surface where the path names none: search, adaptive, code or all.
     #[arg(
         long,
         env = "KITBAG_SURFACE",
@@ -26,7 +26,7 @@ pub(super) struct Overriding {
     /// The address to listen on; 127.0.0.1:7420 unless configured.
     #[arg(long, env = "KITBAG_BIND", hide_env_values = true, value_name = "ADDRESS", value_parser = address)]
     bind: Option<SocketAddr>,
-    /// Let nobody in without a key, not even from this machine.
+    /// Turn away clients without a key, also those on this machine.
     #[arg(
         long,
         env = "KITBAG_REQUIRE_KEY",

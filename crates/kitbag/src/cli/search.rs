@@ -17,10 +17,10 @@ use kitbag_gateway::signature::summary;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// What you want to do, in your own words.
+    /// Your intent, in your own words.
     #[arg(required = true)]
     intent: Vec<String>,
-    /// How many to show, at most 20.
+    /// The number of tools to show, at most 20.
     #[arg(short = 'n', long, default_value_t = 5, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..))]
     top: u16,
     /// Show what each score is made of.

@@ -15,7 +15,7 @@ use kitbag_gateway::surface::tokens::Tokens;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// What is shown: search, adaptive, code or all; the configured surface unless given.
+    /// The surface: search, adaptive, code or all; the configured one unless given.
     #[arg(long, value_name = "SURFACE")]
     surface: Option<Surface>,
     #[command(flatten)]

@@ -64,9 +64,11 @@ impl SocketError {
             Self::ForeignFolder { path, .. }
             | Self::NoFolder { path }
             | Self::Stranger { path, .. } => {
-                format!("find out who made {}, and remove it", path.display())
+                format!("find out which user made {}, and remove it", path.display())
             }
-            Self::Io { path, .. } => format!("see who may write there: ls -ld {}", path.display()),
+            Self::Io { path, .. } => {
+                format!("see which users may write there: ls -ld {}", path.display())
+            }
         }
     }
 }
@@ -276,7 +278,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("run");
         let SocketClaim::Ours(first) = open_in(&folder, "name").unwrap() else {
-            panic!("nobody holds it yet")
+            panic!("no gateway holds it yet")
         };
         assert!(matches!(
             open_in(&folder, "name").unwrap(),

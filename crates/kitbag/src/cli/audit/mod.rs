@@ -25,7 +25,7 @@ pub struct Arguments {
     verb: Option<Verb>,
     #[command(flatten)]
     filter: AuditFilter,
-    /// How many rows at most, the newest.
+    /// The number of rows at most, the newest.
     #[arg(long, short = 'n', default_value_t = 50, value_name = "N")]
     limit: u32,
     /// Go on showing new rows until interrupted.

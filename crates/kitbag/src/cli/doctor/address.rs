@@ -86,7 +86,7 @@ async fn free(bind: SocketAddr) -> Finding {
         Ok(_) if bind.port() == 0 => {
             return AREA.ok(subject, "a free port is chosen at each start");
         }
-        Ok(_) => return AREA.ok(subject, "is free; nobody serves there now"),
+        Ok(_) => return AREA.ok(subject, "is free; no program serves there now"),
         Err(error) => error,
     };
     let another = "choose another one: `bind` in [serve], or `kitbag serve --bind 127.0.0.1:7421`";

@@ -114,7 +114,7 @@ async fn door(found: &ClientConfig) -> Option<Finding> {
         }
         ClientLaunch::Http { url, .. } => {
             let url = url.masked();
-            let what = format!("connects to {url}, where nobody answers");
+            let what = format!("connects to {url}, where no program answers");
             (!answers(&url).await).then(|| AREA.warning(title, what).mend("run `kitbag serve`"))
         }
     }

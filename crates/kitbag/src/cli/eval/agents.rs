@@ -32,13 +32,13 @@ pub(super) struct Arguments {
     /// The prompts, and the calls they should lead to.
     #[arg(long, value_name = "FILE")]
     suite: PathBuf,
-    /// How often each prompt is put to each model.
+    /// The number of times that each prompt is put to each model.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
     /// Only the first prompts.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// How many prompts are under way at once.
+    /// The number of prompts that are under way at once.
     #[arg(long, value_name = "N", default_value_t = 4)]
     concurrency: usize,
     /// Keep answers in this file, and go on where an earlier run left it.

@@ -40,10 +40,10 @@ pub(super) struct Models {
     /// Requests a minute to each model, at most.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rpm: Option<u32>,
-    /// How long an answer may take, in seconds.
+    /// The time that an answer may take, in seconds.
     #[arg(long, value_name = "S", default_value_t = 60)]
     timeout: u64,
-    /// How often a request is repeated when a model is busy or fails.
+    /// The number of times that a request is repeated when a model is busy or fails.
     #[arg(long, value_name = "N", default_value_t = 5)]
     retries: u32,
 }

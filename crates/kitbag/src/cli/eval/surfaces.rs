@@ -13,8 +13,8 @@ const USUAL_TURNS: u32 = 6;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Surfaces")]
 pub(super) struct ExamSurfaces {
-    /// What models are shown: all (every tool), search (the four tools that find and call the
-    /// others), or both, to compare them.
+    /// The tools that models are shown: all (every tool), search (the four tools that find and
+    /// call the others), or both, to compare them.
     #[arg(
         long = "surface",
         value_name = "SURFACE",

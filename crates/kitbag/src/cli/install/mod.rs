@@ -47,8 +47,8 @@ pub struct InstallArguments {
 
 /// Take Kitbag out of the configuration of an MCP client.
 ///
-/// A file that nobody has changed since is exactly as it was before. Servers that Kitbag took over
-/// are switched on again in the client, and stay in Kitbag.
+/// A file that was not changed since is exactly as it was before. Servers that Kitbag took over are
+/// switched on again in the client, and stay in Kitbag.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  kitbag uninstall --client cursor\n  kitbag uninstall --client vscode --project"
@@ -60,7 +60,7 @@ pub struct UninstallArguments {
 
 #[derive(Debug, Args)]
 struct InstallTarget {
-    /// Which one: cursor, vscode, claude-code, …
+    /// The client: cursor, vscode, claude-code, …
     #[arg(long, value_name = "CLIENT", add = ArgValueCandidates::new(clients))]
     client: Client,
     /// In the project of the current directory only.
@@ -280,9 +280,11 @@ fn way_on(error: &FileError) -> String {
         FileError::Read { source, .. } if source.kind() == ErrorKind::InvalidData => {
             "save the file as UTF-8, and try again".to_owned()
         }
-        FileError::Read { path, .. } => format!("see who may read it: ls -l {}", path.display()),
+        FileError::Read { path, .. } => {
+            format!("see which users may read it: ls -l {}", path.display())
+        }
         FileError::Write { path, .. } => {
-            format!("see who may write there: ls -l {}", path.display())
+            format!("see which users may write there: ls -l {}", path.display())
         }
         FileError::LeavesProject { .. } => {
             "look where the link leads; replace it by a file if you want Kitbag in the project"

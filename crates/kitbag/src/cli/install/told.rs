@@ -63,7 +63,7 @@ pub(super) fn for_people(told: &InstallReport, project: bool) -> String {
             ", and these servers in it"
         };
         text.push_str(&format!(
-            "\nWhoever works on the project needs `kitbag` on the PATH{servers}."
+            "\nEveryone who works on the project needs `kitbag` on the PATH{servers}."
         ));
     }
     if let Some(backup) = backup {

@@ -24,13 +24,13 @@ use tail::Tail;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Only what these wrote; without any, what all and the gateway itself did.
+    /// Show only what these servers wrote; without any, what all and the gateway itself wrote.
     #[arg(add = ArgValueCandidates::new(completions::servers))]
     servers: Vec<ServerName>,
-    /// What the gateway itself wrote, beside the servers named.
+    /// Show what the gateway itself wrote, beside the servers named.
     #[arg(long)]
     gateway: bool,
-    /// How many lines, counted from the end.
+    /// The number of lines, counted from the end.
     #[arg(long, short = 'n', default_value_t = 100)]
     lines: usize,
     /// Go on showing new lines until interrupted.

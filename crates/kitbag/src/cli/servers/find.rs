@@ -15,10 +15,10 @@ use crate::cli::output::{one_line, table};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// What to look for.
+    /// The words to look for.
     #[arg(required = true)]
     text: Vec<String>,
-    /// How many to show at most.
+    /// The number of servers to show at most.
     #[arg(long, value_name = "NUMBER", default_value_t = 20)]
     limit: usize,
     #[command(flatten)]
@@ -31,10 +31,10 @@ Examples:
   kitbag servers find brave search --limit 5
   kitbag servers find github --json
 
-Entries are written by whoever publishes a server; the registry vouches only
-for the owner in front of the name.";
+The publisher of a server writes its entry; the registry vouches only for the
+owner in front of the name.";
 
-/// Which registry is asked.
+/// The registry that is asked.
 #[derive(Debug, Args)]
 pub(super) struct RegistryChoice {
     /// Another registry than the configured one.

@@ -19,7 +19,7 @@ use kitbag_review::line_of;
 
 /// Show the configured servers and what they offer.
 ///
-/// What they offer is what they said when they were last asked; nothing is started.
+/// The offers are those that servers listed when they were last asked; nothing is started.
 #[derive(Debug, Args)]
 #[command(
     visible_alias = "ls",

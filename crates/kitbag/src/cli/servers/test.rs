@@ -20,7 +20,7 @@ use kitbag_gateway::app::{App, ServerReport};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// Which ones; all that are enabled, if none is named.
+    /// The servers; all that are enabled, if none is named.
     #[arg(add = ArgValueCandidates::new(servers))]
     names: Vec<ServerName>,
 }

@@ -56,7 +56,7 @@ enum Verb {
     /// Stop it, and do not start it any more.
     #[command(after_help = "Examples:\n  kitbag service uninstall")]
     Uninstall,
-    /// Whether it is installed, runs, and is joined.
+    /// Say whether it is installed, runs, and is joined.
     #[command(after_help = "Examples:\n  kitbag service status\n  kitbag service status --json")]
     Status,
 }

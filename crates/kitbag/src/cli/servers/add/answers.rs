@@ -34,7 +34,7 @@ pub(super) fn gather(
         let input = called(plan, key)?;
         answers.give(input, answering.spell(input, value)?)?;
     }
-    if !output.json && ask::is_somebody_there() {
+    if !output.json && ask::is_person_there() {
         let asked: Vec<_> = plan
             .inputs
             .iter()

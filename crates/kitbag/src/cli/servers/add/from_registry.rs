@@ -31,13 +31,13 @@ pub(super) struct FromRegistry {
     /// NAME is one of the registry, though it has no owner.
     #[arg(long)]
     pub(super) registry: bool,
-    /// What to call it here; the last part of its name, if not given.
+    /// Its name here; the last part of its name in the registry, if not given.
     #[arg(long = "as", value_name = "NAME")]
     local: Option<ServerName>,
-    /// Which version of the entry; the latest, if not given.
+    /// The version of the entry; the latest, if not given.
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
-    /// In which form: npm, pypi, nuget, oci or remote; what runs here, if not given.
+    /// The form: npm, pypi, nuget, oci or remote; one that runs here, if not given.
     #[arg(long, value_name = "KIND")]
     package: Option<RunKind>,
     /// The value of something the server asks for; may be repeated.

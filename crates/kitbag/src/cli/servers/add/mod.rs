@@ -33,9 +33,9 @@ use kitbag_gateway::app::App;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub(super) struct Arguments {
-    /// What to call it; tools appear as NAME__tool. With an owner, its name in the registry.
+    /// The name; tools appear as NAME__tool. With an owner, it is a name in the registry.
     name: Wanted,
-    /// Where the server is reached.
+    /// The address of the server.
     #[arg(conflicts_with = "command")]
     url: Option<String>,
     /// The program and its arguments, after `--`.
@@ -156,7 +156,7 @@ What looks like a secret stands readable in that file. To have it encrypted:
 /// Tells a usage error like those of the parser, but with advice.
 fn misses_everything(name: &ServerName) -> ExitCode {
     let text = format!(
-        "it is not said how `{name}` is run\n\n  \
+        "the command line does not say how `{name}` is run\n\n  \
          a program to launch:  kitbag servers add {name} -- COMMAND [ARGS]...\n  \
          one that is running:  kitbag servers add {name} URL\n  \
          from the registry:    kitbag servers add OWNER/NAME\n\n\

@@ -11,7 +11,7 @@ use kitbag_store::{KeyInfo, Store};
 use kitbag_gateway::clock::now;
 
 #[derive(Debug, thiserror::Error)]
-#[error("this configuration lets nobody in without a key, and there is no key yet")]
+#[error("this configuration lets in no client without a key, and there is no key yet")]
 pub(crate) struct NoKeys;
 
 impl NoKeys {
@@ -31,16 +31,15 @@ pub(crate) async fn unknown_tenants(
     policy: &Policy,
     store: &Store,
 ) -> Result<BTreeSet<Tenant>, kitbag_store::Error> {
-    let now = now();
-    let active =
-        |key: &KeyInfo| key.revoked_at.is_none() && !key.is_expired(now) && key.role == Role::User;
-    let tenants = store
-        .keys()
-        .await?
-        .into_iter()
-        .filter(active)
-        .map(|key| key.tenant);
+    let keys = store.keys().await?.into_iter();
+    let opening = keys.filter(|key| key.role == Role::User && is_active(key));
+    let tenants = opening.map(|key| key.tenant);
     Ok(tenants.filter(|tenant| !policy.knows(tenant)).collect())
+}
+
+/// True if the key still opens something.
+pub(crate) fn is_active(key: &KeyInfo) -> bool {
+    key.revoked_at.is_none() && !key.is_expired(now())
 }
 
 pub(crate) struct UnknownTenant;

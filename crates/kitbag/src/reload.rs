@@ -16,10 +16,10 @@ use kitbag_clients::Client;
 use kitbag_config::{
     Config, ConfigError, OpenDoor, Project, Serve, Whereabouts, changed_sections, until_restart,
 };
-use kitbag_domain::{Action as Recorded, Event, ShortText};
+use kitbag_domain::{Action, Event, ShortText};
 use tokio::sync::watch;
 
-use crate::import::{self, Action};
+use crate::import::{self, ImportAction};
 use crate::key_check::{NoKeys, check_keys};
 use crate::trail;
 use kitbag_gateway::announce;
@@ -45,11 +45,11 @@ pub(crate) struct Follower {
     project: Project,
     /// The clients to follow.
     clients: Vec<Client>,
-    configured: Vec<Look>,
+    configured: Vec<FileLook>,
     settled: watch::Sender<Settled>,
     /// The list is empty until the clients' files were looked at first: they may have changed while
     /// no gateway ran.
-    written_down: Vec<Look>,
+    written_down: Vec<FileLook>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -60,13 +60,13 @@ enum Edited {
 
 /// The way by which clients connect; the network needs more care than a pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Entrance {
+pub(crate) enum ServingTransport {
     Http,
     Stdio,
 }
 
 /// The facts that can be told of a file without reading it; nothing when it is not there.
-type Look = (PathBuf, Option<(SystemTime, u64)>);
+type FileLook = (PathBuf, Option<(SystemTime, u64)>);
 
 impl Follower {
     /// Looks at the files first and reads them then, so that no edit is lost between the two.
@@ -111,7 +111,7 @@ impl Follower {
     }
 
     /// Follows the files until the gateway closes.
-    pub(crate) async fn follow(mut self, host: Arc<GatewayHost>, entrance: Entrance) {
+    pub(crate) async fn follow(mut self, host: Arc<GatewayHost>, entrance: ServingTransport) {
         loop {
             let done = match self.edited().await {
                 Edited::Configuration => self.take_over(&host, entrance).await,
@@ -137,13 +137,17 @@ impl Follower {
                 self.configured = changed;
                 return Edited::Configuration;
             }
-            let files = || looks(import::files(&self.clients, &self.whereabouts.around));
-            if let Some(changed) = settled(files, &self.written_down).await {
+            let written_down = settled(|| self.client_looks(), &self.written_down).await;
+            if let Some(changed) = written_down {
                 self.written_down = changed;
                 return Edited::Clients;
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
+    }
+
+    fn client_looks(&self) -> Vec<FileLook> {
+        looks(import::files(&self.clients, &self.whereabouts.around))
     }
 
     /// Each added server is an edit of the configuration, and taken over as one.
@@ -158,7 +162,7 @@ impl Follower {
         }
         for row in &plan.rows {
             match (row.action, &row.reason) {
-                (Action::Add, _) if row.waits() => {
+                (ImportAction::Add, _) if row.waits() => {
                     let server = &row.name;
                     let why = row
                         .dangers
@@ -170,8 +174,10 @@ impl Follower {
                         format!("if you want it, remove `enabled = false` from [servers.{server}]");
                     tracing::warn!(%server, why, remedy, "imported from a client, and switched off until you look at it");
                 }
-                (Action::Add, _) => tracing::info!(server = %row.name, "imported from a client"),
-                (Action::Refused, Some(reason)) => {
+                (ImportAction::Add, _) => {
+                    tracing::info!(server = %row.name, "imported from a client");
+                }
+                (ImportAction::Refused, Some(reason)) => {
                     tracing::warn!(server = %row.name, "cannot be imported: {reason}");
                 }
                 _ => {}
@@ -189,7 +195,7 @@ impl Follower {
     async fn take_over(
         &mut self,
         host: &Arc<GatewayHost>,
-        entrance: Entrance,
+        entrance: ServingTransport,
     ) -> anyhow::Result<()> {
         if let Some(path) = self.origin.as_ref().filter(|path| !path.exists()) {
             // An operator who wants to serve nothing can say so; a file that vanished is an
@@ -197,7 +203,7 @@ impl Follower {
             bail!("{} is gone", path.display());
         }
         let config = self.whereabouts.load()?;
-        if entrance == Entrance::Http {
+        if entrance == ServingTransport::Http {
             let serve = Serve {
                 bind: self.running.serve.bind,
                 ..config.serve.clone()
@@ -250,7 +256,7 @@ pub(crate) fn tell(project: &Project) {
 #[derive(Debug)]
 struct Settled {
     /// The files as they were when they were taken over, or refused.
-    looks: Vec<Look>,
+    looks: Vec<FileLook>,
     /// The state of the project's file since then.
     project: Project,
 }
@@ -280,7 +286,7 @@ const CATCHING_UP: Duration = Duration::from_secs(5);
 
 /// Returns the looks of the files if they are not as before, as soon as they stay the same for a
 /// moment.
-async fn settled(look: impl Fn() -> Vec<Look>, before: &[Look]) -> Option<Vec<Look>> {
+async fn settled(look: impl Fn() -> Vec<FileLook>, before: &[FileLook]) -> Option<Vec<FileLook>> {
     let mut now = look();
     if now == before {
         return None;
@@ -294,17 +300,14 @@ async fn settled(look: impl Fn() -> Vec<Look>, before: &[Look]) -> Option<Vec<Lo
     }
 }
 
-fn looks(paths: Vec<PathBuf>) -> Vec<Look> {
-    let look = |path: PathBuf| {
-        let look = look(&path);
-        (path, look)
-    };
+fn looks(paths: Vec<PathBuf>) -> Vec<FileLook> {
     paths.into_iter().map(look).collect()
 }
 
-fn look(path: &Path) -> Option<(SystemTime, u64)> {
-    let metadata = fs::metadata(path).ok()?;
-    Some((metadata.modified().ok()?, metadata.len()))
+fn look(path: PathBuf) -> FileLook {
+    let written = fs::metadata(&path).ok();
+    let written = written.and_then(|it| Some((it.modified().ok()?, it.len())));
+    (path, written)
 }
 
 /// Returns the event for the audit: the servers and the sections that have changed.
@@ -331,7 +334,7 @@ fn in_force(before: &Config, after: &Config, servers: &ServerChanges) -> Event {
         detail: (!changes.is_empty()).then(|| ShortText::cut(&changes.join("; "))),
         ..Event::new(
             now(),
-            Recorded::ConfigurationInForce,
+            Action::ConfigurationInForce,
             path.as_deref().unwrap_or("(none)"),
         )
     }

@@ -13,8 +13,8 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::key_check::{UnknownTenant, check_keys, unknown_tenants};
-use crate::local::listener::LocalDoor;
-use crate::reload::{Entrance, Follower};
+use crate::local::listener::LocalListener;
+use crate::reload::{Follower, ServingTransport};
 use kitbag_gateway::app::App;
 use kitbag_gateway::background;
 use kitbag_gateway::follow_store;
@@ -60,12 +60,12 @@ pub(crate) async fn serve_http(
     let address = listener.local_addr()?;
     app.serves_at(address);
     let (door, fresh) = (
-        LocalDoor::open(follower.whereabouts(), follower.running()),
+        LocalListener::open(follower.whereabouts(), follower.running()),
         follower.freshness(),
     );
     ready(&banner(&app, address));
     let mut listing = tokio::spawn(background::list_unknown(app.host().clone()));
-    work_beside_requests(&app, follower, Entrance::Http);
+    work_beside_requests(&app, follower, ServingTransport::Http);
     let ended = CancellationToken::new();
     tokio::spawn(until_asked_to_end(ended.clone(), app.host().clone()));
     let app = Arc::new(app);
@@ -88,7 +88,7 @@ pub(crate) async fn serve_stdio(
 ) -> anyhow::Result<()> {
     app.host().gateway().services.index.ready().await?;
     app.host().gateway().services.meter.export()?;
-    work_beside_requests(&app, follower, Entrance::Stdio);
+    work_beside_requests(&app, follower, ServingTransport::Stdio);
     let door = surface.map_or(McpEndpoint::Main, McpEndpoint::Surface);
     let mut listing = tokio::spawn(background::list_unknown(app.host().clone()));
     let enough = tokio::time::Instant::now() + FIRST_LISTING;
@@ -112,7 +112,7 @@ pub(crate) async fn serve_stdio(
     Ok(())
 }
 
-fn work_beside_requests(app: &App, follower: Follower, entrance: Entrance) {
+fn work_beside_requests(app: &App, follower: Follower, entrance: ServingTransport) {
     app.work_until_closed([
         tokio::spawn(follower.follow(app.host().clone(), entrance)).abort_handle(),
         tokio::spawn(background::follow_catalog(app.host().clone())).abort_handle(),
@@ -136,11 +136,9 @@ fn banner(app: &App, address: SocketAddr) -> Banner {
         .filter(|server| server.listing().is_some())
         .count();
     let catalog = gateway.catalog();
-    let of_own = |name| own.iter().any(|server| server.name() == name);
-    let tools = catalog
-        .tools
-        .iter()
-        .filter(|entry| of_own(&entry.capability.server))
+    let owners = catalog.tools.iter().map(|entry| &entry.capability.server);
+    let tools = owners
+        .filter(|owner| own.iter().any(|server| server.name() == *owner))
         .count();
     Banner {
         endpoint: format!("http://{address}/mcp"),

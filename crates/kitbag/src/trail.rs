@@ -46,18 +46,19 @@ pub(crate) async fn record(store: &Store, event: Event) -> anyhow::Result<()> {
 
 /// Returns the verb that was typed, without the words behind it, which may be secrets.
 pub(crate) fn typed() -> String {
-    let is_verb = |word: &String| {
-        !word.is_empty() && word.bytes().all(|c| c.is_ascii_lowercase() || c == b'-')
-    };
     let verbs = std::env::args()
         .skip(1)
         .skip_while(|word| word.starts_with('-'))
         .take(2)
-        .take_while(is_verb);
+        .take_while(|word| is_verb(word));
     std::iter::once("kitbag".to_owned())
         .chain(verbs)
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+fn is_verb(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|c| c.is_ascii_lowercase() || c == b'-')
 }
 
 /// The user this process runs as: by name if the system knows one, else by number.

@@ -238,7 +238,7 @@ fn a_server_that_cannot_be_taken_over_stays_with_its_client() {
 }
 
 #[test]
-fn whoever_moves_servers_is_told_what_they_still_need_and_what_stays() {
+fn a_person_who_moves_servers_is_told_what_they_still_need_and_what_stays() {
     let home = home();
     let told = home.run(&["install", "--client", "cursor", "--move-servers"]);
     assert!(

@@ -16,7 +16,7 @@ use std::thread;
 use home::{Home, Told};
 use serde_json::{Value, json};
 
-/// A person with a stored secret, in a project that somebody else wrote.
+/// A person with a stored secret, in a project that a stranger wrote.
 struct Visitor {
     home: Home,
 }

@@ -115,7 +115,10 @@ pub enum Error {
 impl Error {
     /// Returns true if the database did not answer, so that the same may succeed a little later.
     pub fn may_pass(&self) -> bool {
-        matches!(self, Self::Away { .. } | Self::Silent { .. } | Self::Busy { .. })
+        matches!(
+            self,
+            Self::Away { .. } | Self::Silent { .. } | Self::Busy { .. }
+        )
     }
 
     pub(crate) fn file(action: &'static str, path: &Path, source: io::Error) -> Self {

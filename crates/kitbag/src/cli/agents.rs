@@ -1,9 +1,9 @@
 //! `kitbag agents`: what coding agents can do, as a server, as files, and how old it is.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::{fs, io};
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
@@ -11,10 +11,10 @@ use jiff::civil::Date;
 use kitbag_agents::lint::{self, Age, FAIL_AFTER, SourceAge, WARN_AFTER};
 use kitbag_agents::{Library, export, serve};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::Invocation;
 use super::output::{count, table};
+use super::{Invocation, exit_code};
 use kitbag_embed::TextEmbedder;
 use kitbag_gateway::inside;
 use kitbag_gateway::vault;
@@ -63,7 +63,7 @@ struct ServeArguments {
     after_help = "Examples:\n  kitbag agents export site\n  kitbag agents export site --directory ."
 )]
 struct ExportArguments {
-    /// Where to; what is there is written over, what else is there stays.
+    /// The folder for the site; files of the same name are written over, others stay.
     #[arg(value_name = "DIR")]
     to: PathBuf,
 }
@@ -80,7 +80,7 @@ struct LintArguments {
 }
 
 #[derive(Debug, Serialize)]
-struct Report {
+struct AgeReport {
     date: Date,
     sources: Vec<SourceAge>,
     /// Capabilities without a source that is about them, by agent.
@@ -125,11 +125,8 @@ fn write_site(library: &Library, to: &Path, invocation: &Invocation) -> anyhow::
     let pages = export::pages(library);
     for (path, page) in &pages {
         let path = to.join(path);
-        let write = || {
-            path.parent().map_or(Ok(()), fs::create_dir_all)?;
-            fs::write(&path, format!("{page:#}\n"))
-        };
-        write().with_context(|| format!("{} could not be written", path.display()))?;
+        write_page(&path, page)
+            .with_context(|| format!("{} could not be written", path.display()))?;
     }
     let index = to.join("api/v1/index.json");
     invocation
@@ -143,9 +140,14 @@ fn write_site(library: &Library, to: &Path, invocation: &Invocation) -> anyhow::
         })
 }
 
+fn write_page(path: &Path, page: &Value) -> io::Result<()> {
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+    fs::write(path, format!("{page:#}\n"))
+}
+
 fn tell_ages(library: &Library, date: Date, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let vague = lint::vague(library).into_iter();
-    let report = Report {
+    let report = AgeReport {
         date,
         sources: lint::ages(library, date),
         vague: vague
@@ -156,32 +158,11 @@ fn tell_ages(library: &Library, date: Date, invocation: &Invocation) -> anyhow::
             .collect(),
     };
     invocation.output.show(&report, for_people)?;
-    let too_old = report
-        .sources
-        .iter()
-        .any(|finding| finding.age == Age::TooOld);
-    Ok(if too_old {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    let mut sources = report.sources.iter();
+    Ok(exit_code(sources.all(|source| source.age != Age::TooOld)))
 }
 
-fn for_people(report: &Report) -> String {
-    let cells = |it: &SourceAge| {
-        let state = match it.age {
-            Age::Fresh => String::new(),
-            Age::Old => format!("over {WARN_AFTER} days: read it again"),
-            Age::TooOld => format!("over {FAIL_AFTER} days: too old"),
-        };
-        [
-            it.agent.clone(),
-            it.verified.to_string(),
-            it.days.to_string(),
-            it.sources.to_string(),
-            state,
-        ]
-    };
+fn for_people(report: &AgeReport) -> String {
     let mut text = table(
         ["AGENT", "VERIFIED", "DAYS", "SOURCES", "STATE"],
         report.sources.iter().map(cells),
@@ -198,4 +179,19 @@ fn for_people(report: &Report) -> String {
         ));
     }
     text
+}
+
+fn cells(it: &SourceAge) -> [String; 5] {
+    let state = match it.age {
+        Age::Fresh => String::new(),
+        Age::Old => format!("over {WARN_AFTER} days: read it again"),
+        Age::TooOld => format!("over {FAIL_AFTER} days: too old"),
+    };
+    [
+        it.agent.clone(),
+        it.verified.to_string(),
+        it.days.to_string(),
+        it.sources.to_string(),
+        state,
+    ]
 }

@@ -88,7 +88,7 @@ pub fn texts(
     Ok(given)
 }
 
-fn as_text(value: Value) -> String {
+pub(super) fn as_text(value: Value) -> String {
     match value {
         Value::String(text) => text,
         other => other.to_string(),
@@ -120,20 +120,19 @@ struct Word<'a> {
 }
 
 fn split(word: &str) -> Result<Word<'_>, ArgumentError> {
-    let no_value = || ArgumentError::NoValue {
-        word: word.to_owned(),
-    };
-    let (left, text) = word.split_once('=').ok_or_else(no_value)?;
-    let key = left.strip_suffix(':').unwrap_or(left);
-    if key.is_empty() {
-        Err(no_value())
-    } else {
-        Ok(Word {
+    let parsed = word.split_once('=').map(|(left, text)| {
+        let key = left.strip_suffix(':').unwrap_or(left);
+        Word {
             key,
             insists: key != left,
             text,
+        }
+    });
+    parsed
+        .filter(|it| !it.key.is_empty())
+        .ok_or_else(|| ArgumentError::NoValue {
+            word: word.to_owned(),
         })
-    }
 }
 
 fn insist(key: &str, text: &str) -> Result<Value, ArgumentError> {

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use super::output::stderr;
 
 /// True if a person at the terminal can answer.
-pub fn is_somebody_there() -> bool {
+pub fn is_person_there() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
@@ -22,7 +22,7 @@ pub fn line(question: &str) -> io::Result<String> {
 
 /// Reads one line and hides it on the screen, so that a bystander cannot read it.
 pub fn secret(question: &str) -> io::Result<String> {
-    let hidden = hidden::Hidden::begin()?;
+    let hidden = hidden::begin()?;
     let answer = put(question).and_then(|()| hidden.line());
     drop(hidden);
     // The terminal did not show the Enter either.
@@ -52,21 +52,21 @@ mod hidden {
 
     /// While this lives, the terminal does not show what is typed. An interrupt ends the line
     /// instead of the process, which would leave a terminal behind that shows nothing.
-    pub(super) struct Hidden(Termios);
+    pub(super) struct HiddenTyping(Termios);
 
-    impl Hidden {
-        pub(super) fn begin() -> io::Result<Self> {
-            let before = tcgetattr(io::stdin())?;
-            let mut without_echo = before.clone();
-            without_echo
-                .local_modes
-                .remove(LocalModes::ECHO | LocalModes::ISIG);
-            without_echo.special_codes[SpecialCodeIndex::VEOL] =
-                before.special_codes[SpecialCodeIndex::VINTR];
-            tcsetattr(io::stdin(), OptionalActions::Flush, &without_echo)?;
-            Ok(Self(before))
-        }
+    pub(super) fn begin() -> io::Result<HiddenTyping> {
+        let before = tcgetattr(io::stdin())?;
+        let mut without_echo = before.clone();
+        without_echo
+            .local_modes
+            .remove(LocalModes::ECHO | LocalModes::ISIG);
+        without_echo.special_codes[SpecialCodeIndex::VEOL] =
+            before.special_codes[SpecialCodeIndex::VINTR];
+        tcsetattr(io::stdin(), OptionalActions::Flush, &without_echo)?;
+        Ok(HiddenTyping(before))
+    }
 
+    impl HiddenTyping {
         pub(super) fn line(&self) -> io::Result<String> {
             let interrupt = self.0.special_codes[SpecialCodeIndex::VINTR];
             let mut typed = Vec::new();
@@ -84,7 +84,7 @@ mod hidden {
         }
     }
 
-    impl Drop for Hidden {
+    impl Drop for HiddenTyping {
         fn drop(&mut self) {
             // A terminal that has gone shows nothing anyway.
             let _gone = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
@@ -102,13 +102,13 @@ mod hidden {
     use std::io;
 
     /// This system cannot hide what is typed; the person at the terminal can answer all the same.
-    pub(super) struct Hidden;
+    pub(super) struct ShownTyping;
 
-    impl Hidden {
-        pub(super) fn begin() -> io::Result<Self> {
-            Ok(Self)
-        }
+    pub(super) fn begin() -> io::Result<ShownTyping> {
+        Ok(ShownTyping)
+    }
 
+    impl ShownTyping {
         pub(super) fn line(&self) -> io::Result<String> {
             super::line("")
         }

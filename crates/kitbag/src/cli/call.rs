@@ -6,12 +6,12 @@ use clap::Args;
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use serde_json::{Map, Value};
 
-use super::Invocation;
 use super::arguments::{overlay, read_object};
 use super::completions::{tool_arguments, tools};
 use super::content::block;
-use super::gateway::{Apart, Gateway};
+use super::gateway::{JoinChoice, ReachedGateway};
 use super::output::{Output, printable};
+use super::{Invocation, exit_code};
 use kitbag_gateway::app::CallProgress;
 
 /// Call a tool and show its result.
@@ -28,7 +28,7 @@ pub struct Arguments {
     #[arg(long, value_name = "JSON|@FILE|-")]
     args: Option<String>,
     #[command(flatten)]
-    apart: Apart,
+    apart: JoinChoice,
 }
 
 const EXAMPLES: &str = "\
@@ -47,24 +47,18 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         .as_deref()
         .map_or_else(|| Ok(Map::new()), read_object)?;
     let given = overlay(base, &arguments.words)?;
-    let mut gateway = Gateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
+    let mut gateway =
+        ReachedGateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
     let called = call(&mut gateway, &arguments.name, given, invocation.output).await;
     gateway.close().await;
     let result = called?;
     invocation.output.show(&result, for_people)?;
-    let failed = result
-        .get("isError")
-        .and_then(Value::as_bool)
-        .unwrap_or(false);
-    Ok(if failed {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    let failed = result.get("isError").and_then(Value::as_bool);
+    Ok(exit_code(failed != Some(true)))
 }
 
 async fn call(
-    gateway: &mut Gateway,
+    gateway: &mut ReachedGateway,
     name: &str,
     given: Map<String, Value>,
     output: Output,

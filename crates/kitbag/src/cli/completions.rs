@@ -4,6 +4,7 @@
 //! clients and more are completed as well, and a newer Kitbag needs no newer script. The answers
 //! come from the configuration and the store; no server is started for them.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -16,15 +17,16 @@ use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, CompletionCandidate};
 use kitbag_clients::Client;
 use kitbag_config::{Config, Overrides, Surroundings, Whereabouts};
-use kitbag_domain::Caller;
+use kitbag_domain::{Caller, ServerName};
 use kitbag_policy::Policy;
 use kitbag_store::Store;
 use serde_json::{Value, json};
 
+use super::arguments::as_text;
 use super::output::{one_line, printable};
 use super::{Cli, Invocation, in_runtime};
-use kitbag_gateway::catalog::{Catalog, CatalogEntry};
-use kitbag_gateway::clock::now;
+use crate::key_check::is_active;
+use kitbag_gateway::catalog::Catalog;
 use kitbag_gateway::host;
 use kitbag_gateway::offers;
 use kitbag_gateway::prompts::PromptArgument;
@@ -92,49 +94,29 @@ pub fn answer() {
 const ASKED: &str = "KITBAG_COMPLETE";
 
 pub(super) fn servers() -> Vec<CompletionCandidate> {
-    let Some(config) = config() else {
-        return Vec::new();
-    };
-    let running = config.running().map(|spec| &spec.name);
-    running
-        .chain(config.disabled.keys())
-        .map(|name| name.as_str().into())
-        .collect()
+    config().map_or_else(Vec::new, |config| {
+        let running = config.running().map(|spec| &spec.name);
+        names(running.chain(config.disabled.keys()))
+    })
 }
 
 /// Returns the servers that the person configured, without those that are built in.
 pub(super) fn own_servers() -> Vec<CompletionCandidate> {
-    let Some(config) = config() else {
-        return Vec::new();
-    };
-    config
-        .servers
-        .keys()
-        .chain(config.disabled.keys())
-        .map(|name| name.as_str().into())
-        .collect()
+    config().map_or_else(Vec::new, |config| {
+        names(config.servers.keys().chain(config.disabled.keys()))
+    })
 }
 
 pub(super) fn enabled_servers() -> Vec<CompletionCandidate> {
-    let Some(config) = config() else {
-        return Vec::new();
-    };
-    config
-        .servers
-        .keys()
-        .map(|name| name.as_str().into())
-        .collect()
+    config().map_or_else(Vec::new, |config| names(config.servers.keys()))
 }
 
 pub(super) fn disabled_servers() -> Vec<CompletionCandidate> {
-    let Some(config) = config() else {
-        return Vec::new();
-    };
-    config
-        .disabled
-        .keys()
-        .map(|name| name.as_str().into())
-        .collect()
+    config().map_or_else(Vec::new, |config| names(config.disabled.keys()))
+}
+
+fn names<'a>(servers: impl Iterator<Item = &'a ServerName>) -> Vec<CompletionCandidate> {
+    servers.map(|name| name.as_str().into()).collect()
 }
 
 pub(super) fn tools() -> Vec<CompletionCandidate> {
@@ -164,11 +146,7 @@ pub(super) fn tool_arguments(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some((name, given)) = typed_for(&["call"]) else {
         return Vec::new();
     };
-    let definition = known(|catalog, policy| {
-        let visible = |it: &&CatalogEntry| policy.visible(&Caller::local(), &it.capability);
-        let entry = catalog.tool(&name).filter(visible)?;
-        serde_json::from_str::<Value>(entry.definition.get()).ok()
-    });
+    let definition = known(|catalog, policy| definition(&name, catalog, policy));
     let definition = definition.flatten().unwrap_or_default();
     let mut parameters = Vec::new();
     collect(
@@ -180,24 +158,22 @@ pub(super) fn tool_arguments(current: &OsStr) -> Vec<CompletionCandidate> {
     offered(&parameters, current, &given)
 }
 
+fn definition(name: &str, catalog: &Catalog, policy: &Policy) -> Option<Value> {
+    let entry = catalog.tool(name)?;
+    let visible = policy.visible(&Caller::local(), &entry.capability);
+    visible.then(|| serde_json::from_str(entry.definition.get()).ok())?
+}
+
 pub(super) fn prompt_arguments(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some((name, given)) = typed_for(&["prompts", "get"]) else {
         return Vec::new();
     };
     let rows = known(offers::prompts).unwrap_or_default();
-    let arguments = rows
+    let parameters: Vec<_> = rows
         .into_iter()
-        .find(|row| row.name == name)
-        .map(|row| row.arguments);
-    let parameter = |it: PromptArgument| Parameter {
-        key: it.name,
-        help: it.description,
-        values: Vec::new(),
-    };
-    let parameters: Vec<_> = arguments
-        .unwrap_or_default()
-        .into_iter()
-        .map(parameter)
+        .filter(|row| row.name == name)
+        .flat_map(|row| row.arguments)
+        .map(CompletableParameter::from)
         .collect();
     offered(&parameters, current, &given)
 }
@@ -205,10 +181,9 @@ pub(super) fn prompt_arguments(current: &OsStr) -> Vec<CompletionCandidate> {
 /// Keys that still open something.
 pub(super) fn keys() -> Vec<CompletionCandidate> {
     let keys = from_store(async |_, store| Ok(store.keys().await?)).unwrap_or_default();
-    let open = keys
-        .into_iter()
-        .filter(|key| key.revoked_at.is_none() && !key.is_expired(now()));
-    open.filter_map(|key| candidate(key.id.0, key.label.as_deref()))
+    keys.into_iter()
+        .filter(is_active)
+        .filter_map(|key| candidate(key.id.0, key.label.as_deref()))
         .collect()
 }
 
@@ -223,33 +198,47 @@ pub(super) fn secrets() -> Vec<CompletionCandidate> {
 }
 
 pub(super) fn clients() -> Vec<CompletionCandidate> {
-    let candidate =
-        |client: Client| CompletionCandidate::new(client.name()).help(Some(client.title().into()));
-    Client::ALL.into_iter().map(candidate).collect()
+    Client::ALL
+        .into_iter()
+        .map(|client| CompletionCandidate::new(client.name()).help(Some(client.title().into())))
+        .collect()
 }
 
 /// Returns a name that a server gave, with the beginning of the server's description. A name that a
 /// shell might take for a command, or an argument for an option, is not offered: it would stand
 /// ready to be run.
 fn candidate(value: String, help: Option<&str>) -> Option<CompletionCandidate> {
-    let harmless = |c: char| c.is_alphanumeric() || "_-.,/:=@%+~?&#{}[] ".contains(c);
-    let offered = !value.is_empty() && !value.starts_with('-') && value.chars().all(harmless);
+    let offered = !value.is_empty() && !value.starts_with('-') && value.chars().all(is_harmless);
     let help = help.map(|help| one_line(&printable(&summary(help))).into());
     offered.then(|| CompletionCandidate::new(value).help(help))
 }
 
-struct Parameter {
+fn is_harmless(letter: char) -> bool {
+    letter.is_alphanumeric() || "_-.,/:=@%+~?&#{}[] ".contains(letter)
+}
+
+struct CompletableParameter {
     key: String,
     help: Option<String>,
     /// The values that the parameter can have, if there are few enough to name.
     values: Vec<String>,
 }
 
+impl From<PromptArgument> for CompletableParameter {
+    fn from(argument: PromptArgument) -> Self {
+        Self {
+            key: argument.name,
+            help: argument.description,
+            values: Vec::new(),
+        }
+    }
+}
+
 /// The depth to which objects within objects are completed; deeper than that, a person writes JSON.
 const NESTED: usize = 3;
 
 /// The parameters of a schema, those of objects within it as `outer.inner`.
-fn collect(outer: &str, schema: &Value, depth: usize, parameters: &mut Vec<Parameter>) {
+fn collect(outer: &str, schema: &Value, depth: usize, parameters: &mut Vec<CompletableParameter>) {
     let properties = schema
         .get("properties")
         .and_then(Value::as_object)
@@ -264,7 +253,7 @@ fn collect(outer: &str, schema: &Value, depth: usize, parameters: &mut Vec<Param
                 .get("description")
                 .and_then(Value::as_str)
                 .map(str::to_owned);
-            parameters.push(Parameter {
+            parameters.push(CompletableParameter {
                 key,
                 help,
                 values: values(schema),
@@ -274,13 +263,8 @@ fn collect(outer: &str, schema: &Value, depth: usize, parameters: &mut Vec<Param
 }
 
 fn values(schema: &Value) -> Vec<String> {
-    let text = |value: &Value| {
-        value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned)
-    };
     match schema.get("enum").and_then(Value::as_array) {
-        Some(choices) => choices.iter().map(text).collect(),
+        Some(choices) => choices.iter().cloned().map(as_text).collect(),
         None if schema.get("type") == Some(&json!("boolean")) => {
             vec!["true".to_owned(), "false".to_owned()]
         }
@@ -290,36 +274,44 @@ fn values(schema: &Value) -> Vec<String> {
 
 /// Returns what can follow `current`, without the parameters that other words give already.
 fn offered(
-    parameters: &[Parameter],
+    parameters: &[CompletableParameter],
     current: &OsStr,
     given: &[String],
 ) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else {
         return Vec::new();
     };
-    let is_given = |key: &str| {
-        let mut others = given.iter().filter(|word| *word != current);
-        others.any(|word| {
-            word.split_once('=')
-                .is_some_and(|(left, _)| left.trim_end_matches(':') == key)
-        })
-    };
-    let left = parameters
+    let given: BTreeSet<&str> = given
         .iter()
-        .filter(|parameter| !is_given(&parameter.key));
-    let words = left.flat_map(|Parameter { key, help, values }| {
-        let help = help.as_deref();
-        let valued = current.starts_with(&format!("{key}="));
-        let values = values
-            .iter()
-            .filter(move |_| valued)
-            .map(move |value| (format!("{key}={value}"), help));
-        values.chain((!valued).then(|| (format!("{key}="), help)))
-    });
-    let fitting = words.filter(|(word, _)| word.starts_with(current));
-    fitting
-        .filter_map(|(word, help)| candidate(word, help))
+        .filter(|word| *word != current)
+        .filter_map(|word| Some(word.split_once('=')?.0.trim_end_matches(':')))
+        .collect();
+    parameters
+        .iter()
+        .filter(|parameter| !given.contains(parameter.key.as_str()))
+        .flat_map(|parameter| parameter.candidates(current))
         .collect()
+}
+
+impl CompletableParameter {
+    fn candidates(&self, current: &str) -> Vec<CompletionCandidate> {
+        self.words(current)
+            .into_iter()
+            .filter(|word| word.starts_with(current))
+            .filter_map(|word| candidate(word, self.help.as_deref()))
+            .collect()
+    }
+
+    /// Returns `key=`, or each `key=value` once the person has typed the key.
+    fn words(&self, current: &str) -> Vec<String> {
+        let key = format!("{}=", self.key);
+        if current.starts_with(&key) {
+            let values = self.values.iter();
+            values.map(|value| format!("{key}{value}")).collect()
+        } else {
+            vec![key]
+        }
+    }
 }
 
 /// The name that the verb at this path was given so far, and the words after it.
@@ -373,15 +365,9 @@ fn from_store<T>(look: impl AsyncFnOnce(&Config, &Store) -> anyhow::Result<T>) -
 
 fn config() -> Option<Config> {
     let typed = typed();
-    let path = |option: &str, variable: &str| {
-        let typed = typed
-            .as_ref()
-            .and_then(|typed| typed.get_one::<PathBuf>(option).cloned());
-        typed.or_else(|| env::var_os(variable).map(Into::into))
-    };
     let overrides = Overrides {
-        config: path("config", "KITBAG_CONFIG"),
-        data_dir: path("data_dir", "KITBAG_DATA_DIR"),
+        config: path(typed.as_ref(), "config", "KITBAG_CONFIG"),
+        data_dir: path(typed.as_ref(), "data_dir", "KITBAG_DATA_DIR"),
         store: typed
             .as_ref()
             .and_then(|typed| typed.get_one::<String>("store").cloned())
@@ -394,6 +380,12 @@ fn config() -> Option<Config> {
     }
     .load()
     .ok()
+}
+
+/// Returns the path that an option names, or else the one that a variable names.
+fn path(typed: Option<&ArgMatches>, option: &str, variable: &str) -> Option<PathBuf> {
+    let typed = typed.and_then(|typed| typed.get_one::<PathBuf>(option).cloned());
+    typed.or_else(|| env::var_os(variable).map(Into::into))
 }
 
 #[cfg(test)]

@@ -49,8 +49,8 @@ enum Verb {
 
 /// Print the configuration in force, each value with where it comes from.
 ///
-/// What is printed is TOML that means the same. Secrets are masked; variables are shown, with
-/// whether they are set.
+/// The output is TOML that means the same. Secrets are masked; variables are shown, and whether
+/// they are set.
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_EXAMPLES)]
 struct ShowArguments {
@@ -131,17 +131,20 @@ async fn all_entries(config: &Config, invocation: &Invocation) -> anyhow::Result
         None => String::new(),
     };
     let secrets = names_of_secrets(config, &text).await?;
-    let is_set = |name: &str| match name.strip_prefix(Template::SECRET) {
-        Some(secret) => secrets.contains(secret),
-        None => env::var_os(name).is_some(),
-    };
     let given = given(&invocation.at.overrides);
     Ok(entries(&Sources {
         text: &text,
         config,
         given: &given,
-        is_set: &is_set,
+        is_set: &|name: &str| is_set(name, &secrets),
     }))
+}
+
+fn is_set(name: &str, secrets: &BTreeSet<String>) -> bool {
+    match name.strip_prefix(Template::SECRET) {
+        Some(secret) => secrets.contains(secret),
+        None => env::var_os(name).is_some(),
+    }
 }
 
 /// A store that the text does not refer to is neither opened nor made.
@@ -168,20 +171,26 @@ fn is_interesting(entry: &Entry) -> bool {
 
 fn section_of(section: &str, all: &[Entry]) -> anyhow::Result<Vec<Entry>> {
     let inside = format!("{section}.");
-    let within = |entry: &&Entry| entry.path() == section || entry.path().starts_with(&inside);
-    let found: Vec<_> = all.iter().filter(within).cloned().collect();
+    let found: Vec<_> = all
+        .iter()
+        .filter(|entry| entry.path() == section || entry.path().starts_with(&inside))
+        .cloned()
+        .collect();
     if !found.is_empty() {
         return Ok(found);
     }
+    Err(anyhow!("the configuration has no `{section}`")).advise(|| near_section(section, all))
+}
+
+fn near_section(section: &str, all: &[Entry]) -> String {
     let known: BTreeSet<_> = all
         .iter()
         .flat_map(|entry| [entry.table[0].clone(), entry.table.join(".")])
         .collect();
-    let advice = || match nearest(section, known.iter().map(String::as_str)) {
+    match nearest(section, known.iter().map(String::as_str)) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
         None => "see everything with `kitbag config show --all`".to_owned(),
-    };
-    Err(anyhow!("the configuration has no `{section}`")).advise(advice)
+    }
 }
 
 fn heading(config: &Config, data: &Origin) -> String {

@@ -9,7 +9,7 @@ use kitbag_review::Review;
 
 /// The decision that the person has to make, and the command by which a script makes it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Question<'a> {
+pub(super) struct Confirmation<'a> {
     /// The question itself, such as `Run this?`.
     pub(super) text: &'a str,
     /// True if `--yes` was given.
@@ -22,10 +22,10 @@ pub(super) struct Question<'a> {
 /// no terminal, the error shows the commands that would run.
 pub(super) fn confirm(
     reviews: &[Review],
-    question: Question<'_>,
+    question: Confirmation<'_>,
     output: Output,
 ) -> anyhow::Result<()> {
-    if question.yes || (!output.json && ask::is_somebody_there()) {
+    if question.yes || (!output.json && ask::is_person_there()) {
         reviews
             .iter()
             .for_each(|review| output.note(&format!("{review}\n")));

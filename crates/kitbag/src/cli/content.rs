@@ -3,25 +3,27 @@
 use serde_json::Value;
 
 pub(super) fn block(block: &Value) -> String {
-    let text = |key: &str| block.get(key).and_then(Value::as_str);
-    let inner = |key: &str| {
-        block
-            .get("resource")
-            .and_then(|resource| resource.get(key))
-            .and_then(Value::as_str)
-    };
-    let size = |data: &str| data.len() / 4 * 3;
-    match (text("type"), text("text"), text("data"), inner("text")) {
+    let resource = block.get("resource").unwrap_or(&Value::Null);
+    let (kind, data) = (member(block, "type"), member(block, "data"));
+    match (kind, member(block, "text"), data, member(resource, "text")) {
         (Some("text"), Some(text), ..) | (Some("resource"), .., Some(text)) => text.to_owned(),
-        (Some("resource_link"), ..) => format!("[{}]", text("uri").unwrap_or("resource")),
-        (Some("resource"), ..) => format!("[{}]", inner("uri").unwrap_or("resource")),
+        (Some("resource_link"), ..) => named(block),
+        (Some("resource"), ..) => named(resource),
         (Some(kind), _, Some(data), _) => {
-            format!(
-                "[{kind} {}, about {} bytes]",
-                text("mimeType").unwrap_or_default(),
-                size(data)
-            )
+            let media = member(block, "mimeType").unwrap_or_default();
+            // Four letters of Base64 stand for three bytes.
+            let size = data.len() / 4 * 3;
+            format!("[{kind} {media}, about {size} bytes]")
         }
         _ => format!("{block:#}"),
     }
+}
+
+fn named(resource: &Value) -> String {
+    format!("[{}]", member(resource, "uri").unwrap_or("resource"))
+}
+
+/// Returns the text under a key of an object.
+pub(super) fn member<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+    object.get(key).and_then(Value::as_str)
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Invocation;
 use super::completions::tools;
-use super::gateway::{Apart, Gateway};
+use super::gateway::{JoinChoice, ReachedGateway};
 use super::output::{Output, one_line, printable, table};
 use kitbag_gateway::failure::Failure;
 use kitbag_gateway::signature::kind;
@@ -22,7 +22,7 @@ pub struct Arguments {
     #[arg(add = ArgValueCandidates::new(tools))]
     name: String,
     #[command(flatten)]
-    apart: Apart,
+    apart: JoinChoice,
 }
 
 const EXAMPLES: &str = "\
@@ -33,7 +33,8 @@ Examples:
 With --json it is the definition as clients get it.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let mut gateway = Gateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
+    let mut gateway =
+        ReachedGateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
     let found = find(&mut gateway, &arguments.name, invocation.output).await;
     gateway.close().await;
     invocation.output.show(&found?, |definition| {
@@ -44,7 +45,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 
 /// Returns the definition, for which servers are asked only if it is not known; or an error with
 /// the names that are near.
-async fn find(gateway: &mut Gateway, name: &str, output: Output) -> anyhow::Result<Value> {
+async fn find(gateway: &mut ReachedGateway, name: &str, output: Output) -> anyhow::Result<Value> {
     if let Some(definition) = gateway.definition(name).await? {
         return Ok(definition);
     }
@@ -69,7 +70,7 @@ fn for_people(name: &str, definition: &Value) -> String {
         .and_then(Value::as_str)
         .unwrap_or_default();
     let parameters = parameters(definition.get("inputSchema").unwrap_or(&Value::Null));
-    let rows = parameters.iter().map(Parameter::cells);
+    let rows = parameters.iter().map(DescribedParameter::cells);
     let takes = match parameters.is_empty() {
         true => "It takes no parameters.\n".to_owned(),
         false => table(["PARAMETER", "TYPE", "NEEDED", "MEANING"], rows),
@@ -91,22 +92,14 @@ fn for_people(name: &str, definition: &Value) -> String {
 
 /// Returns what the tool's server says of the tool's effects.
 fn hints(definition: &Value) -> String {
-    let says = |hint: &str| {
-        definition
-            .pointer(&format!("/annotations/{hint}"))
-            .and_then(Value::as_bool)
-    };
+    let only_reads = hint(definition, "readOnlyHint");
+    let destroys = hint(definition, "destructiveHint") == Some(true) && only_reads != Some(true);
+    let repeatable = hint(definition, "idempotentHint") == Some(true);
     let said = [
-        (says("readOnlyHint") == Some(true), "only reads"),
-        (says("readOnlyHint") == Some(false), "writes"),
-        (
-            says("destructiveHint") == Some(true) && says("readOnlyHint") != Some(true),
-            "may destroy something",
-        ),
-        (
-            says("idempotentHint") == Some(true),
-            "can be repeated without harm",
-        ),
+        (only_reads == Some(true), "only reads"),
+        (only_reads == Some(false), "writes"),
+        (destroys, "may destroy something"),
+        (repeatable, "can be repeated without harm"),
     ];
     let said: Vec<_> = said
         .into_iter()
@@ -120,7 +113,13 @@ fn hints(definition: &Value) -> String {
     }
 }
 
-struct Parameter {
+fn hint(definition: &Value, name: &str) -> Option<bool> {
+    definition
+        .pointer(&format!("/annotations/{name}"))
+        .and_then(Value::as_bool)
+}
+
+struct DescribedParameter {
     name: String,
     kind: String,
     needed: bool,
@@ -128,30 +127,27 @@ struct Parameter {
 }
 
 /// Returns the parameters of a tool. Those that the tool requires come first.
-fn parameters(schema: &Value) -> Vec<Parameter> {
-    let needed = |name: &str| {
-        let required = schema
-            .get("required")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        required.filter_map(Value::as_str).any(|it| it == name)
-    };
+fn parameters(schema: &Value) -> Vec<DescribedParameter> {
     let properties = schema
         .get("properties")
         .and_then(Value::as_object)
         .into_iter()
         .flatten();
     let mut parameters: Vec<_> = properties
-        .map(|(name, schema)| Parameter {
+        .map(|(name, property)| DescribedParameter {
             name: name.clone(),
-            kind: kind(schema),
-            needed: needed(name),
-            meaning: meaning(schema),
+            kind: kind(property),
+            needed: is_required(name, schema),
+            meaning: meaning(property),
         })
         .collect();
     parameters.sort_by_key(|parameter| !parameter.needed);
     parameters
+}
+
+fn is_required(name: &str, schema: &Value) -> bool {
+    let required = schema.get("required").and_then(Value::as_array);
+    required.is_some_and(|names| names.iter().any(|it| it == name))
 }
 
 fn meaning(schema: &Value) -> String {
@@ -178,7 +174,7 @@ fn meaning(schema: &Value) -> String {
         .join("; ")
 }
 
-impl Parameter {
+impl DescribedParameter {
     fn cells(&self) -> [String; 4] {
         let needed = if self.needed { "yes" } else { "" };
         [

@@ -14,17 +14,17 @@ use serde::{Deserialize, Serialize};
 
 use super::output::{is_closed_pipe, printable, stderr};
 use crate::key_check::NoKeys;
-use crate::local::joined::Unanswered;
+use crate::local::joined::UnansweredRequest;
 use crate::local::relay::GatewayEnded;
 use kitbag_embed::EmbedderError;
 use kitbag_gateway::app::NotIndexed;
-use kitbag_gateway::failure::Failure as Refusal;
+use kitbag_gateway::failure::Failure;
 use kitbag_gateway::keyring::KeyringError;
 use kitbag_gateway::store_place::StorePlaceError;
 
 /// An error, taken apart into the facts that a person wants to know. Its `Display` is for people.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Failure {
+pub struct CommandFailure {
     pub error: String,
     pub why: Vec<String>,
     #[serde(rename = "try")]
@@ -44,7 +44,7 @@ struct Advised {
 /// An error of the gateway that a command has joined, as the gateway told it.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.error)]
-pub struct Relayed(pub Failure);
+pub struct Relayed(pub CommandFailure);
 
 pub trait Advise<T> {
     fn advise(self, advice: impl FnOnce() -> String) -> anyhow::Result<T>;
@@ -52,13 +52,16 @@ pub trait Advise<T> {
 
 impl<T, E: Into<anyhow::Error>> Advise<T> for Result<T, E> {
     fn advise(self, advice: impl FnOnce() -> String) -> anyhow::Result<T> {
-        self.map_err(|error| {
-            anyhow::Error::new(Advised {
-                error: error.into(),
-                advice: advice(),
-            })
-        })
+        self.map_err(|error| advised(error, advice()))
     }
+}
+
+/// Returns the error together with the advice.
+pub fn advised(error: impl Into<anyhow::Error>, advice: String) -> anyhow::Error {
+    anyhow::Error::new(Advised {
+        error: error.into(),
+        advice,
+    })
 }
 
 /// Tells the error on stderr, and returns the exit code.
@@ -66,7 +69,7 @@ pub fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     if is_closed_pipe(error) {
         return ExitCode::SUCCESS;
     }
-    let failure = Failure::of(error);
+    let failure = CommandFailure::of(error);
     let text = if json {
         serde_json::json!(failure).to_string()
     } else {
@@ -82,7 +85,11 @@ pub fn report(error: &anyhow::Error, json: bool) -> ExitCode {
 pub(super) fn usage(error: &clap::Error, json: bool) -> ExitCode {
     if json && error.use_stderr() {
         // Nothing is left to do if not even stderr can be written.
-        let _unheard = writeln!(stderr(), "{}", serde_json::json!(Failure::of_usage(error)));
+        let _unheard = writeln!(
+            stderr(),
+            "{}",
+            serde_json::json!(CommandFailure::of_usage(error))
+        );
     } else {
         let _unheard = error.print();
     }
@@ -92,13 +99,13 @@ pub(super) fn usage(error: &clap::Error, json: bool) -> ExitCode {
 /// The exit code for a command line that makes no sense.
 const USAGE: u8 = 2;
 
-impl Failure {
+impl CommandFailure {
     fn of_usage(error: &clap::Error) -> Self {
         let text = error.render().to_string();
         let mut parts = text.trim().split("\n\n");
         let what = parts.next().unwrap_or_default();
-        let hint = |part: &&str| part.trim_start().starts_with("tip:");
-        let (tips, rest): (Vec<_>, Vec<_>) = parts.partition(hint);
+        let (tips, rest): (Vec<_>, Vec<_>) =
+            parts.partition(|part| part.trim_start().starts_with("tip:"));
         Self {
             error: what
                 .trim_start_matches("error:")
@@ -171,18 +178,18 @@ fn remedy(cause: &(dyn Error + 'static)) -> Option<String> {
     if let Some(choice) = cause.downcast_ref::<ChoiceError>() {
         return choice.remedy();
     }
-    if let Some(Refusal::MissingArguments { prompt, missing }) = cause.downcast_ref() {
+    if let Some(Failure::MissingArguments { prompt, missing }) = cause.downcast_ref() {
         let given: String = missing.iter().map(|name| format!(" {name}=…")).collect();
         return Some(format!("kitbag prompts get {prompt}{given}"));
     }
     let said = match cause.downcast_ref() {
-        Some(Refusal::UnknownTool { near, .. }) if near.is_empty() => {
+        Some(Failure::UnknownTool { near, .. }) if near.is_empty() => {
             "see which there are with `kitbag tools`"
         }
         _ if cause.is::<OpenDoor>() => OpenDoor::REMEDY,
         _ if cause.is::<NoKeys>() => NoKeys::REMEDY,
         _ if cause.is::<NotIndexed>() => NotIndexed::REMEDY,
-        _ if cause.is::<Unanswered>() => Unanswered::REMEDY,
+        _ if cause.is::<UnansweredRequest>() => UnansweredRequest::REMEDY,
         _ if cause.is::<GatewayEnded>() => GatewayEnded::REMEDY,
         _ if is_taken(cause) => TAKEN,
         _ if is_about_a_file_of_the_store(cause) => OUT_OF_REACH,
@@ -222,7 +229,7 @@ fn last_words(cause: &(dyn Error + 'static)) -> Option<String> {
     said.map(str::to_owned)
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CommandFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const RED: Style = AnsiColor::Red.on_default().bold();
         const CYAN: Style = AnsiColor::Cyan.on_default().bold();
@@ -270,7 +277,7 @@ mod tests {
     use super::*;
 
     fn told(error: &anyhow::Error) -> String {
-        anstream::adapter::strip_str(&Failure::of(error).to_string()).to_string()
+        anstream::adapter::strip_str(&CommandFailure::of(error).to_string()).to_string()
     }
 
     #[test]

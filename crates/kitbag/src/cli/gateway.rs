@@ -16,29 +16,29 @@ use super::output::Output;
 use super::servers::find;
 use crate::local::answer::answer;
 use crate::local::joined::Joined;
-use crate::local::protocol::{Answer, Request, Want};
+use crate::local::protocol::{LocalAnswer, LocalRequest, Want};
 use kitbag_gateway::app::{App, CallProgress, Meanwhile, ServerReport};
 use kitbag_gateway::offers::{PromptRow, ResourceRow, ToolRow};
 use kitbag_gateway::search::SearchResult;
 use kitbag_gateway::surface::tokens::SurfaceTokens;
 
-/// Whether to look for a gateway that runs.
+/// The choice between the gateway that runs and servers of the verb's own.
 #[derive(Debug, Clone, Copy, Args)]
-pub(super) struct Apart {
+pub(super) struct JoinChoice {
     /// Start servers of its own, also if a gateway runs that could be joined.
     #[arg(long)]
     pub(super) own: bool,
 }
 
-pub(super) enum Gateway {
+pub(super) enum ReachedGateway {
     Joined(Joined),
     Own(Box<App>),
 }
 
-impl Gateway {
+impl ReachedGateway {
     /// Joins the gateway that runs for the same user and configuration, or opens one.
     pub(super) async fn reach(
-        apart: Apart,
+        apart: JoinChoice,
         config: &Config,
         invocation: &Invocation,
     ) -> anyhow::Result<Self> {
@@ -63,11 +63,11 @@ impl Gateway {
             Some(_) => "Asking the server what it offers",
             None => ASKING_ALL,
         };
-        let request = Request::Know {
+        let request = LocalRequest::Know {
             server: server.cloned(),
         };
         match output.during(what, self.ask(request)).await? {
-            Answer::Silent(silent) => mention(&silent, output),
+            LocalAnswer::Silent(silent) => mention(&silent, output),
             other => return Err(unexpected(&other)),
         }
         Ok(())
@@ -80,8 +80,8 @@ impl Gateway {
         output: Output,
     ) -> anyhow::Result<Vec<ToolRow>> {
         self.know(server, output).await?;
-        match self.ask(Request::Tools).await? {
-            Answer::Tools(rows) => Ok(rows),
+        match self.ask(LocalRequest::Tools).await? {
+            LocalAnswer::Tools(rows) => Ok(rows),
             other => Err(unexpected(&other)),
         }
     }
@@ -90,20 +90,20 @@ impl Gateway {
     /// server.
     pub(super) async fn definition(&mut self, name: &str) -> anyhow::Result<Option<Value>> {
         match self
-            .ask(Request::Definition {
+            .ask(LocalRequest::Definition {
                 name: name.to_owned(),
             })
             .await?
         {
-            Answer::Definition(definition) => Ok(definition),
+            LocalAnswer::Definition(definition) => Ok(definition),
             other => Err(unexpected(&other)),
         }
     }
 
     /// The prompts a local client sees, as far as they are known.
     pub(super) async fn prompts(&mut self) -> anyhow::Result<Vec<PromptRow>> {
-        match self.ask(Request::Prompts).await? {
-            Answer::Prompts(rows) => Ok(rows),
+        match self.ask(LocalRequest::Prompts).await? {
+            LocalAnswer::Prompts(rows) => Ok(rows),
             other => Err(unexpected(&other)),
         }
     }
@@ -115,7 +115,7 @@ impl Gateway {
         arguments: BTreeMap<String, String>,
     ) -> anyhow::Result<Value> {
         self.result(
-            Request::Prompt {
+            LocalRequest::Prompt {
                 name: name.to_owned(),
                 arguments,
             },
@@ -126,8 +126,8 @@ impl Gateway {
 
     /// The resources and templates a local client sees, as far as they are known.
     pub(super) async fn resources(&mut self) -> anyhow::Result<Vec<ResourceRow>> {
-        match self.ask(Request::Resources).await? {
-            Answer::Resources(rows) => Ok(rows),
+        match self.ask(LocalRequest::Resources).await? {
+            LocalAnswer::Resources(rows) => Ok(rows),
             other => Err(unexpected(&other)),
         }
     }
@@ -135,7 +135,7 @@ impl Gateway {
     /// Returns the contents of a resource.
     pub(super) async fn read(&mut self, uri: &str) -> anyhow::Result<Value> {
         self.result(
-            Request::Read {
+            LocalRequest::Read {
                 uri: uri.to_owned(),
             },
             |_| {},
@@ -149,15 +149,15 @@ impl Gateway {
         intent: String,
         options: Options,
     ) -> anyhow::Result<SearchResult> {
-        match self.ask(Request::Search { intent, options }).await? {
-            Answer::Found(searched) => Ok(searched),
+        match self.ask(LocalRequest::Search { intent, options }).await? {
+            LocalAnswer::Found(searched) => Ok(searched),
             other => Err(unexpected(&other)),
         }
     }
 
     pub(super) async fn tokens(&mut self, surface: Surface) -> anyhow::Result<SurfaceTokens> {
-        match self.ask(Request::Tokens { surface }).await? {
-            Answer::Tokens(tokens) => Ok(tokens),
+        match self.ask(LocalRequest::Tokens { surface }).await? {
+            LocalAnswer::Tokens(tokens) => Ok(tokens),
             other => Err(unexpected(&other)),
         }
     }
@@ -169,7 +169,7 @@ impl Gateway {
         progress: impl FnMut(CallProgress) + Send,
     ) -> anyhow::Result<Value> {
         self.result(
-            Request::Call {
+            LocalRequest::Call {
                 name: name.to_owned(),
                 arguments,
             },
@@ -188,24 +188,24 @@ impl Gateway {
 
     async fn result(
         &mut self,
-        request: Request,
+        request: LocalRequest,
         progress: impl FnMut(CallProgress) + Send,
     ) -> anyhow::Result<Value> {
         match self.ask_watching(request, progress).await? {
-            Answer::Result(result) => Ok(result),
+            LocalAnswer::Result(result) => Ok(result),
             other => Err(unexpected(&other)),
         }
     }
 
-    async fn ask(&mut self, request: Request) -> anyhow::Result<Answer> {
+    async fn ask(&mut self, request: LocalRequest) -> anyhow::Result<LocalAnswer> {
         self.ask_watching(request, |_| {}).await
     }
 
     async fn ask_watching(
         &mut self,
-        request: Request,
+        request: LocalRequest,
         mut progress: impl FnMut(CallProgress) + Send,
-    ) -> anyhow::Result<Answer> {
+    ) -> anyhow::Result<LocalAnswer> {
         match self {
             Self::Joined(joined) => joined.ask(&request, progress).await,
             Self::Own(app) => {
@@ -234,7 +234,7 @@ pub(super) async fn restart(
     invocation: &Invocation,
 ) -> Option<anyhow::Result<ServerReport>> {
     let mut joined = Joined::find(&invocation.at, Some(config), Want::Ask).await?;
-    let request = Request::Restart {
+    let request = LocalRequest::Restart {
         server: server.clone(),
     };
     let what = format!("Restarting {server}");
@@ -244,7 +244,7 @@ pub(super) async fn restart(
             .during(&what, joined.ask(&request, |_| {}))
             .await
         {
-            Ok(Answer::Restarted(report)) => Ok(report),
+            Ok(LocalAnswer::Restarted(report)) => Ok(report),
             Ok(other) => Err(unexpected(&other)),
             Err(error) => Err(error),
         },
@@ -269,7 +269,7 @@ pub(super) fn mention(silent: &[impl Display], output: Output) {
     }
 }
 
-fn unexpected(answer: &Answer) -> anyhow::Error {
+fn unexpected(answer: &LocalAnswer) -> anyhow::Error {
     tracing::debug!(?answer, "this was not asked for");
     anyhow!("the gateway answered something else than was asked")
 }

@@ -13,14 +13,14 @@ use super::Invocation;
 use super::failure::Advise as _;
 use super::overriding::address;
 use crate::local::joined::Joined;
-use crate::local::protocol::{Answer, Request, Want};
+use crate::local::protocol::{LocalAnswer, LocalRequest, Want};
 
 /// Ask the gateway on this machine whether it is up.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Where it listens, if neither where the configuration says nor where the gateway that commands
-    /// join was started.
+    /// The address to ask; unless given, the configured one, and then that of the gateway that
+    /// commands join.
     #[arg(long, env = "KITBAG_BIND", hide_env_values = true, value_name = "ADDRESS", value_parser = address)]
     bind: Option<SocketAddr>,
 }
@@ -30,7 +30,7 @@ Examples:
   kitbag health
   kitbag health --bind 127.0.0.1:7421
 
-The exit code is 1 when nobody answers. No key is needed, and no server is
+The exit code is 1 when no gateway answers. No key is needed, and no server is
 started; whether the servers work is the business of `kitbag servers test`.";
 
 pub(super) async fn run(
@@ -65,8 +65,8 @@ fn health(bind: SocketAddr) -> String {
 /// started with another address than the configured one.
 async fn running_elsewhere(config: &Config, invocation: &Invocation) -> Option<SocketAddr> {
     let mut joined = Joined::find(&invocation.at, Some(config), Want::Ask).await?;
-    match joined.ask(&Request::Status, |_| {}).await {
-        Ok(Answer::Status(status)) => status.address,
+    match joined.ask(&LocalRequest::Status, |_| {}).await {
+        Ok(LocalAnswer::Status(status)) => status.address,
         _ => None,
     }
 }
@@ -77,8 +77,8 @@ async fn ask(url: &str) -> anyhow::Result<()> {
         .timeout(PATIENCE)
         .no_proxy()
         .build()?;
-    let nobody = || format!("nobody answers at {url}");
-    let answer = client.get(url).send().await.with_context(nobody)?;
+    let answer = client.get(url).send().await;
+    let answer = answer.with_context(|| format!("no gateway answers at {url}"))?;
     if !answer.status().is_success() {
         return Err(anyhow!(
             "{url} answers with {}, so it is not Kitbag",

@@ -11,9 +11,9 @@ use serde::Serialize;
 
 use super::Invocation;
 use super::completions::clients;
-use super::confirm::{Question, confirm};
+use super::confirm::{Confirmation, confirm};
 use super::output::{Output, count, printable, table};
-use crate::import::{Action, Plan, Row, of_this_project, places};
+use crate::import::{ImportAction, ImportPlan, ImportRow, of_this_project, places};
 
 /// Take over the servers that your MCP clients are configured with.
 ///
@@ -47,13 +47,13 @@ project in the current directory are read, too; they came along with it, so
 what they would run is shown, and you are asked.";
 
 #[derive(Debug, Serialize)]
-struct Told {
+struct ImportReport {
     /// True if anything was written.
     done: bool,
     config: PathBuf,
     /// The clients whose files are followed.
     follow: Vec<Client>,
-    servers: Vec<Row>,
+    servers: Vec<ImportRow>,
     problems: Vec<FileProblem>,
 }
 
@@ -61,7 +61,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let (at, places) = (invocation.at.clone(), places(&invocation.at.around)?);
     let (here, elsewhere) = of_this_project(find(&places, arguments.from), &places);
     let clients: Vec<Client> = here.iter().map(|found| found.client).collect();
-    let mut plan = Plan::make(here, &at).await?;
+    let mut plan = ImportPlan::make(here, &at).await?;
     if arguments.follow {
         plan.follow(arguments.from.into_iter().chain(clients))?;
     }
@@ -82,14 +82,14 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         )?;
         plan.carry_out(&at).await?;
     }
-    let Plan {
+    let ImportPlan {
         config,
         follow,
         rows: servers,
         problems,
         ..
     } = plan;
-    let told = Told {
+    let told = ImportReport {
         done,
         config,
         follow,
@@ -119,7 +119,11 @@ pub(super) struct Agreement<'a> {
 
 /// Asks about the servers that came along with a project; the person wrote those in the person's
 /// own files.
-pub(super) fn agree(plan: &Plan, agreement: Agreement<'_>, output: Output) -> anyhow::Result<()> {
+pub(super) fn agree(
+    plan: &ImportPlan,
+    agreement: Agreement<'_>,
+    output: Output,
+) -> anyhow::Result<()> {
     let reviews = plan.to_confirm();
     let text = match reviews.len() {
         0 => return Ok(()),
@@ -128,7 +132,7 @@ pub(super) fn agree(plan: &Plan, agreement: Agreement<'_>, output: Output) -> an
     };
     confirm(
         &reviews,
-        Question {
+        Confirmation {
             text: &text,
             yes: agreement.yes,
             command: agreement.command,
@@ -142,7 +146,7 @@ No client on this machine has servers written down. Add one by hand:
   kitbag servers add time -- uvx mcp-server-time";
 
 /// Tells the person what went wrong, and what was left for another time.
-fn tell_beside(told: &Told, elsewhere: &BTreeSet<PathBuf>, invocation: &Invocation) {
+fn tell_beside(told: &ImportReport, elsewhere: &BTreeSet<PathBuf>, invocation: &Invocation) {
     warn_of(&told.problems, invocation.output);
     for project in elsewhere {
         let project = project.display();
@@ -174,7 +178,7 @@ impl Arguments {
     }
 }
 
-fn for_people(told: &Told, rehearsed: Option<&str>) -> String {
+fn for_people(told: &ImportReport, rehearsed: Option<&str>) -> String {
     let mut text = table(
         ["NAME", "WHAT", "RUNS", "FROM"],
         told.servers.iter().map(cells),
@@ -182,7 +186,7 @@ fn for_people(told: &Told, rehearsed: Option<&str>) -> String {
     for row in told
         .servers
         .iter()
-        .filter(|row| row.action != Action::Known)
+        .filter(|row| row.action != ImportAction::Known)
     {
         let sets = (!row.sets.is_empty()).then(|| format!("sets {}", row.sets.join(", ")));
         let dangers = row
@@ -214,9 +218,14 @@ fn for_people(told: &Told, rehearsed: Option<&str>) -> String {
     }
     text.push_str(&files(&told.servers));
     text.push_str(&missing(
-        told.servers.iter().filter(|row| row.action == Action::Add),
+        told.servers
+            .iter()
+            .filter(|row| row.action == ImportAction::Add),
     ));
-    let adds = told.servers.iter().filter(|row| row.action == Action::Add);
+    let adds = told
+        .servers
+        .iter()
+        .filter(|row| row.action == ImportAction::Add);
     let (servers, secrets) = adds.fold((0, 0), |(servers, secrets), row| {
         (servers + 1, secrets + row.secrets.len())
     });
@@ -245,12 +254,12 @@ fn for_people(told: &Told, rehearsed: Option<&str>) -> String {
     text
 }
 
-fn cells(row: &Row) -> [String; 4] {
+fn cells(row: &ImportRow) -> [String; 4] {
     let what = match row.action {
-        Action::Add if row.disabled => "add, off",
-        Action::Add => "add",
-        Action::Known => "known",
-        Action::Refused => "refused",
+        ImportAction::Add if row.disabled => "add, off",
+        ImportAction::Add => "add",
+        ImportAction::Known => "known",
+        ImportAction::Refused => "refused",
     };
     let mut clients: Vec<&str> = row
         .from
@@ -272,9 +281,9 @@ fn cells(row: &Row) -> [String; 4] {
 }
 
 /// The files that have something to add, and which of them came along with the project.
-fn files(rows: &[Row]) -> String {
+fn files(rows: &[ImportRow]) -> String {
     let mut lines = Vec::new();
-    let added = rows.iter().filter(|row| row.action == Action::Add);
+    let added = rows.iter().filter(|row| row.action == ImportAction::Add);
     for origin in added.flat_map(|row| &row.from) {
         let of_project = if origin.scope == Scope::Project {
             ", a project file"
@@ -299,17 +308,19 @@ fn files(rows: &[Row]) -> String {
 
 /// Returns the name that the client has for the server, unless the person can easily tell our name
 /// from it.
-fn renamed(row: &Row) -> Option<String> {
-    let letters =
-        |name: &str| -> String { name.chars().filter(char::is_ascii_alphanumeric).collect() };
+fn renamed(row: &ImportRow) -> Option<String> {
     let origin = row.from.first()?;
     let ours = letters(row.name.as_str());
     let plain = letters(&origin.name).starts_with(&ours);
     (!plain).then(|| format!("called `{}` in {}", origin.name, origin.client))
 }
 
+fn letters(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).collect()
+}
+
 /// Returns what the person has to supply before all of these servers can start.
-pub(super) fn missing<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
+pub(super) fn missing<'a>(rows: impl Iterator<Item = &'a ImportRow>) -> String {
     let mut lines = BTreeSet::new();
     for row in rows {
         for variable in row

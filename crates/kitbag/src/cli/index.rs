@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
 
-use super::Invocation;
 use super::completions::tools;
 use super::gateway::{know_all, mention};
 use super::output::{count, printable, table};
+use super::{Invocation, exit_code};
 use kitbag_gateway::app::App;
 use kitbag_gateway::search::IndexVerdict;
 
@@ -86,11 +86,7 @@ async fn verify(app: &App, invocation: &Invocation) -> anyhow::Result<ExitCode> 
     drop(going_on);
     let verdict = verdict?;
     invocation.output.show(&verdict, told)?;
-    Ok(if verdict.flaws.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(exit_code(verdict.flaws.is_empty()))
 }
 
 pub(super) fn embedded(done: usize, total: usize) -> String {

@@ -13,7 +13,7 @@ use tracing_subscriber::layer::Context;
 
 /// Takes in the log lines, as soon as there is a file.
 #[derive(Debug)]
-pub(super) struct Journal;
+pub(super) struct JournalLayer;
 
 /// The file belongs to the process, as does the subscriber that it serves.
 static FILE: OnceLock<LogFile> = OnceLock::new();
@@ -38,10 +38,10 @@ pub(super) fn last_words(error: &anyhow::Error) {
     }
 }
 
-impl<S: Subscriber> Layer<S> for Journal {
+impl<S: Subscriber> Layer<S> for JournalLayer {
     fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
         let Some(file) = FILE.get() else { return };
-        let mut text = Text::default();
+        let mut text = EventText::default();
         event.record(&mut text);
         let target = event.metadata().target();
         let ours = target.starts_with("kitbag");
@@ -65,9 +65,9 @@ fn level(level: &Level) -> LogLevel {
 
 /// The message, and behind it the fields as `name=value`.
 #[derive(Default)]
-struct Text(String);
+struct EventText(String);
 
-impl Visit for Text {
+impl Visit for EventText {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if field.name() == "message" {
             self.0.insert_str(0, &format!("{value:?}"));

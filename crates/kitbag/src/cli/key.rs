@@ -54,7 +54,7 @@ Examples:
   kitbag key create --tenant acme --expires 2027-01-31
   kitbag key create --role operator")]
     Create(CreateArguments),
-    /// Show all keys, without the secret that nobody knows any more.
+    /// Show all keys, without their secrets, which Kitbag does not keep.
     #[command(
         visible_alias = "ls",
         after_help = "Examples:\n  kitbag key list\n  kitbag key list --json"
@@ -68,10 +68,10 @@ Examples:
         /// As `kitbag key list` shows it.
         #[arg(add = ArgValueCandidates::new(keys))]
         id: String,
-        /// How long the former key still works.
+        /// The time for which the former key still works.
         #[arg(long, default_value = "1h", value_name = "LENGTH", value_parser = moment::length)]
         grace: Duration,
-        /// When the new key stops working; without it, after as long as the former was made for.
+        /// The end of the new key; unless given, it lasts as long as the former was made for.
         #[arg(long, value_name = "LENGTH|DATE", value_parser = moment::end)]
         expires: Option<Timestamp>,
     },
@@ -86,7 +86,7 @@ Examples:
 
 #[derive(Debug, Args)]
 struct CreateArguments {
-    /// For whom; rules for a tenant stand under [tenants.NAME]. Without it, `local`.
+    /// The tenant of the key, `local` unless given; its rules stand under [tenants.NAME].
     #[arg(long)]
     tenant: Option<Tenant>,
     /// `user` calls tools for its tenant; `operator` reads every tenant's figures, calls nothing and
@@ -96,7 +96,7 @@ struct CreateArguments {
     /// A few words to recognise the key by.
     #[arg(long)]
     label: Option<String>,
-    /// When it stops working: after a length such as 90d, or at the beginning of a day (UTC).
+    /// The end of the key: after a length such as 90d, or at the beginning of a day (UTC).
     #[arg(long, value_name = "LENGTH|DATE", value_parser = moment::end)]
     expires: Option<Timestamp>,
 }
@@ -106,7 +106,7 @@ fn roles() -> impl clap::builder::TypedValueParser<Value = Role> {
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct KeyRow {
     id: KeyId,
     /// Absent for an operator's key.
     tenant: Option<Tenant>,
@@ -117,12 +117,12 @@ struct Row {
     last_used_at: Option<String>,
     revoked_at: Option<String>,
     #[serde(skip)]
-    seen: Seen,
+    seen: KeyTexts,
 }
 
 /// The texts that people read in place of dates.
 #[derive(Debug)]
-struct Seen {
+struct KeyTexts {
     last_used: String,
     state: String,
 }
@@ -224,7 +224,7 @@ fn warn_of_unknown_tenant(config: &Config, order: &KeyOrder, invocation: &Invoca
 }
 
 async fn list(store: &Store, invocation: &Invocation) -> anyhow::Result<()> {
-    let rows: Vec<Row> = store.keys().await?.into_iter().map(row).collect();
+    let rows: Vec<KeyRow> = store.keys().await?.into_iter().map(row).collect();
     if rows.is_empty() && !invocation.output.json {
         invocation
             .output
@@ -323,8 +323,8 @@ fn named_tenant(role: Role, tenant: &Tenant) -> Option<Tenant> {
     (role == Role::User).then(|| tenant.clone())
 }
 
-fn row(key: KeyInfo) -> Row {
-    let seen = Seen {
+fn row(key: KeyInfo) -> KeyRow {
+    let seen = KeyTexts {
         last_used: key
             .last_used_at
             .map_or_else(|| "never".to_owned(), relative),
@@ -340,7 +340,7 @@ fn row(key: KeyInfo) -> Row {
         last_used_at,
         revoked_at,
     } = key;
-    Row {
+    KeyRow {
         id,
         tenant: named_tenant(role, &tenant),
         role,
@@ -362,13 +362,13 @@ fn state(key: &KeyInfo, now: Timestamp) -> String {
     }
 }
 
-fn cells(row: &Row) -> [String; 7] {
+fn cells(row: &KeyRow) -> [String; 7] {
     let tenant = row
         .tenant
         .as_ref()
         .map_or_else(|| "(all)".to_owned(), ToString::to_string);
     let label = row.label.clone().unwrap_or_default();
-    let Seen { last_used, state } = &row.seen;
+    let KeyTexts { last_used, state } = &row.seen;
     let (role, created) = (row.role.to_string(), day(&row.created_at));
     [
         row.id.to_string(),

@@ -11,7 +11,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use kitbag_domain::text::visible;
 use kitbag_upstream::mask::masked;
 
-use super::journal::Journal;
+use super::journal::JournalLayer;
 use super::progress;
 
 #[derive(Debug)]
@@ -31,14 +31,8 @@ pub enum LogFormat {
 /// Log lines always go to stderr: stdout carries results, and with `serve --stdio` the protocol. A
 /// gateway that serves keeps them in a file as well.
 pub fn start(logging: Logging) {
-    // The database's library warns of every short wait, which says nothing to a person.
-    let quiet = || {
-        Targets::new()
-            .with_default(logging.default)
-            .with_target("sqlx", Level::ERROR)
-            .with_target("kitbag_upstream::server", of_servers(logging.default))
-    };
-    let targets = logging.targets.unwrap_or_else(quiet);
+    let targets = logging.targets;
+    let targets = targets.unwrap_or_else(|| unless_named(logging.default));
     let lines = tracing_subscriber::fmt::layer().with_writer(|| Masked(progress::stderr()));
     let lines = match logging.format {
         LogFormat::Text => lines.with_ansi(colored()).boxed(),
@@ -47,8 +41,16 @@ pub fn start(logging: Logging) {
     let lines = lines.with_filter(targets.clone());
     tracing_subscriber::registry()
         .with(lines)
-        .with(Journal.with_filter(targets))
+        .with(JournalLayer.with_filter(targets))
         .init();
+}
+
+/// The database's library warns of every short wait, which says nothing to a person.
+fn unless_named(default: Level) -> Targets {
+    Targets::new()
+        .with_default(default)
+        .with_target("sqlx", Level::ERROR)
+        .with_target("kitbag_upstream::server", of_servers(default))
 }
 
 /// A verb that is about a server tells the server's state by itself; a gateway that serves has only

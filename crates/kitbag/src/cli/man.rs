@@ -18,7 +18,7 @@ use super::{Cli, Invocation};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Where to; without it, the page of kitbag itself is printed.
+    /// The folder for the pages; without it, the page of kitbag itself is printed.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }

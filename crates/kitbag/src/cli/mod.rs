@@ -14,7 +14,7 @@
 //! - [`failure`]: the way an error is told: what, why, what now
 //! - [`logging`]: the destination and the looks of log lines; `journal`: the log file of a gateway
 //! - [`arguments`]: `key=value` words into the arguments of a call
-//! - `moment`: when something ends or was, as people type and read it
+//! - `moment`: moments and lengths of time, as people type and read them
 
 pub mod agents;
 pub mod arguments;
@@ -141,7 +141,7 @@ struct Global {
         value_name = "PATH"
     )]
     config: Option<PathBuf>,
-    /// Where the database and the logs of servers are kept.
+    /// The folder for the database and the logs of servers.
     #[arg(
         long,
         global = true,
@@ -162,7 +162,7 @@ struct Global {
     /// Answer in JSON, for programs.
     #[arg(long, global = true)]
     json: bool,
-    /// What to log: error, warn, info, debug, trace, or `module=level,…`.
+    /// The level to log from: error, warn, info, debug, trace, or `module=level,…`.
     #[arg(
         long,
         global = true,
@@ -171,7 +171,7 @@ struct Global {
         value_name = "LEVEL"
     )]
     log: Option<logging::Targets>,
-    /// How log lines look.
+    /// The form of log lines.
     #[arg(
         long,
         global = true,
@@ -181,7 +181,7 @@ struct Global {
         value_name = "FORMAT"
     )]
     log_format: LogFormat,
-    /// When to use colour.
+    /// The use of colour.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     color: Color,
 }
@@ -316,6 +316,15 @@ fn default_level(verb: Option<&Verb>) -> tracing::Level {
     match verb {
         Some(Verb::Serve(_)) => tracing::Level::INFO,
         _ => tracing::Level::WARN,
+    }
+}
+
+/// Returns the exit code of a verb that has told its result.
+fn exit_code(is_well: bool) -> ExitCode {
+    if is_well {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 

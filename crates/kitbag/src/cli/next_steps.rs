@@ -19,11 +19,11 @@ pub(super) struct NextSteps {
     servers: usize,
     #[serde(skip)]
     heading: String,
-    next: [Step; 3],
+    next: [NextStep; 3],
 }
 
 #[derive(Debug, Serialize)]
-struct Step {
+struct NextStep {
     command: String,
     why: String,
 }
@@ -88,8 +88,8 @@ impl Desk {
         let find = "kitbag servers find TEXT";
         let next = if self.servers == 0 {
             [
-                Step::new(find, "find a server for a purpose"),
-                Step::new(
+                NextStep::new(find, "find a server for a purpose"),
+                NextStep::new(
                     "kitbag servers add time -- uvx mcp-server-time",
                     "or add one you know",
                 ),
@@ -102,8 +102,8 @@ impl Desk {
                 self.owners()
             );
             [
-                Step::new("kitbag import", &theirs),
-                Step::new(find, "find another for a purpose"),
+                NextStep::new("kitbag import", &theirs),
+                NextStep::new(find, "find another for a purpose"),
                 self.install("then connect your client"),
             ]
         };
@@ -117,14 +117,14 @@ impl Desk {
     fn go_on(&self, config: &Config) -> NextSteps {
         let servers = config.servers.len() + config.disabled.len();
         let connect = if self.has_kitbag {
-            Step::new("kitbag search TEXT", "find a tool for a purpose")
+            NextStep::new("kitbag search TEXT", "find a tool for a purpose")
         } else {
             self.install("connect your client")
         };
         let next = [
-            Step::new("kitbag tools", "see what they offer"),
+            NextStep::new("kitbag tools", "see what they offer"),
             connect,
-            Step::new("kitbag doctor", "see whether all is well"),
+            NextStep::new("kitbag doctor", "see whether all is well"),
         ];
         NextSteps {
             servers,
@@ -133,9 +133,9 @@ impl Desk {
         }
     }
 
-    fn install(&self, why: &str) -> Step {
+    fn install(&self, why: &str) -> NextStep {
         let client = self.clients.first().map_or("NAME", |client| client.name());
-        Step::new(&format!("kitbag install --client {client}"), why)
+        NextStep::new(&format!("kitbag install --client {client}"), why)
     }
 
     fn owners(&self) -> String {
@@ -167,7 +167,7 @@ impl NextSteps {
     }
 }
 
-impl Step {
+impl NextStep {
     fn new(command: &str, why: &str) -> Self {
         Self {
             command: command.to_owned(),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_servers_elsewhere_takes_them_over_first() {
+    fn a_person_who_has_servers_elsewhere_takes_them_over_first() {
         let told = desk(12, &[Client::VsCode, Client::Cursor])
             .begin()
             .for_people();
@@ -220,7 +220,7 @@ mod tests {
                     .all(|line| line.chars().count() <= 80),
                 "{steps:?}"
             );
-            for Step { command, .. } in &steps.next {
+            for NextStep { command, .. } in &steps.next {
                 let words = command.replace("NAME", "cursor");
                 let parsed = Cli::try_parse_from(words.split(' '));
                 assert!(parsed.is_ok(), "{command}: {}", parsed.unwrap_err());

@@ -14,10 +14,10 @@ use toml::Value;
 use super::Cli;
 use kitbag_gateway::vault::KEY_VARIABLE;
 
-/// How the endpoint is served, whatever the file says.
+/// The flags that decide how the endpoint is served, no matter what the file says.
 #[derive(Debug, Args)]
 pub(super) struct Overriding {
-    /// What clients are shown where the path does not say: search, adaptive, code or all.
+    /// The surface where the path names none: search, adaptive, code or all.
     #[arg(
         long,
         env = "KITBAG_SURFACE",
@@ -28,7 +28,7 @@ pub(super) struct Overriding {
     /// The address to listen on; 127.0.0.1:7420 unless configured.
     #[arg(long, env = "KITBAG_BIND", hide_env_values = true, value_name = "ADDRESS", value_parser = address)]
     bind: Option<SocketAddr>,
-    /// Let nobody in without a key, not even from this machine.
+    /// Turn away clients without a key, also those on this machine.
     #[arg(
         long,
         env = "KITBAG_REQUIRE_KEY",
@@ -52,9 +52,8 @@ impl Overriding {
     /// True if the person typed an address or a rule for keys, which a gateway that runs has for
     /// itself. In the environment they are meant for every gateway.
     pub(super) fn is_about_the_address() -> bool {
-        let typed = Typed::read();
-        let given = |argument| typed.0.value_source(argument) == Some(ValueSource::CommandLine);
-        given("bind") || given("require_key")
+        let typed = TypedArguments::read();
+        typed.has("bind") || typed.has("require_key")
     }
 }
 
@@ -68,7 +67,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
 
 /// Returns every value that was given outside the file, and the flag or variable that gave it.
 pub(super) fn given(overrides: &Overrides) -> Vec<Given> {
-    let typed = Typed::read();
+    let typed = TypedArguments::read();
     let bind = overrides.bind.map(|bind| Value::String(bind.to_string()));
     let require_key = overrides.require_key.map(Value::Boolean);
     let surface = overrides
@@ -127,22 +126,26 @@ fn given_store(address: &str) -> (&'static str, Value) {
 /// Returns the origin of the data directory: a flag, a variable or the default.
 pub(super) fn data_dir_origin(overrides: &Overrides) -> Origin {
     match overrides.data_dir {
-        Some(_) => Typed::read().origin("data_dir", "--data-dir", "KITBAG_DATA_DIR"),
+        Some(_) => TypedArguments::read().origin("data_dir", "--data-dir", "KITBAG_DATA_DIR"),
         None => Origin::Default,
     }
 }
 
 /// The command line read once more: the parsed arguments do not say whether a value was typed or
 /// came from the environment.
-struct Typed(ArgMatches);
+struct TypedArguments(ArgMatches);
 
-impl Typed {
+impl TypedArguments {
     fn read() -> Self {
         let mut matches = Cli::command().get_matches();
         while let Some((_, inner)) = matches.remove_subcommand() {
             matches = inner;
         }
         Self(matches)
+    }
+
+    fn has(&self, argument: &str) -> bool {
+        self.0.value_source(argument) == Some(ValueSource::CommandLine)
     }
 
     fn origin(&self, argument: &str, flag: &'static str, variable: &'static str) -> Origin {

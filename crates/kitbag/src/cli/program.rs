@@ -28,7 +28,7 @@ pub(super) fn called_by() -> anyhow::Result<PathBuf> {
 fn named(word: &OsStr, cwd: &Path, path: &OsStr) -> Option<PathBuf> {
     let word = Path::new(word);
     if word.components().count() > 1 || word.is_absolute() {
-        return Some(cwd.join(word));
+        return std::path::absolute(cwd.join(word)).ok();
     }
     let folders = env::split_paths(path).filter(|folder| folder.is_absolute());
     folders

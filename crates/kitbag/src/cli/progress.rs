@@ -13,26 +13,26 @@ use super::output::{Output, printable};
 
 /// Work that takes a while; it is over when this is dropped.
 #[derive(Debug)]
-pub struct Progress(Option<Line>);
+pub struct ProgressDisplay(Option<ProgressLine>);
 
 #[derive(Debug)]
-struct Line {
+struct ProgressLine {
     texts: Sender<String>,
     writer: JoinHandle<()>,
 }
 
 impl Output {
     /// Shows `text` from now on until the returned value is dropped.
-    pub fn progress(self, text: &str) -> Progress {
+    pub fn progress(self, text: &str) -> ProgressDisplay {
         if self.json {
-            return Progress(None);
+            return ProgressDisplay(None);
         }
         let (texts, coming) = channel();
         let first = printable(text);
         // Work on the runtime may keep its threads busy for seconds, so the writer has a thread of
         // its own.
         let writer = std::thread::spawn(move || write(first, &coming));
-        Progress(Some(Line { texts, writer }))
+        ProgressDisplay(Some(ProgressLine { texts, writer }))
     }
 
     /// Shows `text` while the work goes on.
@@ -42,7 +42,7 @@ impl Output {
     }
 }
 
-impl Progress {
+impl ProgressDisplay {
     pub fn update(&self, text: &str) {
         if let Some(line) = &self.0 {
             // The send fails only if the writer cannot write and has ended; then the person does
@@ -52,10 +52,10 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressDisplay {
     /// Waits for the line to be wiped away, so that what comes next begins on a clean one.
     fn drop(&mut self) {
-        let Some(Line { texts, writer }) = self.0.take() else {
+        let Some(ProgressLine { texts, writer }) = self.0.take() else {
             return;
         };
         drop(texts);

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use super::Invocation;
 use super::arguments::{read_object, texts};
 use super::completions::{self, servers};
-use super::content::block;
-use super::gateway::{Apart, Gateway, only};
+use super::content::{block, member};
+use super::gateway::{JoinChoice, ReachedGateway, only};
 use super::next_steps::{first_steps, is_bare};
 use super::output::{Output, one_line, printable, table};
 use kitbag_gateway::offers::PromptRow;
@@ -42,7 +42,7 @@ struct ListArguments {
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(servers))]
     server: Option<ServerName>,
     #[command(flatten)]
-    apart: Apart,
+    apart: JoinChoice,
 }
 
 #[derive(Debug, Subcommand)]
@@ -64,7 +64,7 @@ struct GetArguments {
     #[arg(long, value_name = "JSON|@FILE|-")]
     args: Option<String>,
     #[command(flatten)]
-    apart: Apart,
+    apart: JoinChoice,
 }
 
 const GET_EXAMPLES: &str = "\
@@ -85,7 +85,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 async fn list(arguments: &ListArguments, invocation: &Invocation) -> anyhow::Result<()> {
     let (config, output) = (invocation.config()?, invocation.output);
     let only = only(arguments.server.as_ref(), &config)?;
-    let mut gateway = Gateway::reach(arguments.apart, &config, invocation).await?;
+    let mut gateway = ReachedGateway::reach(arguments.apart, &config, invocation).await?;
     let listed = known(&mut gateway, only, output).await;
     gateway.close().await;
     let mut rows = listed?;
@@ -112,7 +112,7 @@ async fn list(arguments: &ListArguments, invocation: &Invocation) -> anyhow::Res
 }
 
 async fn known(
-    gateway: &mut Gateway,
+    gateway: &mut ReachedGateway,
     only: Option<&ServerName>,
     output: Output,
 ) -> anyhow::Result<Vec<PromptRow>> {
@@ -121,13 +121,6 @@ async fn known(
 }
 
 fn cells(row: &PromptRow) -> [String; 3] {
-    let shown = |it: &PromptArgument| {
-        if it.required {
-            it.name.clone()
-        } else {
-            format!("{}?", it.name)
-        }
-    };
     let arguments: Vec<_> = row.arguments.iter().map(shown).collect();
     [
         row.name.clone(),
@@ -136,13 +129,19 @@ fn cells(row: &PromptRow) -> [String; 3] {
     ]
 }
 
+fn shown(argument: &PromptArgument) -> String {
+    let mark = if argument.required { "" } else { "?" };
+    format!("{}{mark}", argument.name)
+}
+
 async fn get(wanted: GetArguments, invocation: &Invocation) -> anyhow::Result<()> {
     let base = wanted
         .args
         .as_deref()
         .map_or_else(|| Ok(Map::new()), read_object)?;
     let given = texts(base, &wanted.words)?;
-    let mut gateway = Gateway::reach(wanted.apart, &invocation.config()?, invocation).await?;
+    let mut gateway =
+        ReachedGateway::reach(wanted.apart, &invocation.config()?, invocation).await?;
     let asking = async {
         // Servers that have not been asked what they offer are asked only if no other server has
         // the prompt.
@@ -168,17 +167,17 @@ async fn get(wanted: GetArguments, invocation: &Invocation) -> anyhow::Result<()
 /// Shows each message under the role that is to say it. Its text is set in, so that none of its
 /// lines passes for the beginning of another message.
 fn for_people(result: &Value) -> String {
-    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(one_line);
     let messages = result
         .get("messages")
         .and_then(Value::as_array)
         .map(Vec::as_slice)
         .unwrap_or_default();
     let said = messages.iter().map(|message| {
-        let role = text(message, "role").unwrap_or_else(|| "unknown".to_owned());
+        let role = one_line(member(message, "role").unwrap_or("unknown"));
         format!("{role}:\n{}", set_in(&content(message)))
     });
-    let shown: Vec<String> = text(result, "description")
+    let shown: Vec<String> = member(result, "description")
+        .map(one_line)
         .into_iter()
         .chain(said)
         .collect();

@@ -16,8 +16,9 @@ use serde_json::{Value, json};
 
 use super::Invocation;
 use super::completions::{self, servers};
+use super::content::member;
 use super::failure::Advise as _;
-use super::gateway::{Apart, Gateway, only};
+use super::gateway::{JoinChoice, ReachedGateway, only};
 use super::next_steps::{first_steps, is_bare};
 use super::output::{Output, count, printable, table};
 use kitbag_gateway::offers::ResourceRow;
@@ -47,7 +48,7 @@ struct ListArguments {
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(servers))]
     server: Option<ServerName>,
     #[command(flatten)]
-    apart: Apart,
+    apart: JoinChoice,
 }
 
 #[derive(Debug, Subcommand)]
@@ -66,7 +67,7 @@ struct ReadArguments {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    apart: Apart,
+    apart: JoinChoice,
 }
 
 const READ_EXAMPLES: &str = "\
@@ -89,7 +90,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 async fn list(arguments: &ListArguments, invocation: &Invocation) -> anyhow::Result<()> {
     let (config, output) = (invocation.config()?, invocation.output);
     let only = only(arguments.server.as_ref(), &config)?;
-    let mut gateway = Gateway::reach(arguments.apart, &config, invocation).await?;
+    let mut gateway = ReachedGateway::reach(arguments.apart, &config, invocation).await?;
     let listed = known(&mut gateway, only, output).await;
     gateway.close().await;
     let mut rows = listed?;
@@ -119,7 +120,7 @@ async fn list(arguments: &ListArguments, invocation: &Invocation) -> anyhow::Res
 }
 
 async fn known(
-    gateway: &mut Gateway,
+    gateway: &mut ReachedGateway,
     only: Option<&ServerName>,
     output: Output,
 ) -> anyhow::Result<Vec<ResourceRow>> {
@@ -143,7 +144,8 @@ fn cells(row: &ResourceRow) -> [String; 4] {
 }
 
 async fn read(wanted: &ReadArguments, invocation: &Invocation) -> anyhow::Result<()> {
-    let mut gateway = Gateway::reach(wanted.apart, &invocation.config()?, invocation).await?;
+    let mut gateway =
+        ReachedGateway::reach(wanted.apart, &invocation.config()?, invocation).await?;
     let asked = ask(&mut gateway, &wanted.uri, invocation.output).await;
     gateway.close().await;
     let result = asked?;
@@ -156,7 +158,7 @@ async fn read(wanted: &ReadArguments, invocation: &Invocation) -> anyhow::Result
 
 /// Servers that have not been asked what they offer are asked only if no other server has the
 /// resource.
-async fn ask(gateway: &mut Gateway, uri: &str, output: Output) -> anyhow::Result<Value> {
+async fn ask(gateway: &mut ReachedGateway, uri: &str, output: Output) -> anyhow::Result<Value> {
     if !gateway.resources().await?.iter().any(|row| row.uri == uri) {
         gateway.know(None, output).await?;
     }
@@ -199,13 +201,13 @@ fn write(result: &Value, wanted: &ReadArguments) -> anyhow::Result<()> {
 
 /// Returns the bytes for stdout: a single part as it is, unless it goes to a terminal; of several,
 /// the texts one below the other.
-fn shown(parts: &[Part], at_terminal: bool, uri: &str) -> anyhow::Result<Vec<u8>> {
+fn shown(parts: &[ResourcePart], at_terminal: bool, uri: &str) -> anyhow::Result<Vec<u8>> {
     if let ([part], false) = (parts, at_terminal) {
         return Ok(part.bytes().to_owned());
     }
     let mut lines = String::new();
     for part in parts {
-        let Part::Text(text) = part else {
+        let ResourcePart::Text(text) = part else {
             return refuse(part, parts.len(), uri);
         };
         let text = if at_terminal {
@@ -221,7 +223,7 @@ fn shown(parts: &[Part], at_terminal: bool, uri: &str) -> anyhow::Result<Vec<u8>
 
 /// One part of a resource; a folder may have several parts.
 #[derive(Debug)]
-enum Part {
+enum ResourcePart {
     Text(String),
     Binary {
         kind: Option<String>,
@@ -229,7 +231,7 @@ enum Part {
     },
 }
 
-impl Part {
+impl ResourcePart {
     fn bytes(&self) -> &[u8] {
         match self {
             Self::Text(text) => text.as_bytes(),
@@ -238,7 +240,7 @@ impl Part {
     }
 }
 
-fn parts(result: &Value) -> anyhow::Result<Vec<Part>> {
+fn parts(result: &Value) -> anyhow::Result<Vec<ResourcePart>> {
     let contents = result.get("contents").and_then(Value::as_array);
     contents
         .map(Vec::as_slice)
@@ -248,16 +250,15 @@ fn parts(result: &Value) -> anyhow::Result<Vec<Part>> {
         .collect()
 }
 
-fn part(content: &Value) -> anyhow::Result<Part> {
-    let member = |key: &str| content.get(key).and_then(Value::as_str);
-    match (member("text"), member("blob")) {
-        (Some(text), _) => Ok(Part::Text(text.to_owned())),
+fn part(content: &Value) -> anyhow::Result<ResourcePart> {
+    match (member(content, "text"), member(content, "blob")) {
+        (Some(text), _) => Ok(ResourcePart::Text(text.to_owned())),
         (None, Some(blob)) => {
             let bytes = BASE64
                 .decode(blob)
                 .context("the server sent bytes that are not Base64")?;
-            Ok(Part::Binary {
-                kind: member("mimeType").map(str::to_owned),
+            Ok(ResourcePart::Binary {
+                kind: member(content, "mimeType").map(str::to_owned),
                 bytes,
             })
         }
@@ -273,12 +274,12 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// Refuses a part that is no text, where only text can be shown.
-fn refuse<T>(part: &Part, parts: usize, uri: &str) -> anyhow::Result<T> {
+fn refuse<T>(part: &ResourcePart, parts: usize, uri: &str) -> anyhow::Result<T> {
     let kind = match part {
-        Part::Binary {
+        ResourcePart::Binary {
             kind: Some(kind), ..
         } => format!("{kind}, "),
-        Part::Binary { kind: None, .. } | Part::Text(_) => String::new(),
+        ResourcePart::Binary { kind: None, .. } | ResourcePart::Text(_) => String::new(),
     };
     let size = count(part.bytes().len(), "byte");
     let advice = if parts == 1 {
@@ -293,7 +294,7 @@ const SEVERAL: &str = "see its parts with --json";
 
 #[cfg(test)]
 mod tests {
-    use super::super::failure::Failure;
+    use super::super::failure::CommandFailure;
     use super::*;
 
     /// Checks what is shown of these contents at a terminal and elsewhere; or the reason why not,
@@ -304,7 +305,7 @@ mod tests {
             let parts = parts(&json!({ "contents": contents }));
             let shown = parts.and_then(|parts| shown(&parts, at_terminal, "x:y"));
             shown.map_err(|error| {
-                anstream::adapter::strip_str(&Failure::of(&error).to_string()).to_string()
+                anstream::adapter::strip_str(&CommandFailure::of(&error).to_string()).to_string()
             })
         };
         let found = shown(true).map(|bytes| String::from_utf8(bytes).unwrap());

@@ -7,7 +7,7 @@ use clap::Args;
 use kitbag_relevance::{MAX_TOP_K, Options};
 
 use super::Invocation;
-use super::gateway::{Apart, Gateway};
+use super::gateway::{JoinChoice, ReachedGateway};
 use super::output::{Output, table};
 use kitbag_gateway::find::UNSURE;
 use kitbag_gateway::search::{FoundTool, SearchResult};
@@ -17,10 +17,10 @@ use kitbag_gateway::signature::summary;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// What you want to do, in your own words.
+    /// Your intent, in your own words.
     #[arg(required = true)]
     intent: Vec<String>,
-    /// How many to show, at most 20.
+    /// The number of tools to show, at most 20.
     #[arg(short = 'n', long, default_value_t = 5, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..))]
     top: u16,
     /// Show what each score is made of.
@@ -42,7 +42,7 @@ pub struct Arguments {
     #[arg(long, value_name = "CLASS", value_parser = write_class)]
     write_class: Vec<WriteClass>,
     #[command(flatten)]
-    apart: Apart,
+    apart: JoinChoice,
 }
 
 const EXAMPLES: &str = "\
@@ -61,7 +61,8 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         write_classes: arguments.write_class,
         ..Options::default()
     };
-    let mut gateway = Gateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
+    let mut gateway =
+        ReachedGateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
     let searched = search(
         &mut gateway,
         arguments.intent.join(" "),
@@ -101,7 +102,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 }
 
 async fn search(
-    gateway: &mut Gateway,
+    gateway: &mut ReachedGateway,
     intent: String,
     options: Options,
     output: Output,

@@ -14,7 +14,7 @@ use super::overriding::Overriding;
 use super::{Invocation, journal};
 use crate::local::joined::Joined;
 use crate::local::protocol::Want;
-use crate::local::relay::{Ended, GatewayEnded, relay};
+use crate::local::relay::{GatewayEnded, RelayEnd, relay};
 use crate::serving::{self, Banner, asked_to_end};
 use kitbag_gateway::app::App;
 use kitbag_gateway::files;
@@ -71,9 +71,9 @@ async fn on_stdio(arguments: &Arguments, invocation: &Invocation) -> anyhow::Res
     let surface = arguments.overriding.surface;
     if !arguments.own && !Overriding::is_about_the_address() {
         match joined(surface, invocation, &mut stdin).await? {
-            Some(Ended::ByClient) => return Ok(ExitCode::SUCCESS),
-            Some(Ended::ByGateway) => return Err(GatewayEnded.into()),
-            Some(Ended::Unused) => tracing::info!("the gateway has ended; going on without it"),
+            Some(RelayEnd::ByClient) => return Ok(ExitCode::SUCCESS),
+            Some(RelayEnd::ByGateway) => return Err(GatewayEnded.into()),
+            Some(RelayEnd::Unused) => tracing::info!("the gateway has ended; going on without it"),
             None => {}
         }
     }
@@ -89,7 +89,7 @@ async fn joined(
     surface: Option<Surface>,
     invocation: &Invocation,
     stdin: &mut (impl AsyncRead + Unpin),
-) -> anyhow::Result<Option<Ended>> {
+) -> anyhow::Result<Option<RelayEnd>> {
     // A configuration that cannot be read now is the business of the gateway, which goes on with
     // the one it has.
     let config = invocation.config().ok();
@@ -101,7 +101,7 @@ async fn joined(
     let mut stdout = tokio::io::stdout();
     tokio::select! {
         ended = relay(gateway, stdin, &mut stdout) => Ok(Some(ended?)),
-        () = asked_to_end() => Ok(Some(Ended::ByClient)),
+        () = asked_to_end() => Ok(Some(RelayEnd::ByClient)),
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::Invocation;
 use super::failure::Advise as _;
 use super::output::{count, table};
-use crate::local::joined::{self, Found};
+use crate::local::joined::{self, JoinOutcome};
 use crate::local::protocol::Want;
 use crate::trail;
 use kitbag_gateway::store_place::{StorePlaceError, store_address};
@@ -157,8 +157,8 @@ async fn restore(
 /// What a gateway writes while its store is copied would be missing in the copy.
 async fn refuse_while_serving(config: &Config, invocation: &Invocation) -> anyhow::Result<()> {
     match joined::find(&invocation.at, Some(config), Want::Ask).await {
-        Found::Nothing => Ok(()),
-        Found::Joined(_) | Found::Refused { .. } => {
+        JoinOutcome::Nothing => Ok(()),
+        JoinOutcome::Joined(_) | JoinOutcome::Refused { .. } => {
             Err(anyhow!("a gateway of this configuration runs"))
                 .advise(|| "end it first, and start it again on the new store".to_owned())
         }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::Invocation;
-use super::gateway::{Apart, Gateway};
+use super::gateway::{JoinChoice, ReachedGateway};
 use super::output::{Output, count, table};
 use kitbag_gateway::surface::tokens::SurfaceTokens;
 
@@ -15,11 +15,11 @@ use kitbag_gateway::surface::tokens::SurfaceTokens;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// What is shown: search, adaptive, code or all; the configured surface unless given.
+    /// The surface: search, adaptive, code or all; the configured one unless given.
     #[arg(long, value_name = "SURFACE")]
     surface: Option<Surface>,
     #[command(flatten)]
-    apart: Apart,
+    apart: JoinChoice,
 }
 
 const EXAMPLES: &str = "\
@@ -31,7 +31,7 @@ Examples:
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     let surface = arguments.surface.unwrap_or(config.surfaces.default);
-    let mut gateway = Gateway::reach(arguments.apart, &config, invocation).await?;
+    let mut gateway = ReachedGateway::reach(arguments.apart, &config, invocation).await?;
     let counted = counted(&mut gateway, surface, invocation.output).await;
     gateway.close().await;
     let tokens = counted?;
@@ -43,7 +43,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 }
 
 async fn counted(
-    gateway: &mut Gateway,
+    gateway: &mut ReachedGateway,
     surface: Surface,
     output: Output,
 ) -> anyhow::Result<SurfaceTokens> {

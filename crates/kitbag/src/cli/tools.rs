@@ -8,7 +8,7 @@ use kitbag_domain::ServerName;
 
 use super::Invocation;
 use super::completions::servers;
-use super::gateway::{Apart, Gateway, only};
+use super::gateway::{JoinChoice, ReachedGateway, only};
 use super::next_steps::{first_steps, is_bare};
 use super::output::{count, table};
 use kitbag_gateway::offers::ToolRow;
@@ -24,7 +24,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(servers))]
     server: Option<ServerName>,
     #[command(flatten)]
-    apart: Apart,
+    apart: JoinChoice,
 }
 
 const EXAMPLES: &str = "\
@@ -37,7 +37,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let config = invocation.config()?;
     // For the tools of one server no other needs to be started.
     let only = only(arguments.server.as_ref(), &config)?;
-    let mut gateway = Gateway::reach(arguments.apart, &config, invocation).await?;
+    let mut gateway = ReachedGateway::reach(arguments.apart, &config, invocation).await?;
     let listed = gateway.list(only, invocation.output).await;
     gateway.close().await;
     let mut rows = listed?;

@@ -13,7 +13,7 @@ use kitbag_upstream::ServerSpec;
 use serde_json::json;
 
 use super::Invocation;
-use super::confirm::{Question, confirm};
+use super::confirm::{Confirmation, confirm};
 use super::failure::Advise as _;
 use super::output::{count, table};
 use crate::trail;
@@ -103,14 +103,14 @@ async fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow
         .filter(|name| !trust.grants(name))
         .collect();
     let command = format!("kitbag trust {} --yes", path.display());
-    let question = Question {
+    let question = Confirmation {
         text: "Trust this file?",
         yes: arguments.yes,
         command: &command,
     };
     confirm(&reviews(&file, &path), question, invocation.output)?;
-    let satisfied = |spec: &&ServerSpec| spec.variables().iter().all(|name| trust.grants(name));
-    let in_force = file.servers.iter().filter(satisfied).count();
+    let servers = file.servers.iter();
+    let in_force = servers.filter(|spec| is_satisfied(spec, &trust)).count();
     trust_file(invocation)?.add(trust)?;
     record(Action::ProjectTrusted, &path, invocation).await?;
     let told = json!({ "path": path, "servers": in_force, "not_granted": refused });
@@ -125,6 +125,11 @@ async fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow
         invocation.output.warn(&not_granted(variable, &path));
     }
     Ok(())
+}
+
+/// True if the trust grants everything that the server asks for.
+fn is_satisfied(spec: &ServerSpec, trust: &Trust) -> bool {
+    spec.variables().iter().all(|name| trust.grants(name))
 }
 
 /// Returns every server in the file, as it would run.

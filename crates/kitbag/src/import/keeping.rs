@@ -58,18 +58,7 @@ impl Keeping {
     /// Returns the reference to the secret for our configuration; the secret is kept once, no
     /// matter how many servers use it.
     pub(crate) fn keep(&mut self, server: &ServerName, what: &str, secret: &str) -> String {
-        let fresh = self
-            .fresh
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()));
-        let known = self
-            .known
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()));
-        let same = |(name, value): &(&str, &str)| {
-            *value == secret && (name.starts_with(server.as_str()) || fits(name, what))
-        };
-        if let Some((name, _)) = fresh.chain(known).find(same) {
+        if let Some(name) = self.kept_as(server, what, secret) {
             return format!("${{secret:{name}}}");
         }
         let name = self.free_name(server, what);
@@ -77,6 +66,17 @@ impl Keeping {
         let spelt = format!("${{secret:{name}}}");
         self.fresh.push((name, secret.to_owned()));
         spelt
+    }
+
+    /// Returns the name under which the secret is kept for this server or this purpose.
+    fn kept_as(&self, server: &ServerName, what: &str, secret: &str) -> Option<&str> {
+        let fresh = self.fresh.iter().map(|(name, it)| (name.as_str(), it));
+        let known = self.known.iter().map(|(name, it)| (name.as_str(), it));
+        fresh
+            .chain(known)
+            .filter(|(_, value)| *value == secret)
+            .map(|(name, _)| name)
+            .find(|name| name.starts_with(server.as_str()) || fits(name, what))
     }
 
     /// Returns the reference to a secret that a file only names. The reference has a name that no
@@ -142,25 +142,28 @@ impl Keeping {
 
     /// Returns a name such as `github.TOKEN`, or one with a number if that is taken.
     fn free_name(&self, server: &ServerName, what: &str) -> SecretName {
-        let letters = |c: char| {
-            if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') {
-                c
-            } else {
-                '_'
-            }
-        };
-        let what: String = what.chars().map(letters).collect();
+        let what: String = what.chars().map(in_a_name).collect();
         let mut base = format!("{server}.{what}");
         base.truncate(SecretName::MAX - NUMBER);
         let numbered = (2_u32..).map(|number| format!("{base}-{number}"));
         let mut names = [base.clone()].into_iter().chain(numbered);
-        let is_taken = |name: &str| {
-            self.names.contains(name) || self.wanted.values().any(|wanted| wanted.as_str() == name)
-        };
         let free = names
-            .find(|name| !is_taken(name))
+            .find(|name| !self.is_taken(name))
             .expect("there are more numbers than secrets");
         free.parse().expect("made of letters that a name may have")
+    }
+
+    fn is_taken(&self, name: &str) -> bool {
+        self.names.contains(name) || self.wanted.values().any(|wanted| wanted.as_str() == name)
+    }
+}
+
+/// Returns the letter, or one in its place that a name may have.
+fn in_a_name(letter: char) -> char {
+    if letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_') {
+        letter
+    } else {
+        '_'
     }
 }
 

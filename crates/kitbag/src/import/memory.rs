@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 pub(super) struct Memory(BTreeMap<PathBuf, BTreeMap<String, Servers>>);
 
 /// The servers by the name that the client has for each.
-type Servers = BTreeMap<String, Seen>;
+type Servers = BTreeMap<String, SeenServer>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Seen {
+struct SeenServer {
     /// The name of the server here.
     ours: ServerName,
     /// A hash that tells if the server was changed there since; secrets play no part in it.
@@ -29,7 +29,7 @@ struct Seen {
 
 /// The servers that one place in a client's file has now.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct PlaceLook {
     place: String,
     /// The name and the launch of each server.
     servers: BTreeMap<String, String>,
@@ -62,13 +62,15 @@ impl Memory {
         kitbag_clients::write(&path(data_dir), &text)
     }
 
-    /// True if the place did not have a server of this name when it was last looked at.
-    pub(super) fn is_new(&self, config: &Path, found: &ClientConfig, server: &FoundServer) -> bool {
-        let known = self
-            .0
-            .get(config)
-            .and_then(|places| places.get(&place(&found.path, found.project.as_deref())));
-        known.is_none_or(|servers| !servers.contains_key(&server.name))
+    /// Takes out the servers whose name the place had when it was last looked at.
+    pub(super) fn retain_new(&self, config: &Path, found: &mut ClientConfig) {
+        let place = place(&found.path, found.project.as_deref());
+        let places = self.0.get(config);
+        if let Some(known) = places.and_then(|places| places.get(&place)) {
+            found
+                .servers
+                .retain(|server| !known.contains_key(&server.name));
+        }
     }
 
     /// Returns the name that a server has here if it is unchanged since it was taken over.
@@ -87,7 +89,7 @@ impl Memory {
     pub(super) fn note(
         &mut self,
         config: &Path,
-        looks: &[Look],
+        looks: &[PlaceLook],
         ours: impl Fn(&str, &str) -> Option<ServerName>,
     ) {
         let places = self.0.entry(config.to_owned()).or_default();
@@ -102,7 +104,7 @@ impl Memory {
                     (Some(ours), _) => {
                         now.insert(
                             name.clone(),
-                            Seen {
+                            SeenServer {
                                 ours,
                                 launch: launch.clone(),
                             },
@@ -119,20 +121,15 @@ impl Memory {
     }
 }
 
-impl Look {
+impl PlaceLook {
     pub(super) fn is_empty(&self) -> bool {
         self.servers.is_empty()
     }
 
     /// Returns nothing if the file could not be read: its servers are not known then.
     pub(super) fn at(found: &ClientConfig) -> Option<Self> {
-        let unread = |wrong: &FileFault| {
-            matches!(
-                wrong,
-                FileFault::Unreadable { .. } | FileFault::Syntax { .. }
-            )
-        };
-        if found.problems.iter().any(|problem| unread(&problem.fault)) {
+        let mut faults = found.problems.iter().map(|problem| &problem.fault);
+        if faults.any(is_unread) {
             return None;
         }
         let servers = found
@@ -147,6 +144,13 @@ impl Look {
             has_kitbag: found.kitbag.is_some(),
         })
     }
+}
+
+fn is_unread(fault: &FileFault) -> bool {
+    matches!(
+        fault,
+        FileFault::Unreadable { .. } | FileFault::Syntax { .. }
+    )
 }
 
 /// Returns the place in a file that an origin speaks of.
@@ -197,14 +201,10 @@ mod tests {
         format!("{{\"mcpServers\": {{{}}}}}", servers.join(", "))
     }
 
-    fn new_in(memory: &Memory, found: &ClientConfig) -> Vec<String> {
-        let is_new = |server: &&FoundServer| memory.is_new(Path::new("/c"), found, server);
-        found
-            .servers
-            .iter()
-            .filter(is_new)
-            .map(|server| server.name.clone())
-            .collect()
+    fn new_in(memory: &Memory, text: &str) -> Vec<String> {
+        let mut found = found(text);
+        memory.retain_new(Path::new("/c"), &mut found);
+        found.servers.into_iter().map(|it| it.name).collect()
     }
 
     #[test]
@@ -212,9 +212,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut memory = Memory::open(folder.path());
         let mut see = |text: &str| {
-            let found = found(text);
-            let new = new_in(&memory, &found);
-            let look: Vec<_> = Look::at(&found).into_iter().collect();
+            let new = new_in(&memory, text);
+            let look: Vec<_> = PlaceLook::at(&found(text)).into_iter().collect();
             memory.note(Path::new("/c"), &look, |_, name| name.parse().ok());
             memory.save(folder.path()).unwrap();
             memory = Memory::open(folder.path());

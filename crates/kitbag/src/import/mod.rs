@@ -19,22 +19,23 @@ use anyhow::Context as _;
 use kitbag_clients::{Client, ClientConfig, ClientDirectories, ClientFile, Platform, Scope, open};
 use kitbag_config::{ConfigError, Surroundings, Whereabouts};
 
-pub(crate) use plan::{Action, Plan, Row};
+pub(crate) use plan::{ImportAction, ImportPlan, ImportRow};
 
 /// The folders in which clients keep their files.
 pub(crate) fn places(around: &Surroundings) -> Result<ClientDirectories, ConfigError> {
     let home = around.home.clone().ok_or(ConfigError::NoHome)?;
-    let variable = |name: &str| {
-        env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
     Ok(ClientDirectories::new(
         Platform::of_this_machine(),
         home,
         around.cwd.clone(),
-        variable,
+        folder_in_variable,
     ))
+}
+
+fn folder_in_variable(name: &str) -> Option<PathBuf> {
+    env::var_os(name)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
 }
 
 /// Returns the files that count in this folder, and the other projects that have servers of their
@@ -43,31 +44,23 @@ pub(crate) fn of_this_project(
     found: Vec<ClientConfig>,
     places: &ClientDirectories,
 ) -> (Vec<ClientConfig>, BTreeSet<PathBuf>) {
-    let counts = |found: &ClientConfig| {
-        found
-            .project
-            .as_ref()
-            .is_none_or(|it| places.cwd.starts_with(it))
-    };
-    let (here, elsewhere): (Vec<_>, Vec<_>) = found.into_iter().partition(counts);
-    (
-        here,
-        elsewhere
-            .into_iter()
-            .filter_map(|found| found.project)
-            .collect(),
-    )
+    let (here, elsewhere): (Vec<_>, Vec<_>) = found.into_iter().partition(|found| {
+        let project = found.project.as_ref();
+        project.is_none_or(|it| places.cwd.starts_with(it))
+    });
+    let elsewhere = elsewhere.into_iter().filter_map(|found| found.project);
+    (here, elsewhere.collect())
 }
 
 /// Takes over the servers that these clients have written down for the person since their files
 /// were last looked at. No person is asked, so servers with a mark are taken over switched off.
-pub(crate) async fn additions(clients: &[Client], at: &Whereabouts) -> anyhow::Result<Plan> {
+pub(crate) async fn additions(clients: &[Client], at: &Whereabouts) -> anyhow::Result<ImportPlan> {
     let places = places(&at.around)?;
     let found = own_files(clients, &places)
         .flat_map(|spot| open(&spot, &places))
         .collect();
     let (here, _) = of_this_project(found, &places);
-    let mut plan = Plan::of_additions(here, at)
+    let mut plan = ImportPlan::of_additions(here, at)
         .await
         .context("the servers cannot be taken over")?;
     plan.carry_out(at).await?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use kitbag_clients::{
     Client, ClientConfig, ClientLaunch, FileProblem, FoundServer, HiddenText, ImportNote,
-    MergedServer, NeededVariable, Scope, SensitiveText, ServerOrigin, merge,
+    MergedServer, NeededVariable, Scope, SensitiveText, ServerOrigin, VariableSource, merge,
 };
 use kitbag_config::edit::{self, EditError, NewServer, Reach};
 use kitbag_config::{Config, ConfigError, KeyPlace, Whereabouts};
@@ -17,8 +17,8 @@ use serde::Serialize;
 use toml_edit::Array;
 
 use super::keeping::Keeping;
-use super::memory::{Look, Memory, place_of};
-use super::same::same;
+use super::memory::{Memory, PlaceLook, place_of};
+use super::same::OurServers;
 use kitbag_gateway::store_place::store_address;
 use kitbag_review::danger::Danger;
 use kitbag_review::words::variables;
@@ -26,10 +26,10 @@ use kitbag_review::{Review, ReviewSource};
 use kitbag_store::StoreAddress;
 
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct ImportPlan {
     /// The file that gets the servers.
     pub(crate) config: PathBuf,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<ImportRow>,
     pub(crate) problems: Vec<FileProblem>,
     /// The text that the file will hold.
     text: String,
@@ -42,7 +42,7 @@ pub(crate) struct Plan {
     secret_key: KeyPlace,
     data_dir: PathBuf,
     memory: Memory,
-    looks: Vec<Look>,
+    looks: Vec<PlaceLook>,
     marked: Marked,
 }
 
@@ -56,9 +56,9 @@ pub(crate) enum Marked {
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Row {
+pub(crate) struct ImportRow {
     pub(crate) name: ServerName,
-    pub(crate) action: Action,
+    pub(crate) action: ImportAction,
     /// The whole command line, or the address.
     pub(crate) target: String,
     /// The names of the variables or headers that are set for the server.
@@ -80,7 +80,7 @@ pub(crate) struct Row {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Action {
+pub(crate) enum ImportAction {
     Add,
     /// A server of ours does the same.
     Known,
@@ -88,7 +88,7 @@ pub(crate) enum Action {
     Refused,
 }
 
-impl Plan {
+impl ImportPlan {
     /// Makes the plan: reads, and writes nothing.
     pub(crate) async fn make(found: Vec<ClientConfig>, at: &Whereabouts) -> anyhow::Result<Self> {
         Self::of(found, at, Marked::AsItIs).await
@@ -117,7 +117,7 @@ impl Plan {
         let looks = found
             .iter()
             .filter(|it| it.scope != Scope::Project)
-            .filter_map(Look::at)
+            .filter_map(PlaceLook::at)
             .collect();
         let problems = found
             .iter_mut()
@@ -125,31 +125,18 @@ impl Plan {
             .collect();
         if marked == Marked::SwitchedOff {
             for found in &mut found {
-                let all = std::mem::take(&mut found.servers);
-                found.servers = all
-                    .into_iter()
-                    .filter(|it| memory.is_new(&path, found, it))
-                    .collect();
+                memory.retain_new(&path, found);
             }
         }
-        let ours = || config.servers.values().chain(config.disabled.values());
-        let taken: BTreeSet<_> = ours()
-            .map(|spec| spec.name.clone())
-            .chain(config.providers.keys().cloned())
-            .collect();
-        let known = |wish: &ServerName, server: &FoundServer| {
-            let alike = ours()
-                .find(|spec| same(spec, wish, server, keeping.known()))
-                .map(|spec| &spec.name);
-            // A server that was changed here since it was taken over is still the same.
-            let changed = || {
-                memory
-                    .taken_over(&path, server)
-                    .filter(|name| config.server(name).is_some())
-            };
-            alike.or_else(changed).cloned()
+        let ours = OurServers {
+            config: &config,
+            path: &path,
+            secrets: keeping.known(),
+            memory: &memory,
         };
-        let merged = merge(found, taken, known);
+        let merged = merge(found, ours.names(), |wish, server| {
+            ours.same_as(wish, server)
+        });
         let mut plan = Self {
             config: path,
             rows: Vec::new(),
@@ -177,7 +164,7 @@ impl Plan {
         let added = self
             .rows
             .iter()
-            .filter(|row| row.action == Action::Add && row.is_of_project());
+            .filter(|row| row.action == ImportAction::Add && row.is_of_project());
         added.map(|row| row.review.clone()).collect()
     }
 
@@ -214,20 +201,13 @@ impl Plan {
 
     /// Remembers the servers that the files have now, so that they are not new the next time.
     fn remember(&mut self) {
-        if self.looks.iter().all(Look::is_empty) && self.follow.is_empty() {
+        if self.looks.iter().all(PlaceLook::is_empty) && self.follow.is_empty() {
             return;
         }
         let rows = &self.rows;
-        let ours = |place: &str, name: &str| {
-            let stands_there =
-                |origin: &ServerOrigin| origin.name == name && place_of(origin) == place;
-            let with_us = rows.iter().filter(|row| row.action != Action::Refused);
-            with_us
-                .filter(|row| row.from.iter().any(stands_there))
-                .map(|row| row.name.clone())
-                .next()
-        };
-        self.memory.note(&self.config, &self.looks, ours);
+        self.memory.note(&self.config, &self.looks, |place, name| {
+            our_name(rows, place, name)
+        });
         // The servers are added all the same.
         if let Err(error) = self.memory.save(&self.data_dir) {
             tracing::warn!(%error, "what was imported cannot be remembered");
@@ -243,11 +223,11 @@ impl Plan {
         } = merged;
         let review = Review::of(name.as_str(), origin(&from, at), &revealed(&server.launch));
         let waits = self.marked == Marked::SwitchedOff && !review.dangers.is_empty();
-        let mut row = Row {
+        let mut row = ImportRow {
             target: review.line(),
             sets: review.sets(),
             dangers: review.dangers.clone(),
-            action: Action::Known,
+            action: ImportAction::Known,
             disabled: server.disabled || waits,
             from,
             secrets: Vec::new(),
@@ -267,13 +247,13 @@ impl Plan {
             Ok(text) => {
                 self.text = text;
                 self.edits = true;
-                row.action = Action::Add;
+                row.action = ImportAction::Add;
                 row.secrets = self.keeping.since(kept);
                 row.missing = self.missing(&server.variables, row.file());
             }
             Err(error) => {
                 self.keeping.back_to(kept);
-                row.action = Action::Refused;
+                row.action = ImportAction::Refused;
                 row.reason = Some(reason(&error));
             }
         }
@@ -281,7 +261,12 @@ impl Plan {
     }
 
     /// Returns the text with one server more, if the configuration takes it.
-    fn add(&mut self, row: &Row, server: &FoundServer, at: &Whereabouts) -> anyhow::Result<String> {
+    fn add(
+        &mut self,
+        row: &ImportRow,
+        server: &FoundServer,
+        at: &Whereabouts,
+    ) -> anyhow::Result<String> {
         let keeping = &mut self.keeping;
         let reach = reach(&server.launch, |value, what| {
             value.template(|hidden| match hidden {
@@ -303,24 +288,23 @@ impl Plan {
 
     /// Returns the missing variables under the names that secrets have here.
     fn missing(&self, variables: &[NeededVariable], file: &Path) -> Vec<NeededVariable> {
-        let here = |variable: &NeededVariable| {
-            let Some(id) = variable.name.strip_prefix(Template::SECRET) else {
-                return variable.clone();
-            };
-            let name = self
-                .keeping
-                .wanted(file, id)
-                .map_or(id, |name| name.as_str());
-            NeededVariable {
-                name: format!("{}{name}", Template::SECRET),
-                source: variable.source.clone(),
-            }
-        };
         variables
             .iter()
-            .map(here)
+            .map(|variable| self.named_here(variable, file))
             .filter(|variable| !self.is_set(&variable.name))
             .collect()
+    }
+
+    fn named_here(&self, variable: &NeededVariable, file: &Path) -> NeededVariable {
+        let Some(id) = variable.name.strip_prefix(Template::SECRET) else {
+            return variable.clone();
+        };
+        let name = self.keeping.wanted(file, id);
+        let name = name.map_or(id, |name| name.as_str());
+        NeededVariable {
+            name: format!("{}{name}", Template::SECRET),
+            source: variable.source.clone(),
+        }
     }
 
     /// Returns the variables that a server of ours waits for. The server may use other names for
@@ -338,17 +322,10 @@ impl Plan {
             .templates()
             .flat_map(|template| variables(template.source()))
             .collect();
-        let source = |name: &str| {
-            let id = name.rsplit('.').next().unwrap_or(name);
-            let alike = |it: &&NeededVariable| {
-                it.name == name || it.name.strip_prefix(Template::SECRET) == Some(id)
-            };
-            theirs.iter().find(alike).map(|it| it.source.clone())
-        };
         let open = wanted.into_iter().filter(|name| !self.is_set(name));
         open.filter_map(|name| {
             Some(NeededVariable {
-                source: source(&name)?,
+                source: source_of(&name, theirs)?,
                 name,
             })
         })
@@ -363,7 +340,7 @@ impl Plan {
     }
 }
 
-impl Row {
+impl ImportRow {
     /// True if only files of a project have the server.
     pub(crate) fn is_of_project(&self) -> bool {
         self.from
@@ -373,7 +350,13 @@ impl Row {
 
     /// True if the server was switched off so that a person looks at it first.
     pub(crate) fn waits(&self) -> bool {
-        self.action == Action::Add && self.disabled && !self.dangers.is_empty()
+        self.action == ImportAction::Add && self.disabled && !self.dangers.is_empty()
+    }
+
+    /// True if the place in a file has the server under this name.
+    fn stands_at(&self, place: &str, name: &str) -> bool {
+        let mut origins = self.from.iter();
+        origins.any(|origin| origin.name == name && place_of(origin) == place)
     }
 
     fn file(&self) -> &Path {
@@ -381,6 +364,25 @@ impl Row {
             .first()
             .map_or(Path::new(""), |origin| &origin.path)
     }
+}
+
+/// Returns our name for the server that a place in a file has under this name, unless it was
+/// refused.
+fn our_name(rows: &[ImportRow], place: &str, name: &str) -> Option<ServerName> {
+    let mut with_us = rows
+        .iter()
+        .filter(|row| row.action != ImportAction::Refused);
+    let row = with_us.find(|row| row.stands_at(place, name))?;
+    Some(row.name.clone())
+}
+
+/// Returns the source that the client's file names for a variable of ours.
+fn source_of(name: &str, theirs: &[NeededVariable]) -> Option<VariableSource> {
+    let id = name.rsplit('.').next().unwrap_or(name);
+    let alike = theirs
+        .iter()
+        .find(|it| it.name == name || it.name.strip_prefix(Template::SECRET) == Some(id));
+    alike.map(|it| it.source.clone())
 }
 
 /// Returns the person's own file, if one has the server: then the person wrote it.

@@ -1,15 +1,61 @@
 //! Tells if a server of ours does the same as one that a client has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use kitbag_clients::{ClientLaunch, FoundServer, HiddenText, SensitiveText};
+use kitbag_config::Config;
 use kitbag_domain::{Reach, ServerName, Template};
 use kitbag_upstream::{ServerKind, ServerSpec};
 
+use super::memory::Memory;
+
+/// The servers that are in our configuration before the import.
+#[derive(Debug)]
+pub(super) struct OurServers<'a> {
+    pub(super) config: &'a Config,
+    /// The file of the configuration.
+    pub(super) path: &'a Path,
+    /// The values of our secrets, by name.
+    pub(super) secrets: &'a BTreeMap<String, String>,
+    pub(super) memory: &'a Memory,
+}
+
+impl OurServers<'_> {
+    /// Returns the names that are taken.
+    pub(super) fn names(&self) -> BTreeSet<ServerName> {
+        let servers = self.specs().map(|spec| &spec.name);
+        servers
+            .chain(self.config.providers.keys())
+            .cloned()
+            .collect()
+    }
+
+    /// Returns the name of the server of ours that does the same.
+    pub(super) fn same_as(&self, wish: &ServerName, theirs: &FoundServer) -> Option<ServerName> {
+        let mut specs = self.specs();
+        let alike = specs.find(|spec| same(spec, wish, theirs, self.secrets));
+        alike
+            .map(|spec| &spec.name)
+            .or_else(|| self.taken_over(theirs))
+            .cloned()
+    }
+
+    /// A server that was changed here since it was taken over is still the same.
+    fn taken_over(&self, theirs: &FoundServer) -> Option<&ServerName> {
+        let name = self.memory.taken_over(self.path, theirs)?;
+        self.config.server(name).map(|_| name)
+    }
+
+    fn specs(&self) -> impl Iterator<Item = &ServerSpec> {
+        let config = self.config;
+        config.servers.values().chain(config.disabled.values())
+    }
+}
+
 /// Everything but secrets must be equal. Secrets may differ if the names of the servers agree: then
 /// one of the two was changed later. Otherwise the secrets tell two accounts apart.
-pub(super) fn same(
+fn same(
     ours: &ServerSpec,
     wish: &ServerName,
     theirs: &FoundServer,
@@ -17,11 +63,16 @@ pub(super) fn same(
 ) -> bool {
     let agree =
         ours.name.as_str() == wish.as_str() || ours.name.as_str().starts_with(&format!("{wish}-"));
-    let alike = |(our, their): &(String, &SensitiveText)| {
-        filled(our, secrets) == typed_in(their)
-            || (agree && blank(our) == blank(&their.template(|_| BLANK.to_owned())))
+    let Some(pairs) = pairs(ours, theirs) else {
+        return false;
     };
-    pairs(ours, theirs).is_some_and(|pairs| pairs.iter().all(alike))
+    pairs.iter().all(|(our, their)| {
+        filled(our, secrets) == typed_in(their) || (agree && is_same_but_for_secrets(our, their))
+    })
+}
+
+fn is_same_but_for_secrets(our: &str, their: &SensitiveText) -> bool {
+    blank(our) == blank(&their.template(|_| BLANK.to_owned()))
 }
 
 /// Returns each text of ours with the client's text in the same place; none if the two are built
@@ -88,10 +139,13 @@ fn named<'a>(
         .iter()
         .map(|(key, value)| (name(key), value.source()))
         .collect();
-    let pair = |(key, value): &'a (String, SensitiveText)| {
-        Some(((*ours.get(&name(key))?).to_owned(), value))
-    };
-    (ours.len() == theirs.len()).then(|| theirs.iter().map(pair).collect())?
+    if ours.len() != theirs.len() {
+        return None;
+    }
+    theirs
+        .iter()
+        .map(|(key, value)| Some(((*ours.get(&name(key))?).to_owned(), value)))
+        .collect()
 }
 
 /// Returns the text with all its secrets made alike, and without slashes at the end, which a server

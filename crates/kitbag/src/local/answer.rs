@@ -2,33 +2,37 @@
 //! on its own.
 
 use super::offers;
-use super::protocol::{Answer, Request};
+use super::protocol::{LocalAnswer, LocalRequest};
 use kitbag_gateway::app::{App, Meanwhile};
 
 pub(crate) async fn answer(
     app: &App,
-    request: Request,
+    request: LocalRequest,
     meanwhile: Meanwhile<'_>,
-) -> anyhow::Result<Answer> {
+) -> anyhow::Result<LocalAnswer> {
     Ok(match request {
-        Request::Know { server } => {
+        LocalRequest::Know { server } => {
             let silent = app.know(server.as_ref()).await;
-            Answer::Silent(silent.iter().map(ToString::to_string).collect())
+            LocalAnswer::Silent(silent.iter().map(ToString::to_string).collect())
         }
-        Request::Tools => Answer::Tools(app.tools()),
-        Request::Definition { name } => Answer::Definition(app.definition(&name)),
-        Request::Prompts => Answer::Prompts(app.prompts()),
-        Request::Prompt { name, arguments } => {
-            Answer::Result(offers::prompt(app, &name, &arguments, meanwhile).await?)
+        LocalRequest::Tools => LocalAnswer::Tools(app.tools()),
+        LocalRequest::Definition { name } => LocalAnswer::Definition(app.definition(&name)),
+        LocalRequest::Prompts => LocalAnswer::Prompts(app.prompts()),
+        LocalRequest::Prompt { name, arguments } => {
+            LocalAnswer::Result(offers::prompt(app, &name, &arguments, meanwhile).await?)
         }
-        Request::Resources => Answer::Resources(app.resources()),
-        Request::Read { uri } => Answer::Result(offers::read(app, &uri, meanwhile).await?),
-        Request::Search { intent, options } => Answer::Found(app.search(&intent, &options).await?),
-        Request::Tokens { surface } => Answer::Tokens(app.tokens(surface).await),
-        Request::Call { name, arguments } => {
-            Answer::Result(app.call(&name, arguments, meanwhile).await?)
+        LocalRequest::Resources => LocalAnswer::Resources(app.resources()),
+        LocalRequest::Read { uri } => {
+            LocalAnswer::Result(offers::read(app, &uri, meanwhile).await?)
         }
-        Request::Restart { server } => Answer::Restarted(app.restart(&server).await?),
-        Request::Status => Answer::Status(app.status()),
+        LocalRequest::Search { intent, options } => {
+            LocalAnswer::Found(app.search(&intent, &options).await?)
+        }
+        LocalRequest::Tokens { surface } => LocalAnswer::Tokens(app.tokens(surface).await),
+        LocalRequest::Call { name, arguments } => {
+            LocalAnswer::Result(app.call(&name, arguments, meanwhile).await?)
+        }
+        LocalRequest::Restart { server } => LocalAnswer::Restarted(app.restart(&server).await?),
+        LocalRequest::Status => LocalAnswer::Status(app.status()),
     })
 }

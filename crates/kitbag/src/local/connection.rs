@@ -11,9 +11,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::answer;
 use super::joined::digest;
-use super::protocol::{Hello, LineError, Request, Said, Want, Welcome, read_hello, write};
+use super::protocol::{
+    Hello, LineError, LocalMessage, LocalRequest, Want, Welcome, read_hello, write,
+};
 use super::socket::Stream;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::reload::Freshness;
 use kitbag_gateway::app::App;
 use kitbag_gateway::app::Meanwhile;
@@ -26,7 +28,7 @@ const HELLO_PATIENCE: Duration = Duration::from_secs(5);
 const STEPS: usize = 64;
 
 /// The things that every connection is served with.
-pub(super) struct Service {
+pub(super) struct LocalService {
     pub(super) app: Arc<App>,
     pub(super) fresh: Freshness,
     /// The token is cancelled when the gateway ends.
@@ -34,7 +36,7 @@ pub(super) struct Service {
 }
 
 /// Serves until the other end closes, or the gateway ends.
-pub(super) async fn converse(stream: Stream, service: Arc<Service>) -> Result<(), LineError> {
+pub(super) async fn converse(stream: Stream, service: Arc<LocalService>) -> Result<(), LineError> {
     let (reader, mut writer) = tokio::io::split(stream);
     let mut reader = BufReader::with_capacity(64 * 1024, reader);
     let hello = tokio::time::timeout(HELLO_PATIENCE, read_hello(&mut reader)).await;
@@ -74,17 +76,15 @@ async fn accepted(hello: Hello, fresh: &Freshness) -> Result<Want, String> {
 }
 
 fn differing(theirs: &BTreeMap<String, String>) -> Vec<String> {
-    let ours = |name: &str| std::env::var(name).ok().map(|value| digest(&value));
-    let differs = |(name, hash): &(&String, &String)| ours(name).as_ref() != Some(*hash);
     theirs
         .iter()
-        .filter(differs)
+        .filter(|(name, hash)| digest(name).as_ref() != Some(*hash))
         .map(|(name, _)| name.clone())
         .collect()
 }
 
 async fn questions(
-    service: &Service,
+    service: &LocalService,
     reader: &mut (impl AsyncBufRead + Unpin),
     writer: &mut (impl AsyncWrite + Unpin),
 ) -> Result<(), LineError> {
@@ -97,10 +97,10 @@ async fn questions(
         };
         let said = match (read, serde_json::from_slice(&line)) {
             (Line::End, _) => return Ok(()),
-            (Line::Cut, _) => Said::Failed(failure(&anyhow::anyhow!(
+            (Line::Cut, _) => LocalMessage::Failed(failure(&anyhow::anyhow!(
                 "the request has more than {max} bytes"
             ))),
-            (Line::Whole, Err(error)) => Said::Failed(failure(&error.into())),
+            (Line::Whole, Err(error)) => LocalMessage::Failed(failure(&error.into())),
             (Line::Whole, Ok(request)) => {
                 let Some(said) = worked_out(service, request, reader, writer).await? else {
                     return Ok(());
@@ -115,16 +115,15 @@ async fn questions(
 /// Returns the end of a request, with its steps told before; nothing if the other end left
 /// meanwhile.
 async fn worked_out(
-    service: &Service,
-    request: Request,
+    service: &LocalService,
+    request: LocalRequest,
     reader: &mut (impl AsyncBufRead + Unpin),
     writer: &mut (impl AsyncWrite + Unpin),
-) -> Result<Option<Said>, LineError> {
+) -> Result<Option<LocalMessage>, LineError> {
     let cancelled = CancellationToken::new();
     let (steps, mut told) = mpsc::channel(STEPS);
-    let mut progress = move |step| drop(steps.try_send(step));
     let meanwhile = Meanwhile {
-        progress: &mut progress,
+        progress: &mut move |step| drop(steps.try_send(step)),
         cancelled: cancelled.clone(),
     };
     let mut answering = std::pin::pin!(answer(&service.app, request, meanwhile));
@@ -133,9 +132,9 @@ async fn worked_out(
         tokio::select! {
             // A step that came before the end is told before it.
             biased;
-            Some(step) = told.recv() => write(writer, &Said::Progress(step)).await?,
+            Some(step) = told.recv() => write(writer, &LocalMessage::Progress(step)).await?,
             answered = &mut answering => {
-                let said = answered.map_or_else(|error| Said::Failed(failure(&error)), Said::Answer);
+                let said = answered.map_or_else(|error| LocalMessage::Failed(failure(&error)), LocalMessage::Answer);
                 return Ok((!gone).then_some(said));
             }
             // The other end says nothing before it has its answer, so anything read here means that
@@ -148,6 +147,6 @@ async fn worked_out(
     }
 }
 
-fn failure(error: &anyhow::Error) -> Failure {
-    Failure::of(error)
+fn failure(error: &anyhow::Error) -> CommandFailure {
+    CommandFailure::of(error)
 }

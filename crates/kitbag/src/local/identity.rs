@@ -53,18 +53,20 @@ const NAME_LENGTH: usize = 16;
 
 /// Returns the path without links, also if its end does not exist yet.
 fn real(path: &Path) -> PathBuf {
-    let resolved = |above: &Path| {
-        let rest = path.strip_prefix(above).ok()?;
-        let real = fs::canonicalize(above).ok()?;
-        Some(if rest.as_os_str().is_empty() {
-            real
-        } else {
-            real.join(rest)
-        })
-    };
     path.ancestors()
-        .find_map(resolved)
+        .find_map(|above| real_above(above, path))
         .unwrap_or_else(|| path.to_owned())
+}
+
+/// Returns the path with the links resolved in the part above, if that exists.
+fn real_above(above: &Path, path: &Path) -> Option<PathBuf> {
+    let rest = path.strip_prefix(above).ok()?;
+    let real = fs::canonicalize(above).ok()?;
+    Some(if rest.as_os_str().is_empty() {
+        real
+    } else {
+        real.join(rest)
+    })
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufRead, AsyncWrite, BufReader, ReadHalf, WriteHalf};
 
 use super::Identity;
 use super::protocol::{
-    Answer, Hello, LineError, Request, Said, VERSION, Want, Welcome, read, write,
+    Hello, LineError, LocalAnswer, LocalMessage, LocalRequest, VERSION, Want, Welcome, read, write,
 };
 use super::socket::{self, Stream};
 use crate::cli::failure::Relayed;
@@ -24,7 +24,7 @@ pub(crate) struct Joined {
 
 /// The outcome of looking for a gateway to join.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum JoinOutcome {
     Joined(Joined),
     /// A gateway runs, and it cannot be joined.
     Refused {
@@ -36,9 +36,9 @@ pub(crate) enum Found {
 /// The gateway went away before it had answered.
 #[derive(Debug, thiserror::Error)]
 #[error("the gateway gave no answer: {0}")]
-pub(crate) struct Unanswered(#[from] LineError);
+pub(crate) struct UnansweredRequest(#[from] LineError);
 
-impl Unanswered {
+impl UnansweredRequest {
     pub(crate) const REMEDY: &str = "try again; if no gateway runs by then, servers are started for the command alone, as with --own";
 }
 
@@ -51,35 +51,35 @@ impl Joined {
         want: Want,
     ) -> Option<Self> {
         match find(at, config, want).await {
-            Found::Joined(joined) => Some(joined),
-            Found::Refused { reason } => {
+            JoinOutcome::Joined(joined) => Some(joined),
+            JoinOutcome::Refused { reason } => {
                 tracing::debug!("working without the gateway that runs: {reason}");
                 None
             }
-            Found::Nothing => None,
+            JoinOutcome::Nothing => None,
         }
     }
 
     pub(crate) async fn ask(
         &mut self,
-        request: &Request,
+        request: &LocalRequest,
         mut progress: impl FnMut(CallProgress),
-    ) -> anyhow::Result<Answer> {
+    ) -> anyhow::Result<LocalAnswer> {
         ask(&mut self.reader, &mut self.writer, request, &mut progress).await
     }
 }
 
 /// Looks for the gateway and asks it to accept this program.
-pub(crate) async fn find(at: &Whereabouts, config: Option<&Config>, want: Want) -> Found {
+pub(crate) async fn find(at: &Whereabouts, config: Option<&Config>, want: Want) -> JoinOutcome {
     let project = config.and_then(|config| config.project.in_force());
     let Ok(identity) = Identity::of(at, project) else {
-        return Found::Nothing;
+        return JoinOutcome::Nothing;
     };
     let stream = match socket::connect(&identity).await {
         Ok(Some(stream)) => stream,
-        Ok(None) => return Found::Nothing,
+        Ok(None) => return JoinOutcome::Nothing,
         Err(error) => {
-            return Found::Refused {
+            return JoinOutcome::Refused {
                 reason: error.to_string(),
             };
         }
@@ -99,9 +99,9 @@ pub(crate) async fn find(at: &Whereabouts, config: Option<&Config>, want: Want) 
         read::<Welcome>(&mut reader).await
     };
     match greeted.await {
-        Ok(Welcome::Accepted) => Found::Joined(Joined { reader, writer }),
-        Ok(Welcome::Refused { reason }) => Found::Refused { reason },
-        Err(error) => Found::Refused {
+        Ok(Welcome::Accepted) => JoinOutcome::Joined(Joined { reader, writer }),
+        Ok(Welcome::Refused { reason }) => JoinOutcome::Refused { reason },
+        Err(error) => JoinOutcome::Refused {
             reason: error.to_string(),
         },
     }
@@ -110,29 +110,29 @@ pub(crate) async fn find(at: &Whereabouts, config: Option<&Config>, want: Want) 
 async fn ask(
     reader: &mut (impl AsyncBufRead + Unpin),
     writer: &mut (impl AsyncWrite + Unpin),
-    request: &Request,
+    request: &LocalRequest,
     progress: &mut impl FnMut(CallProgress),
-) -> anyhow::Result<Answer> {
-    write(writer, request).await.map_err(Unanswered)?;
+) -> anyhow::Result<LocalAnswer> {
+    write(writer, request).await.map_err(UnansweredRequest)?;
     loop {
-        match read(reader).await.map_err(Unanswered)? {
-            Said::Progress(step) => progress(step),
-            Said::Answer(answer) => return Ok(answer),
-            Said::Failed(failure) => return Err(Relayed(failure).into()),
+        match read(reader).await.map_err(UnansweredRequest)? {
+            LocalMessage::Progress(step) => progress(step),
+            LocalMessage::Answer(answer) => return Ok(answer),
+            LocalMessage::Failed(failure) => return Err(Relayed(failure).into()),
         }
     }
 }
 
 /// Returns the variables that the configuration refers to, as far as they are set here.
 fn variables(config: &Config) -> BTreeMap<String, String> {
-    let set = |name: String| Some((name.clone(), digest(&std::env::var(name).ok()?)));
     vault::variables(config)
         .into_iter()
-        .filter_map(set)
+        .filter_map(|name| digest(&name).map(|digest| (name, digest)))
         .collect()
 }
 
-/// Returns the text that two ends compare instead of a value.
-pub(super) fn digest(value: &str) -> String {
-    blake3::hash(value.as_bytes()).to_hex().to_string()
+/// Returns the text that two ends compare instead of the value of a variable, if it is set here.
+pub(super) fn digest(variable: &str) -> Option<String> {
+    let value = std::env::var(variable).ok()?;
+    Some(blake3::hash(value.as_bytes()).to_hex().to_string())
 }

@@ -7,9 +7,9 @@ use kitbag_config::{Config, Whereabouts};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{Service, converse};
-use super::socket::{self, Claim, Socket, SocketError};
-use super::{Identity, protocol};
+use super::connection::{LocalService, converse};
+use super::socket::{self, Socket, SocketError};
+use super::{Identity, SocketClaim, protocol};
 use crate::reload::Freshness;
 use kitbag_gateway::app::App;
 
@@ -24,21 +24,21 @@ const EXHAUSTED: Duration = Duration::from_millis(100);
 
 /// The local socket of one gateway, opened before clients and the person are told that it serves.
 #[derive(Debug)]
-pub(crate) struct LocalDoor {
+pub(crate) struct LocalListener {
     identity: Identity,
     socket: Option<Socket>,
 }
 
-impl LocalDoor {
+impl LocalListener {
     /// Opens the socket. A gateway that cannot have it serves without, and logs the reason.
     pub(crate) fn open(at: &Whereabouts, config: &Config) -> Option<Self> {
         let identity = Identity::of(at, config.project.in_force()).ok()?;
         match socket::open(&identity) {
-            Ok(Claim::Ours(socket)) => Some(Self {
+            Ok(SocketClaim::Ours(socket)) => Some(Self {
                 identity,
                 socket: Some(socket),
             }),
-            Ok(Claim::Taken) => {
+            Ok(SocketClaim::Taken) => {
                 tracing::info!(
                     "another gateway serves this configuration, and local commands join that one; \
                      this one is reached by its address"
@@ -62,7 +62,7 @@ impl LocalDoor {
             return;
         };
         tracing::debug!(socket = %socket.path().display(), "local clients can join");
-        let service = Arc::new(Service {
+        let service = Arc::new(LocalService {
             app,
             fresh,
             ended: ended.clone(),
@@ -96,13 +96,13 @@ impl LocalDoor {
                 () = ended.cancelled() => return None,
             }
             match socket::open(&self.identity) {
-                Ok(Claim::Ours(socket)) => {
+                Ok(SocketClaim::Ours(socket)) => {
                     tracing::info!(
                         "the other gateway is gone; local commands join this one from now on"
                     );
                     return Some(socket);
                 }
-                Ok(Claim::Taken) => {}
+                Ok(SocketClaim::Taken) => {}
                 Err(error) => {
                     mention(&error);
                     return None;

@@ -27,3 +27,15 @@ mod socket;
 mod socket;
 
 pub(crate) use self::identity::Identity;
+
+/// The outcome of the attempt to listen.
+#[derive(Debug)]
+#[cfg_attr(
+    not(unix),
+    expect(dead_code, reason = "a system without sockets never claims one")
+)]
+enum SocketClaim {
+    Ours(socket::Socket),
+    /// Another gateway serves the same configuration.
+    Taken,
+}

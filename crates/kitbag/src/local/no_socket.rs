@@ -3,40 +3,34 @@
 use std::io;
 use std::path::Path;
 
-use super::Identity;
+use super::{Identity, SocketClaim};
 
-pub(super) type Stream = tokio::io::DuplexStream;
-
-#[derive(Debug)]
-pub(super) enum Socket {}
+pub(super) use self::{NoSocket as Socket, SocketUnsupported as SocketError};
+pub(super) use tokio::io::DuplexStream as Stream;
 
 #[derive(Debug)]
-#[expect(dead_code, reason = "no socket is ever claimed here")]
-pub(super) enum Claim {
-    Ours(Socket),
-    Taken,
-}
+pub(super) enum NoSocket {}
 
 #[derive(Debug, thiserror::Error)]
 #[error("this system has no local sockets that Kitbag can use: {0}")]
-pub(super) struct SocketError(io::ErrorKind);
+pub(super) struct SocketUnsupported(io::ErrorKind);
 
-impl SocketError {
+impl SocketUnsupported {
     pub(super) fn remedy(&self) -> String {
         "connect clients to the address it serves on".to_owned()
     }
 }
 
-pub(super) fn open(_identity: &Identity) -> Result<Claim, SocketError> {
-    Err(SocketError(io::ErrorKind::Unsupported))
+pub(super) fn open(_identity: &Identity) -> Result<SocketClaim, SocketUnsupported> {
+    Err(SocketUnsupported(io::ErrorKind::Unsupported))
 }
 
-pub(super) async fn connect(_identity: &Identity) -> Result<Option<Stream>, SocketError> {
+pub(super) async fn connect(_identity: &Identity) -> Result<Option<Stream>, SocketUnsupported> {
     Ok(None)
 }
 
-impl Socket {
-    pub(super) async fn accept(&self) -> Result<Stream, SocketError> {
+impl NoSocket {
+    pub(super) async fn accept(&self) -> Result<Stream, SocketUnsupported> {
         match *self {}
     }
 

@@ -21,25 +21,25 @@ pub(super) async fn prompt(
 ) -> anyhow::Result<Value> {
     let answer = app.prompt(name, arguments, meanwhile).await;
     advised(answer, name, "kitbag prompts", || {
-        app.prompts().into_iter().map(Known::from).collect()
+        app.prompts().into_iter().map(KnownName::from).collect()
     })
 }
 
 pub(super) async fn read(app: &App, uri: &str, meanwhile: Meanwhile<'_>) -> anyhow::Result<Value> {
     let answer = app.read(uri, meanwhile).await;
     advised(answer, uri, "kitbag resources", || {
-        app.resources().into_iter().map(Known::from).collect()
+        app.resources().into_iter().map(KnownName::from).collect()
     })
 }
 
 /// A name that a person may have meant, and the way in which it is typed if several servers have
 /// it.
-struct Known {
+struct KnownName {
     name: String,
     typed: String,
 }
 
-impl From<PromptRow> for Known {
+impl From<PromptRow> for KnownName {
     fn from(row: PromptRow) -> Self {
         Self {
             name: row.name.clone(),
@@ -48,7 +48,7 @@ impl From<PromptRow> for Known {
     }
 }
 
-impl From<ResourceRow> for Known {
+impl From<ResourceRow> for KnownName {
     fn from(row: ResourceRow) -> Self {
         Self {
             name: unmark(&row.uri).map_or_else(|| row.uri.clone(), |(_, own)| own.to_owned()),
@@ -62,7 +62,7 @@ fn advised(
     answer: anyhow::Result<Value>,
     name: &str,
     list: &str,
-    known: impl FnOnce() -> Vec<Known>,
+    known: impl FnOnce() -> Vec<KnownName>,
 ) -> anyhow::Result<Value> {
     match answer {
         Err(error) if is_unknown(&error) => {
@@ -75,7 +75,7 @@ fn advised(
     }
 }
 
-fn likely<'a>(name: &str, known: &'a [Known]) -> Vec<&'a str> {
+fn likely<'a>(name: &str, known: &'a [KnownName]) -> Vec<&'a str> {
     let names: BTreeSet<&str> = known
         .iter()
         .map(|it| it.name.as_str())
@@ -95,11 +95,11 @@ fn likely<'a>(name: &str, known: &'a [Known]) -> Vec<&'a str> {
 /// True if the error says that the name is unknown. If one server alone has resources, it is asked
 /// for every URI, and says itself that it has no such resource.
 fn is_unknown(error: &anyhow::Error) -> bool {
-    let missing = |code| code == code::LEGACY_RESOURCE_NOT_FOUND || code == code::INVALID_PARAMS;
-    match error.downcast_ref() {
-        Some(Failure::UnknownPrompt { .. } | Failure::UnknownResource { .. }) => true,
-        _ => {
-            matches!(error.downcast_ref(), Some(CallError::Refused { error, .. }) if missing(error.code))
+    match (error.downcast_ref(), error.downcast_ref()) {
+        (Some(Failure::UnknownPrompt { .. } | Failure::UnknownResource { .. }), _) => true,
+        (_, Some(CallError::Refused { error, .. })) => {
+            [code::LEGACY_RESOURCE_NOT_FOUND, code::INVALID_PARAMS].contains(&error.code)
         }
+        _ => false,
     }
 }

@@ -16,7 +16,7 @@ use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt as _};
 
 use kitbag_wire::lines::{Line, read_line};
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use kitbag_gateway::app::{CallProgress, ServerReport, Status};
 use kitbag_gateway::offers::{PromptRow, ResourceRow, ToolRow};
 use kitbag_gateway::search::SearchResult;
@@ -59,7 +59,7 @@ pub(super) enum Welcome {
 /// A request that a command can make to a gateway.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Request {
+pub(crate) enum LocalRequest {
     /// Asks this server what it offers, or all that have not been asked yet.
     Know {
         server: Option<ServerName>,
@@ -99,7 +99,7 @@ pub(crate) enum Request {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Answer {
+pub(crate) enum LocalAnswer {
     /// The problems of the servers that gave no answer.
     Silent(Vec<String>),
     Tools(Vec<ToolRow>),
@@ -116,10 +116,10 @@ pub(crate) enum Answer {
 /// The messages that come back for a request: any number of steps, then its end.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Said {
+pub(super) enum LocalMessage {
     Progress(CallProgress),
-    Answer(Answer),
-    Failed(Failure),
+    Answer(LocalAnswer),
+    Failed(CommandFailure),
 }
 
 /// The reason for which nothing, or nothing that can be understood, came from the other end.

@@ -9,7 +9,7 @@ use super::joined::Joined;
 
 /// The way in which passing on came to its end.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum RelayEnd {
     /// The client closed its side, and has all answers.
     ByClient,
     /// The gateway ended before the client had said anything, so that another can take over.
@@ -34,25 +34,25 @@ pub(crate) async fn relay(
     joined: Joined,
     input: &mut (impl AsyncRead + Unpin),
     output: &mut (impl AsyncWrite + Unpin),
-) -> std::io::Result<Ended> {
+) -> std::io::Result<RelayEnd> {
     let Joined {
         reader: from_gateway,
         writer: to_gateway,
     } = joined;
-    let client = Cell::new(Client::Silent);
+    let client = Cell::new(ClientState::Silent);
     tokio::select! {
         heard = hear(from_gateway, output) => heard?,
         spoken = speak(input, to_gateway, &client) => spoken?,
     }
     Ok(match client.get() {
-        Client::Silent => Ended::Unused,
-        Client::Speaking => Ended::ByGateway,
-        Client::Done => Ended::ByClient,
+        ClientState::Silent => RelayEnd::Unused,
+        ClientState::Speaking => RelayEnd::ByGateway,
+        ClientState::Done => RelayEnd::ByClient,
     })
 }
 
 #[derive(Clone, Copy)]
-enum Client {
+enum ClientState {
     Silent,
     Speaking,
     Done,
@@ -62,7 +62,7 @@ enum Client {
 async fn speak(
     input: &mut (impl AsyncRead + Unpin),
     mut to_gateway: impl AsyncWrite + Unpin,
-    client: &Cell<Client>,
+    client: &Cell<ClientState>,
 ) -> std::io::Result<()> {
     let mut piece = vec![0; PIECE];
     loop {
@@ -70,13 +70,13 @@ async fn speak(
         if length == 0 {
             break;
         }
-        client.set(Client::Speaking);
+        client.set(ClientState::Speaking);
         if to_gateway.write_all(&piece[..length]).await.is_err() {
             // The other direction tells that the gateway is gone.
             return pending().await;
         }
     }
-    client.set(Client::Done);
+    client.set(ClientState::Done);
     let _gone = to_gateway.shutdown().await;
     pending().await
 }

@@ -12,11 +12,11 @@ use std::os::unix::fs::{
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixListener;
 
-use super::Identity;
+use super::{Identity, SocketClaim};
 
-pub(super) type Stream = UnixStream;
+pub(super) use tokio::net::UnixStream as Stream;
 
 /// The gateway's end. The file is removed with it.
 #[derive(Debug)]
@@ -26,14 +26,6 @@ pub(super) struct Socket {
     /// The lock is held as long as the gateway serves; the system releases it even after `kill -9`,
     /// so that a socket without a holder is known to be a leftover.
     _lock: File,
-}
-
-/// The outcome of the attempt to listen.
-#[derive(Debug)]
-pub(super) enum Claim {
-    Ours(Socket),
-    /// Another gateway serves the same configuration.
-    Taken,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -59,21 +51,30 @@ pub(super) enum SocketError {
 }
 
 impl SocketError {
+    fn io(path: &Path, source: io::Error) -> Self {
+        Self::Io {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
     pub(super) fn remedy(&self) -> String {
         match self {
             Self::OpenFolder { path, .. } => format!("chmod 700 {}", path.display()),
             Self::ForeignFolder { path, .. }
             | Self::NoFolder { path }
             | Self::Stranger { path, .. } => {
-                format!("find out who made {}, and remove it", path.display())
+                format!("find out which user made {}, and remove it", path.display())
             }
-            Self::Io { path, .. } => format!("see who may write there: ls -ld {}", path.display()),
+            Self::Io { path, .. } => {
+                format!("see which users may write there: ls -ld {}", path.display())
+            }
         }
     }
 }
 
 /// Listens in the first place that can hold a socket.
-pub(super) fn open(identity: &Identity) -> Result<Claim, SocketError> {
+pub(super) fn open(identity: &Identity) -> Result<SocketClaim, SocketError> {
     let name = identity.name();
     // A failure here shows when the folder below it is made.
     let _there = fs::create_dir_all(&identity.data_dir);
@@ -98,7 +99,7 @@ pub(super) async fn connect(identity: &Identity) -> Result<Option<Stream>, Socke
     {
         check_folder(&folder)?;
         let path = socket_in(&folder, &name);
-        match UnixStream::connect(&path).await {
+        match Stream::connect(&path).await {
             Ok(stream) => return check_peer(&stream, &path).map(|()| Some(stream)),
             Err(error)
                 if matches!(
@@ -114,11 +115,8 @@ pub(super) async fn connect(identity: &Identity) -> Result<Option<Stream>, Socke
 impl Socket {
     /// Returns the next connection of our own user; a connection of any other user is turned away.
     pub(super) async fn accept(&self) -> Result<Stream, SocketError> {
-        let io = |source| SocketError::Io {
-            path: self.path.clone(),
-            source,
-        };
-        let (stream, _) = self.listener.accept().await.map_err(io)?;
+        let accepted = self.listener.accept().await;
+        let (stream, _) = accepted.map_err(|source| SocketError::io(&self.path, source))?;
         check_peer(&stream, &self.path)?;
         Ok(stream)
     }
@@ -144,45 +142,55 @@ fn folders(identity: &Identity, name: &str) -> Vec<PathBuf> {
         PathBuf::from(format!("/run/user/{user}/kitbag")),
         PathBuf::from(format!("/tmp/kitbag-{user}")),
     ];
-    let fits = |folder: &PathBuf| socket_in(folder, name).as_os_str().len() <= LONGEST_ADDRESS;
-    places.into_iter().filter(fits).collect()
+    places
+        .into_iter()
+        .filter(|folder| socket_in(folder, name).as_os_str().len() <= LONGEST_ADDRESS)
+        .collect()
 }
 
 /// The length that macOS allows with the zero at the end; Linux allows four more.
 const LONGEST_ADDRESS: usize = 103;
 
-fn open_in(folder: &Path, name: &str) -> Result<Claim, SocketError> {
-    let io = |path: &Path| {
-        let path = path.to_owned();
-        move |source| SocketError::Io { path, source }
-    };
-    make_folder(folder).map_err(io(folder))?;
+fn open_in(folder: &Path, name: &str) -> Result<SocketClaim, SocketError> {
+    make_folder(folder).map_err(|source| SocketError::io(folder, source))?;
     check_folder(folder)?;
     let lock = folder.join(format!("{name}.lock"));
-    let held = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(&lock);
-    let held = held.map_err(io(&lock))?;
-    match flock(&held, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => {}
-        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(Claim::Taken),
-        Err(error) => return Err(io(&lock)(error.into())),
-    }
+    let Some(held) = held(&lock).map_err(|source| SocketError::io(&lock, source))? else {
+        return Ok(SocketClaim::Taken);
+    };
     let path = socket_in(folder, name);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(io(&path)(error)),
-        _ => {}
-    }
-    let listener = UnixListener::bind(&path).map_err(io(&path))?;
-    fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(io(&path))?;
-    Ok(Claim::Ours(Socket {
+    let listener = listen(&path).map_err(|source| SocketError::io(&path, source))?;
+    Ok(SocketClaim::Ours(Socket {
         listener,
         path,
         _lock: held,
     }))
+}
+
+/// Returns the file with the lock on it, unless another gateway holds the lock.
+fn held(lock: &Path) -> io::Result<Option<File>> {
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(lock)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Listens in the place of a socket that a killed gateway may have left.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, Permissions::from_mode(0o600))?;
+    Ok(listener)
 }
 
 fn make_folder(folder: &Path) -> io::Result<()> {
@@ -215,10 +223,8 @@ fn check_folder(folder: &Path) -> Result<(), SocketError> {
 }
 
 fn check_peer(stream: &Stream, path: &Path) -> Result<(), SocketError> {
-    let peer = stream.peer_cred().map_err(|source| SocketError::Io {
-        path: path.to_owned(),
-        source,
-    })?;
+    let peer = stream.peer_cred();
+    let peer = peer.map_err(|source| SocketError::io(path, source))?;
     match peer.uid() {
         other if other == user() => Ok(()),
         other => Err(SocketError::Stranger {
@@ -261,20 +267,26 @@ mod tests {
             "{}",
             refused(&link)
         );
-        assert!(matches!(open_in(&open, "name").unwrap(), Claim::Ours(_)));
+        assert!(matches!(
+            open_in(&open, "name").unwrap(),
+            SocketClaim::Ours(_)
+        ));
     }
 
     #[tokio::test]
     async fn one_gateway_holds_the_socket_and_what_a_killed_one_left_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("run");
-        let Claim::Ours(first) = open_in(&folder, "name").unwrap() else {
-            panic!("nobody holds it yet")
+        let SocketClaim::Ours(first) = open_in(&folder, "name").unwrap() else {
+            panic!("no gateway holds it yet")
         };
-        assert!(matches!(open_in(&folder, "name").unwrap(), Claim::Taken));
+        assert!(matches!(
+            open_in(&folder, "name").unwrap(),
+            SocketClaim::Taken
+        ));
         assert!(matches!(
             open_in(&folder, "another").unwrap(),
-            Claim::Ours(_)
+            SocketClaim::Ours(_)
         ));
         let mode = fs::metadata(first.path()).unwrap().mode() & 0o777;
         assert_eq!(mode, 0o600);
@@ -285,7 +297,7 @@ mod tests {
         );
         drop(std::os::unix::net::UnixListener::bind(socket_in(&folder, "name")).unwrap());
         assert!(
-            matches!(open_in(&folder, "name").unwrap(), Claim::Ours(_)),
+            matches!(open_in(&folder, "name").unwrap(), SocketClaim::Ours(_)),
             "a leftover"
         );
     }

@@ -171,7 +171,7 @@ fn a_secret_typed_at_a_terminal_is_not_shown() {
     assert_eq!(&asked, b"Value of token: ");
     ours.write_all(b"s3cret\n").unwrap();
     assert!(child.wait().unwrap().success());
-    // Nobody holds the other end any more, so that reading ends, with an error or without.
+    // No process holds the other end any more, so reading ends, with an error or without.
     let mut shown = Vec::new();
     let _hung_up = ours.read_to_end(&mut shown);
     assert_eq!(String::from_utf8_lossy(&shown), "");

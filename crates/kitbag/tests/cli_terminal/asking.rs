@@ -9,7 +9,7 @@ use crate::home::Home;
 use crate::terminal::Terminal;
 
 #[test]
-fn whoever_gives_up_typing_a_secret_has_their_terminal_back() {
+fn a_person_who_gives_up_typing_a_secret_has_the_terminal_back() {
     let mut terminal = Terminal::open();
     let (held, before) = (
         terminal.end(),
@@ -34,7 +34,7 @@ fn whoever_gives_up_typing_a_secret_has_their_terminal_back() {
 }
 
 #[test]
-fn whoever_types_nothing_is_told_that_nothing_was_kept() {
+fn a_person_who_types_nothing_is_told_that_nothing_was_kept() {
     for nothing in ["\n", "\u{4}"] {
         let mut terminal = Terminal::open();
         let home = Home::new();
@@ -57,7 +57,7 @@ fn whoever_types_nothing_is_told_that_nothing_was_kept() {
 }
 
 #[test]
-fn whoever_is_shown_a_strangers_command_line_runs_it_only_by_saying_so() {
+fn a_person_who_is_shown_a_strangers_command_line_runs_it_only_by_saying_so() {
     for (answer, code) in [("\n", 1), ("n\n", 1), ("\u{4}", 1), ("y\n", 0)] {
         let mut terminal = Terminal::open();
         let home = Home::new();

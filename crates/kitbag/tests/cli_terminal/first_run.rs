@@ -1,4 +1,4 @@
-//! Whoever has configured nothing is told what to do next, wherever they look first.
+//! A person who has configured nothing is told what to do next by every verb.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};

@@ -43,7 +43,7 @@ fn help_and_examples_fit_a_terminal() {
     every_command(&mut |command| {
         let name = command.get_bin_name().unwrap_or_default();
         let words: Vec<&str> = name.split(' ').skip(1).chain(["--help"]).collect();
-        // Nor does it get wider where nobody says how wide the terminal is.
+        // Nor does it get wider where the width of the terminal is unknown.
         let output = home.command(&words).env_remove("COLUMNS").output().unwrap();
         let help = String::from_utf8(output.stdout).unwrap();
         assert!(

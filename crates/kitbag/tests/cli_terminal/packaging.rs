@@ -87,7 +87,7 @@ fn the_unit_starts_a_command_there_is_and_gives_nothing_away() {
 
 #[test]
 fn systemd_accepts_the_unit_and_finds_it_safe() {
-    // Where there is no systemd, nobody starts a unit either.
+    // A system without systemd starts no unit either.
     if Command::new("systemd-analyze")
         .arg("--version")
         .output()
@@ -119,7 +119,7 @@ fn systemd_accepts_the_unit_and_finds_it_safe() {
 }
 
 #[test]
-fn the_image_runs_a_command_there_is_as_nobody_special() {
+fn the_image_runs_a_command_there_is_as_an_ordinary_user() {
     let instructions = instructions(&read(DOCKERFILE));
     let all = |name: &str| -> Vec<&str> {
         instructions
@@ -147,7 +147,7 @@ fn the_image_runs_a_command_there_is_as_nobody_special() {
         sources.for_each(|source| assert!(repository().join(source).exists(), "{source}"));
     }
     let user: u32 = all("USER").last().unwrap().parse().unwrap();
-    assert!(user > 1_000, "{user} is somebody special");
+    assert!(user > 1_000, "{user} is no ordinary user");
     assert_eq!(all("EXPOSE"), ["7420"]);
 
     let json = |text: &str| -> Vec<String> { serde_json::from_str(text).unwrap() };
@@ -211,7 +211,7 @@ fn a_gateway_that_is_up_says_so_and_one_that_is_not_is_explained() {
     );
     let told = home.fails(&["health", "--bind", bind]);
     assert!(
-        told.contains("nobody answers at") && told.contains("try: start it: kitbag serve"),
+        told.contains("no gateway answers at") && told.contains("try: start it: kitbag serve"),
         "{told}"
     );
 }

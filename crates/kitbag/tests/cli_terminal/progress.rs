@@ -1,4 +1,4 @@
-//! Whoever waits for longer than a second is told for what.
+//! A person who waits for longer than a second is told for what.
 
 use std::collections::BTreeSet;
 use std::process::Stdio;

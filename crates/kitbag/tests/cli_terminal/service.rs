@@ -175,7 +175,7 @@ fn the_unit_names_the_program_as_it_was_called_and_the_configuration_it_means() 
     assert!(Cli::try_parse_from(&words).is_ok(), "{words:?}");
     assert_eq!(line("Environment="), format!("\"PATH={path}\""));
 
-    // Where there is no systemd, nobody reads a unit either.
+    // A system without systemd reads no unit either.
     let unit = desk.0.path(".config/systemd/user/kitbag.service");
     let mut verify = Command::new("systemd-analyze");
     verify

@@ -353,7 +353,7 @@ fn man_renders_a_page_where_it_is_installed() {
     let home = Home::new();
     home.ok(&["man", "--dir", "man1"]);
     let page = home.path("man1/kitbag-servers-add.1");
-    // Minimal systems have no groff, and then there is nobody to render for.
+    // Minimal systems have no groff, and then nothing can render the page.
     let Ok(output) = Command::new("groff")
         .args(["-man", "-Kutf8", "-Tutf8", "-ww", "-P-c"])
         .arg(&page)

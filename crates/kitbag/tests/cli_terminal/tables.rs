@@ -42,7 +42,7 @@ fn home() -> Home {
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(
         &file,
-        "extensions:\n  a-server-with-quite-a-long-name-that-nobody-types:\n    type: stdio\n    \
+        "extensions:\n  a-server-with-quite-a-long-name-that-no-person-types:\n    type: stdio\n    \
         cmd: /opt/somewhere/far/down/in/the/tree/of/folders/a-program\n    args: [--with, --many, --words]\n",
     )
     .unwrap();

@@ -58,7 +58,7 @@ impl Terminal {
         self.shown
     }
 
-    /// Reading fails once nobody has the other end open.
+    /// Reading fails once no process has the other end open.
     fn read(&mut self) -> bool {
         let mut part = [0; 1024];
         match self.controller.read(&mut part) {

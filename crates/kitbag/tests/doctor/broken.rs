@@ -171,7 +171,7 @@ fn from_pypi() -> Vec<Broken> {
     ]
 }
 
-/// Those that need no words: the system itself says what is wrong, or nobody does.
+/// Servers that write no words: the system itself says what is wrong, or nothing does.
 fn by_nature(home: &Home) -> Vec<Broken> {
     let text = |path: &str| home.path(path).to_str().unwrap().to_owned();
     write(&home.path("plain"), "#!/bin/sh\n");

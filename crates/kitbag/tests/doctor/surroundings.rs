@@ -9,7 +9,7 @@ use std::process::Stdio;
 use crate::home::{CONFIG, Home};
 use crate::{Visit, program, testbed, write};
 
-/// A home whose address nobody else has.
+/// A home whose address no other test has.
 fn home(servers: &str) -> Home {
     let home = Home::new();
     write(
@@ -276,8 +276,7 @@ fn a_client_that_does_not_find_kitbag_is_named() {
             .starts_with("problem: launches `kitbag`, which is not on the PATH")
     );
     assert!(said(&visit, "Claude Code").contains("=> put it there, such as with `ln -s /"));
-    let expected =
-        "warning: connects to http://127.0.0.1:1/mcp, where nobody answers => run `kitbag serve`";
+    let expected = "warning: connects to http://127.0.0.1:1/mcp, where no program answers => run `kitbag serve`";
     assert_eq!(said(&visit, "LM Studio"), expected);
 
     program(&home.path("bin/kitbag"), "#!/bin/sh\n");
@@ -322,7 +321,7 @@ fn a_program_that_only_a_shell_finds_is_told_to_those_with_windows() {
 }
 
 #[test]
-fn an_address_is_free_or_kitbags_or_somebody_elses() {
+fn an_address_is_free_or_kitbags_or_another_programs() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let home = Home::new();

@@ -101,7 +101,7 @@ async fn it_can_be_switched_off_and_gives_way_to_a_server_of_that_name() {
 }
 
 #[tokio::test]
-async fn wrong_data_in_a_directory_is_named_and_stops_nobody_else() {
+async fn wrong_data_in_a_directory_is_named_and_stops_no_other_server() {
     let home = Home::new(&format!(
         "[agents]\ndirectory = \"data\"\n{}",
         Testbed::named("good").table()
@@ -272,7 +272,7 @@ fn offers(answer: &str, means: &[Value]) -> bool {
     choice && means.iter().any(|it| answer.contains(it.as_str().unwrap()))
 }
 
-/// What somebody without the tools would read: the file of the agent, or those of all.
+/// The JSON that a model without the tools would read: the file of the agent, or those of all.
 struct Files(BTreeMap<String, usize>);
 
 impl Files {

@@ -142,7 +142,7 @@ async fn a_hidden_thing_is_refused_in_the_words_for_a_missing_one() {
 }
 
 #[tokio::test]
-async fn whoever_needs_no_key_still_reads_which_rule_it_was() {
+async fn a_caller_who_needs_no_key_still_reads_which_rule_it_was() {
     let (gateway, ..) = house().await;
     for era in Era::BOTH {
         let refused = gateway

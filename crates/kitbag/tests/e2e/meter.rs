@@ -206,7 +206,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[tokio::test]
-async fn a_collector_that_is_away_disturbs_nobody_and_is_mentioned_once() {
+async fn a_collector_that_is_away_disturbs_no_client_and_is_mentioned_once() {
     let telemetry = "[telemetry]\notlp_endpoint = \"http://127.0.0.1:9\"\n";
     let home = Home::new(&format!("{telemetry}{}", Testbed::named("bed").table()));
     home.export("OTEL_METRIC_EXPORT_INTERVAL", "20");

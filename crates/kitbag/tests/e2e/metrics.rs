@@ -110,7 +110,8 @@ fn check_histograms(page: &str) {
 }
 
 #[tokio::test]
-async fn the_page_is_open_metrics_to_the_letter_and_the_classic_format_for_whoever_wants_it() {
+async fn the_page_is_open_metrics_to_the_letter_and_the_classic_format_for_a_reader_that_wants_it()
+{
     let home = Home::new(&Testbed::named("bed").table());
     let gateway = home.serve().await;
     let client = gateway.client(Era::Modern).await;
@@ -228,7 +229,7 @@ async fn a_tenant_is_shown_no_other_tenant_no_hidden_server_and_nothing_of_the_g
 }
 
 #[tokio::test]
-async fn every_tool_has_its_series_for_whoever_switches_that_on() {
+async fn every_tool_has_its_series_for_an_operator_who_switches_that_on() {
     let telemetry = "[telemetry]\nmetrics_per_tool = true\n";
     let gateway = Gateway::with(&format!("{telemetry}{}", Testbed::named("bed").table())).await;
     let client = gateway.client(Era::Modern).await;
@@ -271,7 +272,7 @@ async fn what_goes_wrong_is_counted() {
 }
 
 #[tokio::test]
-async fn whoever_has_no_key_is_told_whether_the_gateway_is_ready_and_nothing_else() {
+async fn a_caller_without_a_key_is_told_whether_the_gateway_is_ready_and_nothing_else() {
     let serve = "[serve]\nbind = \"127.0.0.1:0\"\nrequire_key = true\n";
     let home = Home::new(&format!("{serve}{}", Testbed::named("bed").table()));
     key(&home, &[]).await;

@@ -206,7 +206,7 @@ async fn process_of_one(gateway: &Gateway, client: &Client) -> u32 {
 }
 
 #[tokio::test]
-async fn whoever_watches_a_resource_hears_of_it_also_after_its_server_was_changed() {
+async fn a_client_that_watches_a_resource_hears_of_it_also_after_its_server_was_changed() {
     for era in ["legacy", "modern"] {
         let table = |more: &str| Testbed::named("one").era(era).with(more).table();
         let gateway = Gateway::with(&table("")).await;

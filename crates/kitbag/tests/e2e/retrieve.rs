@@ -67,7 +67,7 @@ async fn an_intent_finds_its_tool_with_the_reasons() {
 }
 
 #[tokio::test]
-async fn never_more_than_twenty_and_whoever_asks_for_more_is_told() {
+async fn never_more_than_twenty_and_a_client_that_asks_for_more_is_told() {
     let gateway = ready("").await;
     let (_, answer) = ask(&gateway, &json!({ "intent": "test a tool" })).await;
     assert_eq!(names(&answer).len(), 20);

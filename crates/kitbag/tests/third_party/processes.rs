@@ -76,7 +76,7 @@ fn parent(pid: u32) -> Option<u32> {
     status(pid, "PPid:")?.parse().ok()
 }
 
-/// A process that has ended may stay in the table until somebody asks how.
+/// A process that has ended may stay in the table until its parent asks how.
 fn is_alive(pid: u32) -> bool {
     status(pid, "State:").is_some_and(|state| !state.starts_with('Z'))
 }

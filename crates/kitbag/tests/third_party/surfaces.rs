@@ -11,7 +11,7 @@ use crate::clients::{
 use crate::gateway::{Door, Stage};
 use crate::servers::{self, RealServer};
 
-/// What somebody would ask for who wants to do what each server's one call does.
+/// The intent of a person who wants what each server's one call does.
 const WISHES: [(&str, &str); 7] = [
     ("everything", "echo a message back"),
     ("filesystem", "read the contents of a text file"),

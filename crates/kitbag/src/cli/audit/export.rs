@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use kitbag_store::{AuditPage, AuditRow, Store};
 use serde_json::{Value, json};
 
-use super::filter::Filter;
+use super::filter::AuditFilter;
 use crate::cli::failure::Advise as _;
 use crate::cli::output::{Output, count};
 use kitbag_gateway::audit::AuditLine;
@@ -20,9 +20,9 @@ use kitbag_gateway::audit::AuditLine;
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    filter: Filter,
+    filter: AuditFilter,
     #[arg(long, default_value = "jsonl")]
-    format: Format,
+    format: ExportFormat,
     /// The file, which must not exist yet; stdout unless given.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -34,7 +34,7 @@ Examples:
   kitbag audit export --tenant acme --since 30d --output acme.jsonl";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ExportFormat {
     /// A table, the first line with the names of its columns.
     Csv,
     /// A JSON object for each line.
@@ -75,7 +75,7 @@ async fn write(
 ) -> anyhow::Result<usize> {
     let mut query = arguments.filter.query(PAGE);
     query.page = AuditPage::WrittenAfter { id: 0 };
-    if arguments.format == Format::Csv {
+    if arguments.format == ExportFormat::Csv {
         write!(into, "{}\r\n", AuditLine::COLUMNS.join(","))?;
     }
     let mut written = 0;
@@ -85,8 +85,8 @@ async fn write(
         query.page = AuditPage::WrittenAfter { id: last.id };
         for row in &rows {
             match arguments.format {
-                Format::Jsonl => writeln!(into, "{}", serde_json::to_string(&AuditLine::of(row))?)?,
-                Format::Csv => write!(into, "{}\r\n", csv(row)?)?,
+                ExportFormat::Jsonl => writeln!(into, "{}", super::json_line(row)?)?,
+                ExportFormat::Csv => write!(into, "{}\r\n", csv(row)?)?,
             }
         }
         written += rows.len();

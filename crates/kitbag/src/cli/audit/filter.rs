@@ -10,7 +10,7 @@ use kitbag_gateway::audit::terms::{self, Outcomes};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Which rows")]
-pub(super) struct Filter {
+pub(super) struct AuditFilter {
     /// Of this tenant.
     #[arg(long, value_name = "NAME")]
     tenant: Option<Tenant>,
@@ -37,7 +37,7 @@ pub(super) struct Filter {
     until: Option<Timestamp>,
 }
 
-impl Filter {
+impl AuditFilter {
     pub(super) fn query(&self, limit: u32) -> AuditQuery {
         AuditQuery {
             tenant: self.tenant.clone(),

@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 use kitbag_domain::Outcome;
 use kitbag_store::{AuditPage, AuditQuery, AuditRow, Store};
 
-use self::filter::Filter;
+use self::filter::AuditFilter;
 use super::Invocation;
 use super::output::Output;
 use kitbag_gateway::audit::AuditLine;
@@ -25,8 +25,8 @@ pub struct Arguments {
     #[command(subcommand)]
     verb: Option<Verb>,
     #[command(flatten)]
-    filter: Filter,
-    /// How many rows at most, the newest.
+    filter: AuditFilter,
+    /// The number of rows at most, the newest.
     #[arg(long, short = 'n', default_value_t = 50, value_name = "N")]
     limit: u32,
     /// Go on showing new rows until interrupted.
@@ -129,11 +129,14 @@ fn print(rows: &[AuditRow], output: Output) -> anyhow::Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
-    let json = |row: &AuditRow| Ok(serde_json::to_string(&AuditLine::of(row))?);
-    let lines: anyhow::Result<Vec<String>> = if output.json {
-        rows.iter().map(json).collect()
+    let lines: Vec<String> = if output.json {
+        rows.iter().map(json_line).collect::<Result<_, _>>()?
     } else {
-        Ok(rows.iter().map(text::line).collect())
+        rows.iter().map(text::line).collect()
     };
-    output.print(&lines?.join("\n"))
+    output.print(&lines.join("\n"))
+}
+
+fn json_line(row: &AuditRow) -> serde_json::Result<String> {
+    serde_json::to_string(&AuditLine::of(row))
 }

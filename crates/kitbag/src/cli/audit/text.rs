@@ -10,20 +10,21 @@ use kitbag_store::{AuditRow, AuditRowContent};
 use crate::cli::output::{printable, table};
 
 pub(super) fn table_of(rows: &[AuditRow]) -> String {
-    let cells = |row: &AuditRow| {
-        [
-            when(row.at),
-            what(row),
-            how(row),
-            took(row),
-            who(row),
-            row.address.clone().unwrap_or_default(),
-        ]
-    };
     table(
         ["WHEN", "WHAT", "OUTCOME", "TOOK", "WHO", "FROM"],
         rows.iter().map(cells),
     )
+}
+
+fn cells(row: &AuditRow) -> [String; 6] {
+    [
+        when(row.at),
+        what(row),
+        how(row),
+        took(row),
+        who(row),
+        row.address.clone().unwrap_or_default(),
+    ]
 }
 
 pub(super) fn line(row: &AuditRow) -> String {

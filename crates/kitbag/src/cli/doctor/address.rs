@@ -12,8 +12,8 @@ use crate::cli::Invocation;
 use crate::cli::health::reachable;
 use crate::cli::output::date;
 use crate::key_check::NoKeys;
-use crate::local::joined::{Found, find};
-use crate::local::protocol::{Answer, Request, Want};
+use crate::local::joined::{JoinOutcome, find};
+use crate::local::protocol::{LocalAnswer, LocalRequest, Want};
 use kitbag_gateway::app::Status;
 
 const AREA: Area = Area::Address;
@@ -39,27 +39,29 @@ pub(super) async fn check(config: &Config, has_keys: bool) -> Vec<Finding> {
 
 /// Checks if a gateway runs that commands and clients on stdio join.
 pub(super) async fn running(config: &Config, invocation: &Invocation) -> Finding {
-    let subject = "running gateway";
-    let refused = |reason: String| {
-        AREA.warning(
-            subject,
-            "there is one, and commands and clients on stdio do not join it",
-        )
-        .because(reason)
-        .mend("start it again: it should be of the same version, and see the same variables")
-    };
     match find(&invocation.at, Some(config), Want::Ask).await {
-        Found::Joined(mut joined) => match joined.ask(&Request::Status, |_| {}).await {
-            Ok(Answer::Status(status)) => AREA.ok(subject, join_told(&status)),
-            Ok(_) => refused("it answers something else than was asked".to_owned()),
-            Err(error) => refused(error.to_string()),
+        JoinOutcome::Joined(mut joined) => match joined.ask(&LocalRequest::Status, |_| {}).await {
+            Ok(LocalAnswer::Status(status)) => AREA.ok(RUNNING, join_told(&status)),
+            Ok(_) => not_joined("it answers something else than was asked".to_owned()),
+            Err(error) => not_joined(error.to_string()),
         },
-        Found::Refused { reason } => refused(reason),
-        Found::Nothing => AREA.ok(
-            subject,
+        JoinOutcome::Refused { reason } => not_joined(reason),
+        JoinOutcome::Nothing => AREA.ok(
+            RUNNING,
             "none; each command and each client on stdio starts its own",
         ),
     }
+}
+
+const RUNNING: &str = "running gateway";
+
+fn not_joined(reason: String) -> Finding {
+    AREA.warning(
+        RUNNING,
+        "there is one, and commands and clients on stdio do not join it",
+    )
+    .because(reason)
+    .mend("start it again: it should be of the same version, and see the same variables")
 }
 
 fn join_told(status: &Status) -> String {
@@ -84,7 +86,7 @@ async fn free(bind: SocketAddr) -> Finding {
         Ok(_) if bind.port() == 0 => {
             return AREA.ok(subject, "a free port is chosen at each start");
         }
-        Ok(_) => return AREA.ok(subject, "is free; nobody serves there now"),
+        Ok(_) => return AREA.ok(subject, "is free; no program serves there now"),
         Err(error) => error,
     };
     let another = "choose another one: `bind` in [serve], or `kitbag serve --bind 127.0.0.1:7421`";

@@ -33,18 +33,17 @@ pub(super) async fn check(config: Option<&Config>, invocation: &Invocation) -> V
     if findings.is_empty() {
         findings.push(AREA.note("none", "no client on this machine has servers written down"));
     }
-    let from_windows = |found: &ClientConfig| {
-        found.client.has_windows() && matches!(found.kitbag, Some(ClientLaunch::Stdio { .. }))
-    };
-    if let (Some(config), Some(found)) = (config, found.iter().find(|found| from_windows(found))) {
-        findings.extend(
-            config
-                .servers
-                .values()
-                .filter_map(|spec| only_in_a_shell(spec, found.client)),
-        );
+    let launched = found.iter().find(|found| is_launched_from_a_window(found));
+    if let (Some(config), Some(found)) = (config, launched) {
+        let servers = config.servers.values();
+        findings.extend(servers.filter_map(|spec| only_in_a_shell(spec, found.client)));
     }
     findings
+}
+
+/// True if a client that is opened from a window launches Kitbag.
+fn is_launched_from_a_window(found: &ClientConfig) -> bool {
+    found.client.has_windows() && matches!(found.kitbag, Some(ClientLaunch::Stdio { .. }))
 }
 
 fn unreadable(found: &ClientConfig) -> impl Iterator<Item = Finding> {
@@ -65,8 +64,8 @@ fn passing(found: &ClientConfig, places: &ClientDirectories) -> Option<Finding> 
     let names: Vec<&str> = on.map(|server| server.name.as_str()).collect();
     let title = found.client.title();
     if names.is_empty() {
-        let through = || format!("goes through Kitbag ({})", found.path.display());
-        return found.kitbag.is_some().then(|| AREA.ok(title, through()));
+        let through = format!("goes through Kitbag ({})", found.path.display());
+        return found.kitbag.is_some().then(|| AREA.ok(title, through));
     }
     let (number, names) = (count(names.len(), "server"), names.join(", "));
     let advice = moving(found, places);
@@ -115,7 +114,7 @@ async fn door(found: &ClientConfig) -> Option<Finding> {
         }
         ClientLaunch::Http { url, .. } => {
             let url = url.masked();
-            let what = format!("connects to {url}, where nobody answers");
+            let what = format!("connects to {url}, where no program answers");
             (!answers(&url).await).then(|| AREA.warning(title, what).mend("run `kitbag serve`"))
         }
     }

@@ -11,7 +11,7 @@ use kitbag_domain::{Remedy as _, Template};
 use kitbag_upstream::ServerSpec;
 
 use super::finding::{Area, Finding};
-use super::store::State;
+use super::store::StoreState;
 use crate::cli::Invocation;
 use crate::cli::output::count;
 
@@ -44,7 +44,7 @@ pub(super) fn check(invocation: &Invocation, findings: &mut Vec<Finding>) -> Opt
 }
 
 /// Finds providers that lack a variable.
-pub(super) fn providers(config: &Config, state: &State) -> Vec<Finding> {
+pub(super) fn providers(config: &Config, state: &StoreState) -> Vec<Finding> {
     let Some(lookup) = &state.lookup else {
         return Vec::new();
     };
@@ -80,22 +80,19 @@ fn loaded_from(config: &Config) -> Finding {
 /// Finds the file of the project in the current directory, and why its servers and settings are not
 /// in force.
 fn project(project: &Project) -> Vec<Finding> {
-    let subject = |path: &Path| path.display().to_string();
-    let obstacles = project
-        .notices()
-        .into_iter()
-        .filter_map(|(what, remedy)| Some(AREA.note(subject(project.path()?), what).mend(remedy)));
-    let in_force = match project {
-        Project::InForce { path, servers, .. } => {
-            let servers = count(servers.len(), "server");
-            Some(AREA.ok(
-                subject(path),
-                format!("is trusted, and adds {servers} in this folder"),
-            ))
-        }
-        _ => None,
+    let Some(path) = project.path() else {
+        return Vec::new();
     };
-    in_force.into_iter().chain(obstacles).collect()
+    let subject = path.display().to_string();
+    let mut findings = Vec::new();
+    if let Project::InForce { servers, .. } = project {
+        let servers = count(servers.len(), "server");
+        let what = format!("is trusted, and adds {servers} in this folder");
+        findings.push(AREA.ok(&subject, what));
+    }
+    let notices = project.notices().into_iter();
+    findings.extend(notices.map(|(what, remedy)| AREA.note(&subject, what).mend(remedy)));
+    findings
 }
 
 /// Finds a secret that stands in a file other users can read.

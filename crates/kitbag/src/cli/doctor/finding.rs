@@ -3,7 +3,7 @@
 use kitbag_upstream::Cause;
 use serde::Serialize;
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Finding {
@@ -90,12 +90,12 @@ impl Area {
         subject: impl Into<String>,
         error: impl Into<anyhow::Error>,
     ) -> Finding {
-        let Failure {
+        let CommandFailure {
             error,
             why,
             advice,
             last_words,
-        } = Failure::of(&error.into());
+        } = CommandFailure::of(&error.into());
         Finding {
             why: (!why.is_empty()).then(|| why.join(": ")),
             advice: (!advice.is_empty()).then(|| advice.join("; ")),

@@ -22,10 +22,10 @@ use kitbag_config::Config;
 use kitbag_domain::ServerName;
 
 use super::servers::find;
-use super::{Invocation, completions};
+use super::{Invocation, completions, exit_code};
 pub(super) use configuration::has_literal_secret;
 use finding::Finding;
-use report::Report;
+use report::HealthReport;
 
 /// Look for what is wrong, and say what mends it.
 ///
@@ -61,13 +61,9 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         // The checks that need a configuration wait until the person has mended it.
         findings.extend(clients::check(None, invocation).await);
     }
-    let report = Report::of(findings);
-    invocation.output.show(&report, Report::for_people)?;
-    Ok(if report.is_healthy() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    let report = HealthReport::of(findings);
+    invocation.output.show(&report, HealthReport::for_people)?;
+    Ok(exit_code(report.is_healthy()))
 }
 
 async fn look(

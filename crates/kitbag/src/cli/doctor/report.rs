@@ -9,7 +9,7 @@ use super::finding::{Area, Finding, Severity};
 use crate::cli::output::{count, printable};
 
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct HealthReport {
     version: &'static str,
     healthy: bool,
     summary: Summary,
@@ -24,19 +24,13 @@ struct Summary {
     problems: usize,
 }
 
-impl Report {
+impl HealthReport {
     pub(super) fn of(findings: Vec<Finding>) -> Self {
-        let number = |severity| {
-            findings
-                .iter()
-                .filter(|finding| finding.severity == severity)
-                .count()
-        };
         let summary = Summary {
-            ok: number(Severity::Ok),
-            notes: number(Severity::Note),
-            warnings: number(Severity::Warning),
-            problems: number(Severity::Problem),
+            ok: number(&findings, Severity::Ok),
+            notes: number(&findings, Severity::Note),
+            warnings: number(&findings, Severity::Warning),
+            problems: number(&findings, Severity::Problem),
         };
         Self {
             version: env!("CARGO_PKG_VERSION"),
@@ -91,6 +85,10 @@ impl Report {
     }
 }
 
+fn number(findings: &[Finding], severity: Severity) -> usize {
+    findings.iter().filter(|it| it.severity == severity).count()
+}
+
 fn told(finding: &Finding) -> String {
     const DIM: Style = Style::new().dimmed();
     const CYAN: Style = AnsiColor::Cyan.on_default().bold();
@@ -98,26 +96,21 @@ fn told(finding: &Finding) -> String {
     let mut text = format!("  {style}{mark} {word:<7}{style:#}  ");
     let headline = format!("{}: {}", finding.subject, finding.what);
     text.push_str(&wrapped(&printable(&headline), FIRST));
-    let mut beneath = |style: Style, label: &str, said: &str| {
-        let label = format!("{label} ");
-        let rest = wrapped(&printable(said), INDENT.len() + label.len());
-        let _ = write!(text, "\n{INDENT}{style}{label}{style:#}{rest}");
-    };
     if let Some(why) = &finding.why {
-        beneath(DIM, "why:", why);
+        text += &beneath(DIM, "why: ", why);
     }
-    if let Some(words) = finding
-        .last_words
-        .as_deref()
-        .filter(|_| finding.cause.is_none())
-    {
-        beneath(DIM, "it said:", last_lines(words).as_str());
+    if let (Some(words), None) = (&finding.last_words, &finding.cause) {
+        text += &beneath(DIM, "it said: ", &last_lines(words));
     }
     if let Some(advice) = &finding.advice {
-        beneath(CYAN, "try:", advice);
+        text += &beneath(CYAN, "try: ", advice);
     }
-    text.push('\n');
-    text
+    text + "\n"
+}
+
+fn beneath(style: Style, label: &str, said: &str) -> String {
+    let rest = wrapped(&printable(said), INDENT.len() + label.len());
+    format!("\n{INDENT}{style}{label}{style:#}{rest}")
 }
 
 impl Severity {
@@ -198,7 +191,7 @@ mod tests {
             Area::Configuration.ok("kitbag.toml", "loads"),
             Area::Servers.ok("time", "offers 2 tools"),
         ];
-        let report = Report::of(findings);
+        let report = HealthReport::of(findings);
         let told = anstream::adapter::strip_str(&report.for_people()).to_string();
         assert!(
             told.lines().all(|line| line.chars().count() <= 80),
@@ -213,7 +206,7 @@ mod tests {
             "{told}"
         );
         assert!(told.ends_with("\n1 problem."), "{told}");
-        assert!(!report.is_healthy() && Report::of(Vec::new()).is_healthy());
+        assert!(!report.is_healthy() && HealthReport::of(Vec::new()).is_healthy());
     }
 
     #[test]

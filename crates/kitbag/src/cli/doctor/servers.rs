@@ -8,11 +8,12 @@ use kitbag_domain::{ExposedName, Reach, Remedy as _, ServerName};
 use kitbag_upstream::{CallError, Cause, Diagnosis, ServerKind, ServerSpec};
 
 use super::finding::{Area, Finding};
-use super::store::State;
+use super::store::StoreState;
 use crate::cli::output::{Output, count, duration, offers};
-use crate::cli::progress::Progress;
+use crate::cli::progress::ProgressDisplay;
 use kitbag_gateway::app::{App, ServerReport};
 use kitbag_gateway::inside;
+use kitbag_gateway::offers::ToolRow;
 
 const AREA: Area = Area::Servers;
 /// The number of servers started at once. Launchers fill every core for seconds; all at once, each
@@ -21,7 +22,7 @@ const AT_ONCE: usize = 8;
 
 pub(super) async fn check(
     config: &Config,
-    state: &State,
+    state: &StoreState,
     offline: bool,
     whole: bool,
     output: Output,
@@ -128,7 +129,7 @@ async fn ask(config: &Config, able: &[&ServerSpec], whole: bool, output: Output)
     findings
 }
 
-fn still_waiting(progress: &Progress, waiting: &BTreeSet<&ServerName>) {
+fn still_waiting(progress: &ProgressDisplay, waiting: &BTreeSet<&ServerName>) {
     let names: Vec<&str> = waiting.iter().map(|name| name.as_str()).collect();
     progress.update(&format!("Waiting for {}", names.join(", ")));
 }
@@ -140,7 +141,7 @@ fn works(spec: &ServerSpec, report: &ServerReport) -> Vec<Finding> {
     let mut findings = vec![match report.tools + report.prompts + report.resources {
         0 if report.problems.is_empty() => AREA
             .warning(subject, "starts, and offers nothing")
-            .mend(format!("see what it says: `kitbag logs {subject}`")),
+            .mend(look_into_log(spec)),
         0 => AREA.problem(subject, "starts, and gives none of its lists"),
         _ => AREA.ok(
             subject,
@@ -179,11 +180,12 @@ fn fails(spec: &ServerSpec, error: &CallError) -> Finding {
             let remedy = advice.unwrap_or_else(|| cause.advice_for(spec));
             diagnosed(finding, &Diagnosis { cause, remedy })
         }
-        None => {
-            let look = || format!("see what it says: `kitbag logs {}`", spec.name);
-            finding.mend(advice.unwrap_or_else(look))
-        }
+        None => finding.mend(advice.unwrap_or_else(|| look_into_log(spec))),
     }
+}
+
+fn look_into_log(spec: &ServerSpec) -> String {
+    format!("see what it says: `kitbag logs {}`", spec.name)
 }
 
 fn diagnosed(finding: Finding, diagnosis: &Diagnosis) -> Finding {
@@ -197,29 +199,28 @@ fn diagnosed(finding: Finding, diagnosis: &Diagnosis) -> Finding {
 /// Returns a finding for each tool that the configuration names and no server has.
 fn unknown_tools(config: &Config, listed: &BTreeSet<ServerName>, app: &App) -> Vec<Finding> {
     let tools = app.tools();
-    // A server that gave no list may well have the tool.
-    let could_be_known = |name: &str| match ExposedName::server_in(name) {
-        Some(server) => config.server(&server).is_none() || listed.contains(&server),
-        None => true,
-    };
     let unknown = config
         .tools
         .keys()
-        .filter(|name| could_be_known(name) && !app.knows(name));
-    unknown
-        .map(|name| {
-            let near = nearest(name, tools.iter().map(|tool| tool.name.as_str()));
-            let advice = match near {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "remove it, or find the right name with `kitbag tools`".to_owned(),
-            };
-            let subject = format!("[tools.\"{name}\"]");
-            Finding {
-                area: Area::Configuration,
-                ..AREA
-                    .warning(subject, "no server has such a tool")
-                    .mend(advice)
-            }
-        })
-        .collect()
+        .filter(|name| could_be_known(name, config, listed) && !app.knows(name));
+    unknown.map(|name| unknown_tool(name, &tools)).collect()
+}
+
+/// True unless the server of the tool gave no list: then it may well have the tool.
+fn could_be_known(name: &str, config: &Config, listed: &BTreeSet<ServerName>) -> bool {
+    match ExposedName::server_in(name) {
+        Some(server) => config.server(&server).is_none() || listed.contains(&server),
+        None => true,
+    }
+}
+
+fn unknown_tool(name: &str, tools: &[ToolRow]) -> Finding {
+    let advice = match nearest(name, tools.iter().map(|tool| tool.name.as_str())) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "remove it, or find the right name with `kitbag tools`".to_owned(),
+    };
+    let subject = format!("[tools.\"{name}\"]");
+    Area::Configuration
+        .warning(subject, "no server has such a tool")
+        .mend(advice)
 }

@@ -18,15 +18,15 @@ use kitbag_gateway::vault;
 const AREA: Area = Area::Store;
 
 /// The facts about the store that the other checks need.
-pub(super) struct State {
+pub(super) struct StoreState {
     /// The source of the values of variables; none if servers cannot be started for want of a
     /// store.
     pub(super) lookup: Option<Lookup>,
     pub(super) has_keys: bool,
 }
 
-pub(super) async fn check(config: &Config, findings: &mut Vec<Finding>) -> State {
-    let none = State {
+pub(super) async fn check(config: &Config, findings: &mut Vec<Finding>) -> StoreState {
+    let none = StoreState {
         lookup: None,
         has_keys: false,
     };
@@ -79,7 +79,7 @@ pub(super) async fn check(config: &Config, findings: &mut Vec<Finding>) -> State
         "opens and can be written"
     };
     findings.push(AREA.ok(place, what));
-    State { lookup, has_keys }
+    StoreState { lookup, has_keys }
 }
 
 /// Checks the files of a database on this machine.

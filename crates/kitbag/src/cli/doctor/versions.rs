@@ -87,9 +87,11 @@ async fn version(program: &Path) -> Option<String> {
         .ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     // `uv 0.9.2 (…)` and `Python 3.12.1` say their name first.
-    let starts = |word: &&str| {
-        word.trim_start_matches('v')
-            .starts_with(|c: char| c.is_ascii_digit())
-    };
-    text.split_whitespace().find(starts).map(str::to_owned)
+    let mut words = text.split_whitespace();
+    words.find(|word| is_version(word)).map(str::to_owned)
+}
+
+fn is_version(word: &str) -> bool {
+    word.trim_start_matches('v')
+        .starts_with(|letter: char| letter.is_ascii_digit())
 }

@@ -11,18 +11,19 @@ use kitbag_exam::page::page;
 use kitbag_exam::rehearsal::play_all;
 use kitbag_exam::report::Setting;
 use kitbag_exam::{
-    Exam, ExamCandidate, ExamJournal, ExamProgress, ExamReport, ExamSurface, ModelEndpoint,
+    Exam, ExamCandidate, ExamJournal, ExamProgress, ExamReport, ExamSurface, ModelEndpoint, Sat,
     ShownSurface, Stopped, Suite, ToolObstacle,
 };
 use serde_json::{Map, Value};
 
 use super::candidates::Models;
-use super::server::{Examined, Which};
-use super::surfaces::Surfaces;
-use super::{figures, plan};
-use crate::cli::Invocation;
-use crate::cli::failure::Advise as _;
+use super::figures;
+use super::plan::Planning;
+use super::server::{Examined, ServerChoice};
+use super::surfaces::ExamSurfaces;
+use crate::cli::failure::{Advise as _, advised};
 use crate::cli::output::Output;
+use crate::cli::{Invocation, exit_code};
 
 /// Put the prompts of a suite before models and see which tools they call.
 #[derive(Debug, Args)]
@@ -31,13 +32,13 @@ pub(super) struct Arguments {
     /// The prompts, and the calls they should lead to.
     #[arg(long, value_name = "FILE")]
     suite: PathBuf,
-    /// How often each prompt is put to each model.
+    /// The number of times that each prompt is put to each model.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
     /// Only the first prompts.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// How many prompts are under way at once.
+    /// The number of prompts that are under way at once.
     #[arg(long, value_name = "N", default_value_t = 4)]
     concurrency: usize,
     /// Keep answers in this file, and go on where an earlier run left it.
@@ -53,11 +54,11 @@ pub(super) struct Arguments {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    surfaces: Surfaces,
+    surfaces: ExamSurfaces,
     #[command(flatten)]
     models: Models,
     #[command(flatten)]
-    which: Which,
+    which: ServerChoice,
 }
 
 const EXAMPLES: &str = "\
@@ -98,53 +99,114 @@ pub(super) async fn run(
         false => arguments.models.candidates(invocation.output)?,
     };
     let examined = arguments.which.open(invocation).await?;
-    let ended = put(
+    let room = ExamRoom {
         arguments,
-        suite,
-        &examined,
-        &candidates,
+        examined: &examined,
+        candidates: &candidates,
         baseline,
         invocation,
-    )
-    .await;
+    };
+    let ended = room.put(suite).await;
     examined.close().await;
     ended
 }
 
-async fn put(
-    arguments: &Arguments,
-    suite: Suite,
-    examined: &Examined,
-    candidates: &[ExamCandidate],
+/// Everything that an exam needs besides its suite.
+struct ExamRoom<'a> {
+    arguments: &'a Arguments,
+    examined: &'a Examined,
+    candidates: &'a [ExamCandidate],
     baseline: Option<usize>,
-    invocation: &Invocation,
-) -> anyhow::Result<ExitCode> {
-    let endpoints = &arguments.models.endpoints;
-    let surfaces = arguments.surfaces.shown(examined);
-    fits(endpoints, &surfaces, invocation.output)?;
-    let unfit = || format!("{} does not fit", arguments.suite.display());
-    let suite = examined.tools.spell(suite).with_context(unfit)?;
-    if arguments.dry_run {
-        return plan::rehearsed(
-            &suite,
-            examined,
-            &surfaces,
-            endpoints,
-            arguments.runs,
-            invocation,
+    invocation: &'a Invocation,
+}
+
+impl ExamRoom<'_> {
+    async fn put(&self, suite: Suite) -> anyhow::Result<ExitCode> {
+        let (arguments, output) = (self.arguments, self.invocation.output);
+        let endpoints = &arguments.models.endpoints;
+        let surfaces = arguments.surfaces.shown(self.examined);
+        fits(endpoints, &surfaces, output)?;
+        let spelt = self.examined.tools.spell(suite);
+        let suite =
+            &spelt.with_context(|| format!("{} does not fit", arguments.suite.display()))?;
+        if arguments.dry_run {
+            let planning = Planning {
+                suite,
+                examined: self.examined,
+                surfaces: &surfaces,
+                endpoints,
+                runs: arguments.runs,
+            };
+            return planning.rehearsed(output).await;
+        }
+        if arguments.surfaces.has(ExamSurface::Search) {
+            let indexing = self.examined.index();
+            output.during("Indexing the tools", indexing).await?;
+        }
+        self.examine(suite, &surfaces).await
+    }
+
+    async fn examine(
+        &self,
+        suite: &Suite,
+        surfaces: &[ShownSurface<'_>],
+    ) -> anyhow::Result<ExitCode> {
+        let parameters = self.arguments.models.parameters();
+        let exam = Exam {
+            suite,
+            tools: &self.examined.tools,
+            surfaces,
+            candidates: self.candidates,
+            parameters: &parameters,
+            runs: self.arguments.runs,
+            concurrency: self.arguments.concurrency,
+            count,
+        };
+        let resume = self.arguments.resume.as_deref();
+        let journal = resume.map_or_else(|| Ok(ExamJournal::none()), ExamJournal::open)?;
+        let scenarios = play_all(suite, &self.examined.server()).await;
+        let sat = self.sit(&exam, journal).await;
+        let sat = sat.map_err(|stopped| explained(stopped, resume))?;
+        let setting = Setting {
+            at: jiff::Zoned::now().strftime("%Y-%m-%d %H:%M %Z").to_string(),
+            counted_with: TOKENIZER,
+            baseline_tokens: self.baseline,
+            scenarios,
+        };
+        self.tell(&ExamReport::new(&exam, &sat, setting), &sat)?;
+        Ok(exit_code(sat.unanswered.is_empty()))
+    }
+
+    async fn sit(&self, exam: &Exam<'_>, mut journal: ExamJournal) -> Result<Sat, Stopped> {
+        let line = self.invocation.output.progress("Asking models");
+        exam.sit(
+            &async |on: ExamSurface, tool: String, given: Map<String, Value>| {
+                self.examined.carry(on, tool, given).await
+            },
+            &mut journal,
+            |standing| line.update(&told(standing)),
         )
-        .await;
+        .await
     }
-    if arguments.surfaces.has(ExamSurface::Search) {
-        invocation
-            .output
-            .during("Indexing the tools", examined.index())
-            .await?;
+
+    fn tell(&self, report: &ExamReport, sat: &Sat) -> anyhow::Result<()> {
+        let output = self.invocation.output;
+        if let Some(path) = &self.arguments.html {
+            fs::write(path, page(report))
+                .with_context(|| format!("{} cannot be written", path.display()))?;
+            output.note(&format!("The page is in {}", path.display()));
+        }
+        output.show(report, figures::for_people)?;
+        for warning in figures::warnings(report) {
+            output.warn(&warning);
+        }
+        for missing in &sat.unanswered {
+            let model = report.long(&missing.model, missing.surface);
+            let (prompt, why) = (&missing.prompt, &missing.why);
+            output.warn(&format!("{model}, {prompt}: no answer: {why}"));
+        }
+        Ok(())
     }
-    examine(
-        arguments, &suite, examined, &surfaces, candidates, baseline, invocation,
-    )
-    .await
 }
 
 /// A vendor refuses a whole request for one tool too many, so the person is told before any request
@@ -179,75 +241,6 @@ fn fits(
     Ok(())
 }
 
-async fn examine(
-    arguments: &Arguments,
-    suite: &Suite,
-    examined: &Examined,
-    surfaces: &[ShownSurface<'_>],
-    candidates: &[ExamCandidate],
-    baseline: Option<usize>,
-    invocation: &Invocation,
-) -> anyhow::Result<ExitCode> {
-    let output = invocation.output;
-    let parameters = arguments.models.parameters();
-    let mut journal = arguments
-        .resume
-        .as_deref()
-        .map_or_else(|| Ok(ExamJournal::none()), ExamJournal::open)?;
-    let exam = Exam {
-        suite,
-        tools: &examined.tools,
-        surfaces,
-        candidates,
-        parameters: &parameters,
-        runs: arguments.runs,
-        concurrency: arguments.concurrency,
-        count,
-    };
-    let server = async |tool: String, given: Map<String, Value>| examined.call(&tool, given).await;
-    let scenarios = play_all(suite, &server).await;
-    let line = output.progress("Asking models");
-    let carry = async |on: ExamSurface, tool: String, given: Map<String, Value>| {
-        examined.carry(on, tool, given).await
-    };
-    let sat = exam
-        .sit(&carry, &mut journal, |standing| {
-            line.update(&told(standing));
-        })
-        .await;
-    drop(line);
-    let sat = sat.map_err(|stopped| explained(stopped, arguments.resume.as_deref()))?;
-    let at = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M %Z").to_string();
-    let setting = Setting {
-        at,
-        counted_with: TOKENIZER,
-        baseline_tokens: baseline,
-        scenarios,
-    };
-    let report = ExamReport::new(&exam, &sat, setting);
-    if let Some(path) = &arguments.html {
-        fs::write(path, page(&report))
-            .with_context(|| format!("{} cannot be written", path.display()))?;
-        output.note(&format!("The page is in {}", path.display()));
-    }
-    output.show(&report, figures::for_people)?;
-    for warning in figures::warnings(&report) {
-        output.warn(&warning);
-    }
-    for missing in &sat.unanswered {
-        let model = report.long(&missing.model, missing.surface);
-        output.warn(&format!(
-            "{model}, {}: no answer: {}",
-            missing.prompt, missing.why
-        ));
-    }
-    Ok(if sat.unanswered.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
-}
-
 pub(super) const TOKENIZER: &str = "o200k";
 
 fn told(standing: ExamProgress) -> String {
@@ -277,8 +270,7 @@ fn explained(stopped: Stopped, resume: Option<&Path>) -> anyhow::Error {
         Some(path) => format!("; then the same command goes on from {}", path.display()),
         None => "; with --resume FILE answers are kept for the next run".to_owned(),
     };
-    let told: anyhow::Result<()> = Err(stopped).advise(|| format!("{remedy}{after}"));
-    told.expect_err("it was an error before")
+    advised(stopped, format!("{remedy}{after}"))
 }
 
 /// The tokens of the JSON files there, as they are.
@@ -291,16 +283,20 @@ fn baseline(paths: &[PathBuf]) -> anyhow::Result<Option<usize>> {
 }
 
 fn tokens_below(path: &Path) -> anyhow::Result<usize> {
-    let unreadable = || format!("{} cannot be read", path.display());
     if !path.is_dir() {
-        return Ok(count(&fs::read_to_string(path).with_context(unreadable)?));
+        let text = fs::read_to_string(path).with_context(|| unreadable(path))?;
+        return Ok(count(&text));
     }
     let mut tokens = 0;
-    for entry in fs::read_dir(path).with_context(unreadable)? {
-        let path = entry.with_context(unreadable)?.path();
+    for entry in fs::read_dir(path).with_context(|| unreadable(path))? {
+        let path = entry.with_context(|| unreadable(path))?.path();
         if path.is_dir() || path.extension().is_some_and(|it| it == "json") {
             tokens += tokens_below(&path)?;
         }
     }
     Ok(tokens)
+}
+
+fn unreadable(path: &Path) -> String {
+    format!("{} cannot be read", path.display())
 }

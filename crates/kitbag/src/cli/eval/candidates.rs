@@ -40,10 +40,10 @@ pub(super) struct Models {
     /// Requests a minute to each model, at most.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rpm: Option<u32>,
-    /// How long an answer may take, in seconds.
+    /// The time that an answer may take, in seconds.
     #[arg(long, value_name = "S", default_value_t = 60)]
     timeout: u64,
-    /// How often a request is repeated when a model is busy or fails.
+    /// The number of times that a request is repeated when a model is busy or fails.
     #[arg(long, value_name = "N", default_value_t = 5)]
     retries: u32,
 }
@@ -177,19 +177,19 @@ impl<T> AtHost<T> {
     /// Returns the value that was given for the host, or else the value that was given for all
     /// hosts.
     fn find<'a>(said: &'a [Self], host: &str) -> Option<&'a T> {
-        let of = |wanted: Option<&str>| said.iter().find(|it| it.host.as_deref() == wanted);
-        of(Some(host)).or_else(|| of(None)).map(|it| &it.value)
+        let own = said.iter().find(|it| it.host.as_deref() == Some(host));
+        let found = own.or_else(|| said.iter().find(|it| it.host.is_none()));
+        found.map(|it| &it.value)
     }
 }
 
 fn key(endpoint: &ModelEndpoint, variable: &str) -> anyhow::Result<String> {
     let key = env::var(variable).ok().filter(|key| !key.is_empty());
-    let missing =
-        || anyhow!("the environment variable `{variable}`, which holds its key, is not set");
-    let key = key
-        .ok_or_else(missing)
-        .with_context(|| format!("{endpoint} cannot be asked"));
-    key.advise(|| format!("set it: export {variable}=…"))
+    key.with_context(|| {
+        format!("the environment variable `{variable}`, which holds its key, is not set")
+    })
+    .with_context(|| format!("{endpoint} cannot be asked"))
+    .advise(|| format!("set it: export {variable}=…"))
 }
 
 fn at_host<T: FromStr>(text: &str) -> Result<AtHost<T>, String> {

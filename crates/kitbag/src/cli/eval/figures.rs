@@ -6,7 +6,7 @@ use kitbag_exam::rehearsal::{Played, RehearsalShare};
 use kitbag_exam::report::{Comparison, Group, ModelReport, Rate};
 use kitbag_exam::{ChoiceOutcome, ExamReport, ExamSurface, Stop};
 
-use super::plan::Plan;
+use super::plan::{ExamPlan, Planned};
 use crate::cli::output::{count, printable, table};
 
 /// The number of wrong answers shown; the page and the JSON have all of them.
@@ -36,51 +36,9 @@ pub(super) fn for_people(report: &ExamReport) -> String {
     parts.join("\n")
 }
 
-pub(super) fn of_plan(plan: &Plan) -> String {
-    let mut rows = vec![
-        ["prompts".to_owned(), plan.prompts.to_string()],
-        ["runs of each".to_owned(), plan.runs.to_string()],
-        ["tools".to_owned(), plan.tools.to_string()],
-        [
-            "expected calls that come out right".to_owned(),
-            share(plan.rehearsal.expected),
-        ],
-    ];
-    if plan.rehearsal.paraphrases.total > 0 {
-        rows.push([
-            "paraphrased calls that come out right".to_owned(),
-            share(plan.rehearsal.paraphrases),
-        ]);
-    }
-    for it in &plan.models {
-        let definitions = it.definition_tokens.to_string();
-        let tokens = it.input_tokens.to_string();
-        rows.extend(match it.surface {
-            ExamSurface::All => [
-                [format!("{}: requests", it.model), it.requests.to_string()],
-                [
-                    format!("{}: tokens of the definitions", it.model),
-                    definitions,
-                ],
-                [format!("{}: tokens to send in all", it.model), tokens],
-            ],
-            // The number of searches that a model makes is not known before the exam.
-            ExamSurface::Search => [
-                [
-                    format!("{}, search: requests", it.model),
-                    format!("{} to {}", it.requests, it.most_requests),
-                ],
-                [
-                    format!("{}, search: tokens of the definitions", it.model),
-                    definitions,
-                ],
-                [
-                    format!("{}, search: tokens to send at least", it.model),
-                    tokens,
-                ],
-            ],
-        });
-    }
+pub(super) fn of_plan(plan: &ExamPlan) -> String {
+    let mut rows = suite_rows(plan);
+    rows.extend(plan.models.iter().flat_map(planned_rows));
     let mut parts = vec![table(["SUITE", &plan.suite], rows)];
     if !plan.rehearsal.scenarios.is_empty() {
         parts.push(scenarios(&plan.rehearsal.scenarios));
@@ -95,12 +53,57 @@ pub(super) fn of_plan(plan: &Plan) -> String {
     parts.join("\n")
 }
 
+fn suite_rows(plan: &ExamPlan) -> Vec<[String; 2]> {
+    let (expected, paraphrases) = (plan.rehearsal.expected, plan.rehearsal.paraphrases);
+    let mut rows = vec![
+        ["prompts".to_owned(), plan.prompts.to_string()],
+        ["runs of each".to_owned(), plan.runs.to_string()],
+        ["tools".to_owned(), plan.tools.to_string()],
+        [
+            "expected calls that come out right".to_owned(),
+            share(expected),
+        ],
+    ];
+    if paraphrases.total > 0 {
+        let name = "paraphrased calls that come out right".to_owned();
+        rows.push([name, share(paraphrases)]);
+    }
+    rows
+}
+
+fn planned_rows(it: &Planned) -> [[String; 2]; 3] {
+    let (name, requests, sent) = match it.surface {
+        ExamSurface::All => (it.model.clone(), it.requests.to_string(), "in all"),
+        // The number of searches that a model makes is not known before the exam.
+        ExamSurface::Search => (
+            format!("{}, search", it.model),
+            format!("{} to {}", it.requests, it.most_requests),
+            "at least",
+        ),
+    };
+    let (definitions, tokens) = (it.definition_tokens, it.input_tokens);
+    [
+        [format!("{name}: requests"), requests],
+        [
+            format!("{name}: tokens of the definitions"),
+            definitions.to_string(),
+        ],
+        [format!("{name}: tokens to send {sent}"), tokens.to_string()],
+    ]
+}
+
 fn figures(it: &ModelReport) -> String {
-    let plain = |name: &str, value: String| [name.to_owned(), value, String::new(), String::new()];
-    let mut rows = vec![plain(
-        "answered",
-        format!("{} of {}", it.answered, it.asked),
-    )];
+    let answered = format!("{} of {}", it.answered, it.asked);
+    let mut rows = vec![plain("answered", answered)];
+    rows.extend(rates(it));
+    let definitions = it.tokens.definitions.to_string();
+    rows.push(plain("tokens of the definitions", definitions));
+    rows.extend(measured(it));
+    let model = printable(&it.short);
+    table(["FIGURE", &model, "OF ANSWERS", "95 % INTERVAL"], rows)
+}
+
+fn rates(it: &ModelReport) -> impl Iterator<Item = [String; 4]> {
     let rates = [
         ("right tool", "", it.invocation_accuracy),
         ("right arguments", "", it.argument_accuracy),
@@ -111,64 +114,52 @@ fn figures(it: &ModelReport) -> String {
         ),
         ("tried again after an error", "", it.retry_rate),
     ];
-    for (name, of, rate) in rates
-        .into_iter()
-        .filter_map(|(name, of, rate)| Some((name, of, rate?)))
-    {
-        let Rate {
-            count, of: total, ..
-        } = rate;
-        rows.push([
+    rates.into_iter().filter_map(|(name, of, rate)| {
+        let rate = rate?;
+        let counted = format!("{} of {}{of}", rate.count, rate.of);
+        Some([
             name.to_owned(),
             percent(rate.mean),
-            format!("{count} of {total}{of}"),
+            counted,
             interval(&rate),
-        ]);
-    }
-    rows.push(plain(
-        "tokens of the definitions",
-        it.tokens.definitions.to_string(),
-    ));
-    let mut measured =
-        |name: &str, value: Option<String>| rows.extend(value.map(|value| plain(name, value)));
-    measured(
-        "turns a prompt",
-        it.turns.map(|turns| format!("{turns:.1}")),
-    );
-    measured(
-        "tokens a prompt",
-        it.tokens.per_prompt.map(|tokens| format!("{tokens:.0}")),
-    );
-    let sent = it.tokens.sent_per_prompt;
-    measured(
-        "sent in all its turns",
-        sent.map(|tokens| format!("{tokens:.0}")),
-    );
-    measured(
-        "part of the raw JSON",
-        it.tokens.share_of_baseline.map(percent),
-    );
-    measured(
-        "usage, read and written",
-        it.usage
-            .map(|usage| format!("{}, {}", usage.input, usage.output)),
-    );
-    measured("cost", it.cost_usd.map(|cost| format!("{cost:.4} USD")));
-    measured(
-        "latency p50, p99",
-        it.latency_ms
-            .as_ref()
-            .map(|it| format!("{} ms, {} ms", it.p50, it.p99)),
-    );
-    table(
-        [
-            "FIGURE",
-            &printable(&it.short),
-            "OF ANSWERS",
-            "95 % INTERVAL",
-        ],
-        rows,
-    )
+        ])
+    })
+}
+
+/// Returns the figures that not every endpoint and every suite has.
+fn measured(it: &ModelReport) -> impl Iterator<Item = [String; 4]> {
+    let (tokens, latency) = (&it.tokens, it.latency_ms.as_ref());
+    let figures = [
+        ("turns a prompt", it.turns.map(|it| format!("{it:.1}"))),
+        (
+            "tokens a prompt",
+            tokens.per_prompt.map(|it| format!("{it:.0}")),
+        ),
+        (
+            "sent in all its turns",
+            tokens.sent_per_prompt.map(|it| format!("{it:.0}")),
+        ),
+        (
+            "part of the raw JSON",
+            tokens.share_of_baseline.map(percent),
+        ),
+        (
+            "usage, read and written",
+            it.usage.map(|it| format!("{}, {}", it.input, it.output)),
+        ),
+        ("cost", it.cost_usd.map(|it| format!("{it:.4} USD"))),
+        (
+            "latency p50, p99",
+            latency.map(|it| format!("{} ms, {} ms", it.p50, it.p99)),
+        ),
+    ];
+    figures
+        .into_iter()
+        .filter_map(|(name, value)| Some(plain(name, value?)))
+}
+
+fn plain(name: &str, value: String) -> [String; 4] {
+    [name.to_owned(), value, String::new(), String::new()]
 }
 
 /// Returns nothing if there is a single group, which has the figures of the whole.
@@ -180,39 +171,30 @@ fn groups(
     let rows = report
         .models
         .iter()
-        .flat_map(|model| groups(model).iter().map(move |group| (model, group)));
-    let share = |it: Option<Rate>| {
-        it.map_or_else(|| "–".to_owned(), |it| format!("{} of {}", it.count, it.of))
-    };
-    let row = |(model, it): (&ModelReport, &Group)| {
-        [
-            it.name.clone(),
-            model.short.clone(),
-            share(it.right_tool),
-            share(it.right_arguments),
-        ]
-    };
+        .flat_map(|model| groups(model).iter().map(|group| group_row(model, group)));
     let several = report.models.first().is_some_and(|it| groups(it).len() > 1);
-    several.then(|| {
-        table(
-            [heading, "MODEL", "RIGHT TOOL", "RIGHT ARGUMENTS"],
-            rows.map(row),
-        )
-    })
+    several.then(|| table([heading, "MODEL", "RIGHT TOOL", "RIGHT ARGUMENTS"], rows))
+}
+
+fn group_row(model: &ModelReport, group: &Group) -> [String; 4] {
+    [
+        group.name.clone(),
+        model.short.clone(),
+        counted(group.right_tool),
+        counted(group.right_arguments),
+    ]
+}
+
+fn counted(rate: Option<Rate>) -> String {
+    rate.map_or_else(|| "–".to_owned(), |it| format!("{} of {}", it.count, it.of))
 }
 
 fn comparison(report: &ExamReport, it: &Comparison) -> String {
-    let row =
-        |name: String, prompts: &[String]| [name, prompts.len().to_string(), prompts.join(", ")];
+    let first = report.short(&it.first, it.first_surface);
+    let second = report.short(&it.second, it.second_surface);
     let rows = [
-        row(
-            format!("{} more often", report.short(&it.first, it.first_surface)),
-            &it.first_better,
-        ),
-        row(
-            format!("{} more often", report.short(&it.second, it.second_surface)),
-            &it.second_better,
-        ),
+        compared(first, &it.first_better),
+        compared(second, &it.second_better),
         [
             "both equally often".to_owned(),
             it.alike.to_string(),
@@ -222,60 +204,69 @@ fn comparison(report: &ExamReport, it: &Comparison) -> String {
     table(["RIGHT", "PROMPTS", "WHICH"], rows) + &luck(it).unwrap_or_default() + "\n"
 }
 
+fn compared(model: &str, prompts: &[String]) -> [String; 3] {
+    let name = format!("{model} more often");
+    [name, prompts.len().to_string(), prompts.join(", ")]
+}
+
 /// Returns the reasons for which the figures may be worse than the model.
 pub(super) fn warnings(report: &ExamReport) -> Vec<String> {
-    let named = |it: &ModelReport| report.long(&it.model, it.surface);
-    let cut_off = report.models.iter().filter(|it| it.cut_off > 0).map(|it| {
-        let answers = count(it.cut_off, "answer");
+    let kinds: [fn(&ModelReport) -> Option<String>; 3] = [cut_off, out_of_turns, untold];
+    let mut warnings = Vec::new();
+    for kind in kinds {
+        for model in &report.models {
+            let name = report.long(&model.model, model.surface);
+            warnings.extend(kind(model).map(|warning| format!("{name}: {warning}")));
+        }
+    }
+    warnings
+}
+
+fn cut_off(it: &ModelReport) -> Option<String> {
+    let answers = count(it.cut_off, "answer");
+    (it.cut_off > 0).then(|| {
         format!(
-            "{}: {answers} cut off at the limit of tokens; raise it, as with --param max_tokens=16000",
-            named(it)
+            "{answers} cut off at the limit of tokens; raise it, as with --param max_tokens=16000"
         )
-    });
-    let out_of_turns = report.models.iter().filter_map(|it| {
-        let ended = it
-            .records
-            .iter()
-            .filter(|it| it.outcome() == ChoiceOutcome::OutOfTurns)
-            .count();
-        let answers = count(ended, "answer");
-        (ended > 0).then(|| {
-            format!(
-                "{}: {answers} out of turns; allow more with --max-turns",
-                named(it)
-            )
-        })
-    });
-    let untold = report.models.iter().filter_map(|it| {
-        let untold: Vec<_> = it
-            .records
-            .iter()
-            .filter_map(|it| it.untold.as_deref())
-            .collect();
-        let first = untold.first()?;
-        let times = count(untold.len(), "error");
-        Some(format!(
-            "{}: {times} of calls could not be shown to it, so it could not try again: {first}",
-            named(it)
-        ))
-    });
-    cut_off.chain(out_of_turns).chain(untold).collect()
+    })
+}
+
+fn out_of_turns(it: &ModelReport) -> Option<String> {
+    let records = it.records.iter();
+    let ended = records.filter(|it| it.outcome() == ChoiceOutcome::OutOfTurns);
+    match ended.count() {
+        0 => None,
+        number => Some(format!(
+            "{} out of turns; allow more with --max-turns",
+            count(number, "answer")
+        )),
+    }
+}
+
+fn untold(it: &ModelReport) -> Option<String> {
+    let records = it.records.iter();
+    let untold: Vec<_> = records.filter_map(|it| it.untold.as_deref()).collect();
+    let (first, times) = (untold.first()?, count(untold.len(), "error"));
+    Some(format!(
+        "{times} of calls could not be shown to it, so it could not try again: {first}"
+    ))
 }
 
 fn scenarios(played: &[Played]) -> String {
-    let row = |it: &Played| {
-        let told = it.problem.clone().unwrap_or_else(|| "reached".to_owned());
-        [
-            it.id.clone(),
-            it.title.clone(),
-            format!("{} of {}", it.calls, it.max_calls),
-            told,
-        ]
-    };
     table(
         ["SCENARIO", "TITLE", "CALLS", "RESULT"],
-        played.iter().map(row),
+        played.iter().map(scenario_row),
     )
+}
+
+fn scenario_row(it: &Played) -> [String; 4] {
+    let result = it.problem.as_deref().unwrap_or("reached");
+    [
+        it.id.clone(),
+        it.title.clone(),
+        format!("{} of {}", it.calls, it.max_calls),
+        result.to_owned(),
+    ]
 }
 
 fn wrong_answers(report: &ExamReport) -> String {
@@ -286,39 +277,39 @@ fn wrong_answers(report: &ExamReport) -> String {
     if wrong.is_empty() {
         return String::new();
     }
-    let row = |it: &&Record| {
-        let first = it.calls.first();
-        let why = first
-            .and_then(|it| it.why.as_deref())
-            .or(it.stop.map(Stop::as_str));
-        let looked = it
-            .looked
-            .last()
-            .filter(|_| first.is_none())
-            .map(|it| format!("last: {it}"));
-        let said = [
-            first.map(ToString::to_string),
-            looked,
-            it.words.clone(),
-            why.map(str::to_owned),
-        ];
-        let said: Vec<_> = said.into_iter().flatten().collect();
-        let model = report.short(&it.model, it.surface).to_owned();
-        [
-            it.prompt.clone(),
-            model,
-            it.outcome().as_str().to_owned(),
-            said.join("\n"),
-        ]
-    };
+    let shown = wrong.iter().take(ENOUGH);
     let shown = table(
         ["PROMPT", "MODEL", "WRONG", "CALLED OR SAID"],
-        wrong.iter().take(ENOUGH).map(row),
+        shown.map(|it| wrong_row(report, it)),
     );
     match wrong.len().saturating_sub(ENOUGH) {
         0 => shown,
         more => format!("{shown}and {more} more; --html and --json show all\n"),
     }
+}
+
+fn wrong_row(report: &ExamReport, it: &Record) -> [String; 4] {
+    [
+        it.prompt.clone(),
+        report.short(&it.model, it.surface).to_owned(),
+        it.outcome().as_str().to_owned(),
+        called_or_said(it),
+    ]
+}
+
+fn called_or_said(it: &Record) -> String {
+    let first = it.calls.first();
+    let why = first
+        .and_then(|it| it.why.as_deref())
+        .or(it.stop.map(Stop::as_str));
+    let looked = it.looked.last().filter(|_| first.is_none());
+    let said = [
+        first.map(ToString::to_string),
+        looked.map(|it| format!("last: {it}")),
+        it.words.clone(),
+        why.map(str::to_owned),
+    ];
+    said.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
 fn share(share: RehearsalShare) -> String {

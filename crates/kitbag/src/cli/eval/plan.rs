@@ -6,16 +6,17 @@ use kitbag_budget::count;
 use kitbag_exam::rehearsal::{Rehearsal, rehearse};
 use kitbag_exam::{ExamSurface, ModelEndpoint, ShownSurface, Suite};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::agents::TOKENIZER;
 use super::figures;
 use super::server::Examined;
-use crate::cli::Invocation;
+use crate::cli::exit_code;
+use crate::cli::output::Output;
 
 /// The requests that would be sent, and what the server makes of the suite.
 #[derive(Debug, Serialize)]
-pub(super) struct Plan {
+pub(super) struct ExamPlan {
     pub(super) suite: String,
     pub(super) prompts: usize,
     pub(super) runs: u32,
@@ -39,58 +40,62 @@ pub(super) struct Planned {
     pub(super) input_tokens: usize,
 }
 
-pub(super) async fn rehearsed(
-    suite: &Suite,
-    examined: &Examined,
-    surfaces: &[ShownSurface<'_>],
-    endpoints: &[ModelEndpoint],
-    times: u32,
-    invocation: &Invocation,
-) -> anyhow::Result<ExitCode> {
-    let runs = times as usize;
-    let prompts: usize = suite.prompts.iter().map(|it| count(&it.prompt)).sum();
-    let planned = |endpoint: &ModelEndpoint, shown: &ShownSurface<'_>| {
+/// An exam that is planned and not sat.
+pub(super) struct Planning<'a> {
+    pub(super) suite: &'a Suite,
+    pub(super) examined: &'a Examined,
+    pub(super) surfaces: &'a [ShownSurface<'a>],
+    pub(super) endpoints: &'a [ModelEndpoint],
+    /// The number of times that each prompt would be put.
+    pub(super) runs: u32,
+}
+
+impl Planning<'_> {
+    pub(super) async fn rehearsed(&self, output: Output) -> anyhow::Result<ExitCode> {
+        let server = self.examined.server();
+        let rehearsing = rehearse(self.suite, &server);
+        let plan = ExamPlan {
+            suite: self.suite.name.clone(),
+            prompts: self.suite.prompts.len(),
+            runs: self.runs,
+            tools: self.examined.tools.len(),
+            counted_with: TOKENIZER,
+            models: self.models(),
+            rehearsal: output
+                .during("Trying the suite on the server", rehearsing)
+                .await,
+        };
+        output.show(&plan, figures::of_plan)?;
+        let Rehearsal {
+            expected,
+            scenarios,
+            ..
+        } = &plan.rehearsal;
+        let flawless =
+            expected.right == expected.total && scenarios.iter().all(|it| it.problem.is_none());
+        Ok(exit_code(flawless))
+    }
+
+    fn models(&self) -> Vec<Planned> {
+        let mut models = Vec::new();
+        for endpoint in self.endpoints {
+            models.extend(self.surfaces.iter().map(|it| self.planned(endpoint, it)));
+        }
+        models
+    }
+
+    fn planned(&self, endpoint: &ModelEndpoint, shown: &ShownSurface<'_>) -> Planned {
+        let (runs, prompts) = (self.runs as usize, &self.suite.prompts);
+        let prompt_tokens: usize = prompts.iter().map(|it| count(&it.prompt)).sum();
         let definition_tokens = count(&Value::from(endpoint.definitions(shown.tools)).to_string());
-        let requests = suite.prompts.len() * runs;
+        let requests = prompts.len() * runs;
         Planned {
             model: endpoint.to_string(),
             surface: shown.surface,
             requests,
             most_requests: requests * shown.max_turns as usize,
             definition_tokens,
-            input_tokens: requests * definition_tokens + runs * prompts,
+            input_tokens: requests * definition_tokens + runs * prompt_tokens,
         }
-    };
-    let pairs = endpoints
-        .iter()
-        .flat_map(|endpoint| surfaces.iter().map(move |shown| (endpoint, shown)));
-    let server = async |tool: String, given: Map<String, Value>| examined.call(&tool, given).await;
-    let rehearsing = rehearse(suite, &server);
-    let plan = Plan {
-        suite: suite.name.clone(),
-        prompts: suite.prompts.len(),
-        runs: times,
-        tools: examined.tools.len(),
-        counted_with: TOKENIZER,
-        models: pairs
-            .map(|(endpoint, shown)| planned(endpoint, shown))
-            .collect(),
-        rehearsal: invocation
-            .output
-            .during("Trying the suite on the server", rehearsing)
-            .await,
-    };
-    invocation.output.show(&plan, figures::of_plan)?;
-    let Rehearsal {
-        expected,
-        scenarios,
-        ..
-    } = &plan.rehearsal;
-    let flawless =
-        expected.right == expected.total && scenarios.iter().all(|it| it.problem.is_none());
-    Ok(if flawless {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use kitbag_relevance::eval::{Judged, Metrics};
-use kitbag_relevance::{Options, Weights, confident, retrieve};
+use kitbag_relevance::{Index, Options, Weights, confident, retrieve};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -102,14 +102,14 @@ pub(super) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-struct Report {
+struct RetrievalReport {
     tools: usize,
     queries: usize,
     metrics: Metrics,
     /// The share of the rightly answered requests that went with a doubt.
-    doubted: Share,
+    doubted: DoubtShare,
     /// The share of the requests that nothing answers that went with a doubt.
-    seen_through: Share,
+    seen_through: DoubtShare,
     latencies: Vec<Duration>,
     build: Duration,
 }
@@ -118,10 +118,9 @@ async fn measure(
     arguments: &Arguments,
     index: &CapabilityIndex,
     invocation: &Invocation,
-) -> anyhow::Result<Report> {
-    let of_the_folder = || arguments.dataset.join("queries.jsonl");
-    let queries: Vec<QueryLine> =
-        read_lines(&arguments.queries.clone().unwrap_or_else(of_the_folder))?;
+) -> anyhow::Result<RetrievalReport> {
+    let of_the_folder = arguments.dataset.join("queries.jsonl");
+    let queries = read_lines(arguments.queries.as_ref().unwrap_or(&of_the_folder))?;
     let started = Instant::now();
     let tools = read_tools(&arguments.dataset, &arguments.catalog)?;
     let sources: Vec<_> = tools
@@ -129,78 +128,84 @@ async fn measure(
         .map(|tool| tool.into_source(Priors::default(), now()))
         .collect();
     let going_on = invocation.output.progress("Indexing tools");
-    let with_vectors = arguments.ranker != Ranker::Bm25;
-    let index_of = index.index_of(&sources, with_vectors, |done, total| {
+    let ranker = arguments.ranker;
+    let index_of = index.index_of(&sources, ranker.has_vectors(), |done, total| {
         going_on.update(&embedded(done, total));
     });
     let built = index_of.await?;
     let build = started.elapsed();
-    let options = Options {
-        weights: arguments.ranker.weights(),
-        ..Options::default()
-    };
-    let mut latencies = Vec::with_capacity(queries.len());
-    let mut rankings: Vec<Vec<String>> = Vec::with_capacity(queries.len());
-    let (mut doubted, mut seen_through) = (Share::default(), Share::default());
-    for (number, query) in queries.iter().enumerate() {
-        going_on.update(&format!(
-            "Searching: {number} of {}",
-            count(queries.len(), "request")
-        ));
+    let mut searches = Vec::with_capacity(queries.len());
+    let all = count(queries.len(), "request");
+    for (number, query) in queries.into_iter().enumerate() {
+        going_on.update(&format!("Searching: {number} of {all}"));
+        searches.push(TimedSearch::of(query, ranker, index, &built).await?);
+    }
+    Ok(RetrievalReport::of(&searches, built.len(), build))
+}
+
+/// A request of the set, and the tools that were found for it.
+struct TimedSearch {
+    relevant: Vec<String>,
+    ranked: Vec<String>,
+    /// True if the ranking went with a doubt.
+    doubt: bool,
+    took: Duration,
+}
+
+impl TimedSearch {
+    async fn of(
+        query: QueryLine,
+        ranker: Ranker,
+        index: &CapabilityIndex,
+        built: &Index,
+    ) -> anyhow::Result<Self> {
         let asked = Instant::now();
-        let intent = if with_vectors {
+        let intent = if ranker.has_vectors() {
             index.intent(&query.query).await
         } else {
-            EmbeddedIntent::of_words(query.query.clone())
+            EmbeddedIntent::of_words(query.query)
         };
         if let Some(degraded) = intent.degraded {
             anyhow::bail!("the measurement ended: {degraded}");
         }
-        let found = retrieve(&built, intent.as_intent(), &options, |_| true);
-        latencies.push(asked.elapsed());
-        let ranking: Vec<String> = found.iter().map(|it| it.entry.tool_name.clone()).collect();
-        let doubt = confident(&found) == Some(false);
-        if query.relevant.is_empty() {
-            seen_through.count(doubt);
-        } else if ranking
-            .iter()
-            .take(SHOWN)
-            .any(|name| query.relevant.contains(name))
-        {
-            doubted.count(doubt);
-        }
-        rankings.push(ranking);
-    }
-    let judged: Vec<Judged<'_>> = queries
-        .iter()
-        .zip(&rankings)
-        .map(|(query, ranked)| Judged {
-            ranked: ranked.iter().map(String::as_str).collect(),
-            relevant: query.relevant.iter().map(String::as_str).collect(),
+        let options = Options {
+            weights: ranker.weights(),
+            ..Options::default()
+        };
+        let found = retrieve(built, intent.as_intent(), &options, |_| true);
+        Ok(Self {
+            took: asked.elapsed(),
+            doubt: confident(&found) == Some(false),
+            ranked: found.iter().map(|it| it.entry.tool_name.clone()).collect(),
+            relevant: query.relevant,
         })
-        .collect();
-    latencies.sort_unstable();
-    Ok(Report {
-        tools: built.len(),
-        queries: queries.len(),
-        metrics: Metrics::over(&judged),
-        doubted,
-        seen_through,
-        latencies,
-        build,
-    })
+    }
+
+    /// True if a model would have been shown a right tool.
+    fn is_answered(&self) -> bool {
+        let mut shown = self.ranked.iter().take(SHOWN);
+        shown.any(|name| self.relevant.contains(name))
+    }
+
+    fn judged(&self) -> Judged<'_> {
+        Judged {
+            ranked: self.ranked.iter().map(String::as_str).collect(),
+            relevant: self.relevant.iter().map(String::as_str).collect(),
+        }
+    }
 }
 
 /// The number of tools that a model is shown unless it asks for more.
 const SHOWN: usize = 5;
 
+/// The part of some requests that went with a doubt.
 #[derive(Debug, Default)]
-struct Share {
+struct DoubtShare {
     of: usize,
     some: usize,
 }
 
-impl Share {
+impl DoubtShare {
     fn count(&mut self, one: bool) {
         self.of += 1;
         self.some += usize::from(one);
@@ -213,6 +218,10 @@ impl Share {
 }
 
 impl Ranker {
+    fn has_vectors(self) -> bool {
+        self != Self::Bm25
+    }
+
     fn weights(self) -> Weights {
         match self {
             Self::Bm25 => Weights::LEXICAL,
@@ -223,7 +232,30 @@ impl Ranker {
     }
 }
 
-impl Report {
+impl RetrievalReport {
+    fn of(searches: &[TimedSearch], tools: usize, build: Duration) -> Self {
+        let (mut doubted, mut seen_through) = (DoubtShare::default(), DoubtShare::default());
+        for search in searches {
+            if search.relevant.is_empty() {
+                seen_through.count(search.doubt);
+            } else if search.is_answered() {
+                doubted.count(search.doubt);
+            }
+        }
+        let judged: Vec<_> = searches.iter().map(TimedSearch::judged).collect();
+        let mut latencies: Vec<_> = searches.iter().map(|it| it.took).collect();
+        latencies.sort_unstable();
+        Self {
+            tools,
+            queries: searches.len(),
+            metrics: Metrics::over(&judged),
+            doubted,
+            seen_through,
+            latencies,
+            build,
+        }
+    }
+
     fn json(&self) -> Value {
         let recall: serde_json::Map<_, _> = self
             .metrics

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::cli::Invocation;
 use crate::cli::completions::servers;
-use crate::cli::failure::Advise as _;
+use crate::cli::failure::advised;
 use crate::cli::gateway::know_all;
 use crate::cli::servers::find;
 use kitbag_gateway::app::App;
@@ -23,7 +23,7 @@ use kitbag_gateway::offers::ToolRow;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Tools")]
-pub(super) struct Which {
+pub(super) struct ServerChoice {
     /// The server whose tools models are shown; `agents` unless given.
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(servers))]
     server: Option<ServerName>,
@@ -47,7 +47,7 @@ pub(super) struct Examined {
     spelt: HashMap<String, String>,
 }
 
-impl Which {
+impl ServerChoice {
     pub(super) async fn open(&self, invocation: &Invocation) -> anyhow::Result<Examined> {
         let config = invocation.config()?;
         let (narrowed, wanted) = self.narrow(config.clone())?;
@@ -175,6 +175,11 @@ impl Examined {
         }
     }
 
+    /// Returns the function by which a suite calls the server's tools.
+    pub(super) fn server(&self) -> impl AsyncFn(String, Map<String, Value>) -> Called {
+        async |tool, given| self.call(&tool, given).await
+    }
+
     pub(super) async fn close(self) {
         self.app.close().await;
     }
@@ -224,9 +229,11 @@ fn no_tools(wanted: Option<&ServerName>, config: &Config) -> anyhow::Error {
     let Some(name) = wanted else {
         return anyhow!("no server offers a tool");
     };
-    let unknown = find(config, name).err();
-    let silent = || Err::<(), _>(anyhow!("the server `{name}` offers no tools"));
-    let advised =
-        || silent().advise(|| format!("see whether it works: kitbag servers test {name}"));
-    unknown.unwrap_or_else(|| advised().expect_err("it was one"))
+    match find(config, name) {
+        Ok(_) => advised(
+            anyhow!("the server `{name}` offers no tools"),
+            format!("see whether it works: kitbag servers test {name}"),
+        ),
+        Err(unknown) => unknown,
+    }
 }

@@ -12,9 +12,9 @@ const USUAL_TURNS: u32 = 6;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Surfaces")]
-pub(super) struct Surfaces {
-    /// What models are shown: all (every tool), search (the four tools that find and call the
-    /// others), or both, to compare them.
+pub(super) struct ExamSurfaces {
+    /// The tools that models are shown: all (every tool), search (the four tools that find and
+    /// call the others), or both, to compare them.
     #[arg(
         long = "surface",
         value_name = "SURFACE",
@@ -27,7 +27,7 @@ pub(super) struct Surfaces {
     max_turns: Option<u32>,
 }
 
-impl Surfaces {
+impl ExamSurfaces {
     /// Refuses combinations of options that mean nothing.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let twice = ExamSurface::ALL
@@ -50,13 +50,15 @@ impl Surfaces {
 
     /// Returns the surfaces in the order in which they were named.
     pub(super) fn shown<'a>(&self, examined: &'a Examined) -> Vec<ShownSurface<'a>> {
-        let shown = |surface: &ExamSurface| match surface {
-            ExamSurface::All => ShownSurface::all(&examined.tools),
-            ExamSurface::Search => ShownSurface::search(
-                &examined.search_tools,
-                self.max_turns.unwrap_or(USUAL_TURNS),
-            ),
-        };
-        self.surfaces.iter().map(shown).collect()
+        let turns = self.max_turns.unwrap_or(USUAL_TURNS);
+        let surfaces = self.surfaces.iter();
+        surfaces.map(|it| shown(*it, examined, turns)).collect()
+    }
+}
+
+fn shown(surface: ExamSurface, examined: &Examined, turns: u32) -> ShownSurface<'_> {
+    match surface {
+        ExamSurface::All => ShownSurface::all(&examined.tools),
+        ExamSurface::Search => ShownSurface::search(&examined.search_tools, turns),
     }
 }

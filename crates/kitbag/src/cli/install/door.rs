@@ -1,16 +1,15 @@
 //! The way in which a client reaches Kitbag: the command line that it launches, or the address of a
 //! gateway that runs.
 
-use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use kitbag_clients::{ClientFile, KitbagEntry, Scope};
 use kitbag_config::Config;
-use kitbag_upstream::programs;
 
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
+use crate::cli::program::called_by;
 
 /// Desktop programs are started with hardly a `PATH`, so a person's own file names the program in
 /// full; a project's file goes to other people, who have the program elsewhere. The configuration
@@ -36,26 +35,9 @@ pub(super) fn launched(
         ]);
     }
     Ok(KitbagEntry::Stdio {
-        command: text(&program()?),
+        command: text(&called_by()?),
         args,
     })
-}
-
-/// Returns the path by which Kitbag was called, if that leads to this program: a link on the `PATH`
-/// will lead to the next version, while the folder that the link leads to now may go with this one.
-fn program() -> anyhow::Result<PathBuf> {
-    let program =
-        env::current_exe().context("the operating system does not say where Kitbag is")?;
-    let called = env::args_os().next().map(PathBuf::from);
-    let named = called.and_then(
-        |called| match programs::is_path(&called.to_string_lossy()) {
-            true => std::path::absolute(called).ok(),
-            false => programs::on_path(&called.to_string_lossy()).filter(|path| path.is_absolute()),
-        },
-    );
-    let real = |path: &Path| path.canonicalize().ok();
-    let leads_there = |named: &PathBuf| real(named).is_some() && real(named) == real(&program);
-    Ok(named.filter(leads_there).unwrap_or(program))
 }
 
 pub(super) fn running(config: &Config) -> anyhow::Result<KitbagEntry> {

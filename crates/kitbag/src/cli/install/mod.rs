@@ -20,9 +20,9 @@ use super::Invocation;
 use super::completions::clients;
 use super::failure::Advise as _;
 use super::import::{Agreement, agree, warn_of};
-use crate::import::{Action, Plan, Row, places};
+use crate::import::{ImportAction, ImportPlan, ImportRow, places};
 use door::{launched, running};
-use told::{Left, Told, for_people};
+use told::{InstallReport, LeftServers, for_people};
 
 /// Put Kitbag into the configuration of an MCP client.
 ///
@@ -32,7 +32,7 @@ use told::{Left, Told, for_people};
 #[command(after_help = EXAMPLES)]
 pub struct InstallArguments {
     #[command(flatten)]
-    target: Target,
+    target: InstallTarget,
     /// Import the client's servers and switch them off there, so that it reaches them through
     /// Kitbag.
     #[arg(long)]
@@ -47,20 +47,20 @@ pub struct InstallArguments {
 
 /// Take Kitbag out of the configuration of an MCP client.
 ///
-/// A file that nobody has changed since is exactly as it was before. Servers that Kitbag took over
-/// are switched on again in the client, and stay in Kitbag.
+/// A file that was not changed since is exactly as it was before. Servers that Kitbag took over are
+/// switched on again in the client, and stay in Kitbag.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  kitbag uninstall --client cursor\n  kitbag uninstall --client vscode --project"
 )]
 pub struct UninstallArguments {
     #[command(flatten)]
-    target: Target,
+    target: InstallTarget,
 }
 
 #[derive(Debug, Args)]
-struct Target {
-    /// Which one: cursor, vscode, claude-code, …
+struct InstallTarget {
+    /// The client: cursor, vscode, claude-code, …
     #[arg(long, value_name = "CLIENT", add = ArgValueCandidates::new(clients))]
     client: Client,
     /// In the project of the current directory only.
@@ -124,7 +124,7 @@ pub(super) async fn install(
         .collect();
     beside.retain(|name| !moved.contains(name));
     let installed = edited(install_into(&spot, &places, &door, &moved))?;
-    let told = Told {
+    let told = InstallReport {
         client: spot.client,
         path: spot.path,
         changed: installed.changed,
@@ -167,7 +167,7 @@ pub(super) fn uninstall(
     Ok(ExitCode::SUCCESS)
 }
 
-impl Target {
+impl InstallTarget {
     fn spot(&self, invocation: &Invocation) -> anyhow::Result<ClientFile> {
         let scope = if self.project {
             Scope::Project
@@ -213,8 +213,8 @@ async fn take_over(
     found: Vec<ClientConfig>,
     agreement: Agreement<'_>,
     invocation: &Invocation,
-) -> anyhow::Result<(Vec<Row>, Vec<FileProblem>)> {
-    let mut plan = Plan::make(found, &invocation.at)
+) -> anyhow::Result<(Vec<ImportRow>, Vec<FileProblem>)> {
+    let mut plan = ImportPlan::make(found, &invocation.at)
         .await
         .context("the servers cannot be taken over")?;
     agree(&plan, agreement, invocation.output)?;
@@ -233,19 +233,20 @@ fn switched_on(found: &ClientConfig) -> Vec<String> {
 
 /// Returns the servers that the client has besides: those in its other files, and those that it
 /// keeps for single projects.
-fn left_behind(spot: &ClientFile, places: &ClientDirectories) -> Vec<Left> {
-    let is_edited = |found: &ClientConfig| {
-        found.path == spot.path && (spot.scope == Scope::Project || found.project.is_none())
-    };
+fn left_behind(spot: &ClientFile, places: &ClientDirectories) -> Vec<LeftServers> {
     let others = find(places, Some(spot.client))
         .into_iter()
-        .filter(|found| !is_edited(found));
-    let left = others.map(|found| Left {
+        .filter(|found| !is_edited(found, spot));
+    let left = others.map(|found| LeftServers {
         servers: switched_on(&found),
         project: found.project.filter(|_| found.scope != Scope::Project),
         path: found.path,
     });
     left.filter(|left| !left.servers.is_empty()).collect()
+}
+
+fn is_edited(found: &ClientConfig, spot: &ClientFile) -> bool {
+    found.path == spot.path && (spot.scope == Scope::Project || found.project.is_none())
 }
 
 /// Returns the servers that stand in the file that Kitbag goes into.
@@ -259,8 +260,10 @@ fn theirs(spot: &ClientFile, invocation: &Invocation) -> anyhow::Result<Vec<Clie
 }
 
 /// Returns the names that the client has for the servers that Kitbag has now.
-fn moved(servers: &[Row]) -> impl Iterator<Item = String> {
-    let with_us = servers.iter().filter(|row| row.action != Action::Refused);
+fn moved(servers: &[ImportRow]) -> impl Iterator<Item = String> {
+    let with_us = servers
+        .iter()
+        .filter(|row| row.action != ImportAction::Refused);
     with_us
         .flat_map(|row| &row.from)
         .map(|origin| origin.name.clone())
@@ -277,9 +280,11 @@ fn way_on(error: &FileError) -> String {
         FileError::Read { source, .. } if source.kind() == ErrorKind::InvalidData => {
             "save the file as UTF-8, and try again".to_owned()
         }
-        FileError::Read { path, .. } => format!("see who may read it: ls -l {}", path.display()),
+        FileError::Read { path, .. } => {
+            format!("see which users may read it: ls -l {}", path.display())
+        }
         FileError::Write { path, .. } => {
-            format!("see who may write there: ls -l {}", path.display())
+            format!("see which users may write there: ls -l {}", path.display())
         }
         FileError::LeavesProject { .. } => {
             "look where the link leads; replace it by a file if you want Kitbag in the project"

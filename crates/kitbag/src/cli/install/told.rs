@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use crate::cli::import::missing;
 use crate::cli::output::{count, printable};
-use crate::import::{Action, Row};
+use crate::import::{ImportAction, ImportRow};
 
 #[derive(Debug, Serialize)]
-pub(super) struct Told {
+pub(super) struct InstallReport {
     pub(super) client: Client,
     pub(super) path: PathBuf,
     pub(super) changed: bool,
@@ -22,10 +22,10 @@ pub(super) struct Told {
     pub(super) beside: Vec<String>,
     /// The servers that the client itself still uses, since they stand elsewhere.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) left: Vec<Left>,
+    pub(super) left: Vec<LeftServers>,
     /// The servers that Kitbag took over for the installation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) servers: Vec<Row>,
+    pub(super) servers: Vec<ImportRow>,
     /// The files that could not even be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) problems: Vec<FileProblem>,
@@ -33,15 +33,15 @@ pub(super) struct Told {
 
 /// Servers of the client that stand in another file, or count in one project only.
 #[derive(Debug, Serialize)]
-pub(super) struct Left {
+pub(super) struct LeftServers {
     pub(super) path: PathBuf,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) project: Option<PathBuf>,
     pub(super) servers: Vec<String>,
 }
 
-pub(super) fn for_people(told: &Told, project: bool) -> String {
-    let Told {
+pub(super) fn for_people(told: &InstallReport, project: bool) -> String {
+    let InstallReport {
         client,
         path,
         changed,
@@ -63,7 +63,7 @@ pub(super) fn for_people(told: &Told, project: bool) -> String {
             ", and these servers in it"
         };
         text.push_str(&format!(
-            "\nWhoever works on the project needs `kitbag` on the PATH{servers}."
+            "\nEveryone who works on the project needs `kitbag` on the PATH{servers}."
         ));
     }
     if let Some(backup) = backup {
@@ -84,7 +84,7 @@ pub(super) fn for_people(told: &Told, project: bool) -> String {
     ));
     let behind = servers
         .iter()
-        .filter(|row| row.action != Action::Refused && !row.disabled);
+        .filter(|row| row.action != ImportAction::Refused && !row.disabled);
     let needed = missing(behind);
     if !needed.is_empty() {
         text.push_str(&format!("\n{needed}"));
@@ -97,7 +97,7 @@ pub(super) fn for_people(told: &Told, project: bool) -> String {
 }
 
 /// A secret that was typed is encrypted here, and yet still stands in the client's file.
-fn still_readable(told: &Told) -> String {
+fn still_readable(told: &InstallReport) -> String {
     let secrets: usize = told.servers.iter().map(|row| row.secrets.len()).sum();
     if secrets == 0 {
         return String::new();
@@ -120,32 +120,29 @@ fn still_readable(told: &Told) -> String {
 }
 
 /// Returns the lines about the servers that `--move-servers` did not move.
-fn left_elsewhere(told: &Told) -> String {
-    let line = |left: &Left| {
-        let servers = format!(
-            "{} ({})",
-            count(left.servers.len(), "server"),
-            left.servers.join(", ")
-        );
-        let project = left
+fn left_elsewhere(told: &InstallReport) -> String {
+    told.left.iter().map(LeftServers::line).collect()
+}
+
+impl LeftServers {
+    fn line(&self) -> String {
+        let (number, names) = (count(self.servers.len(), "server"), self.servers.join(", "));
+        let project = self
             .project
             .as_ref()
             .map(|it| format!(", for {}", it.display()))
             .unwrap_or_default();
-        format!(
-            "\nLeft where they are: {servers} in {}{project}",
-            left.path.display()
-        )
-    };
-    told.left.iter().map(line).collect()
+        let path = self.path.display();
+        format!("\nLeft where they are: {number} ({names}) in {path}{project}")
+    }
 }
 
 /// The servers that the client still reaches by itself, and why.
-fn staying(told: &Told, moving: &str) -> String {
+fn staying(told: &InstallReport, moving: &str) -> String {
     let refused = told
         .servers
         .iter()
-        .filter(|row| row.action == Action::Refused);
+        .filter(|row| row.action == ImportAction::Refused);
     let mut text = String::new();
     for row in refused {
         let reason = row.reason.as_deref().unwrap_or_default();

@@ -24,13 +24,13 @@ use tail::Tail;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Only what these wrote; without any, what all and the gateway itself did.
+    /// Show only what these servers wrote; without any, what all and the gateway itself wrote.
     #[arg(add = ArgValueCandidates::new(completions::servers))]
     servers: Vec<ServerName>,
-    /// What the gateway itself wrote, beside the servers named.
+    /// Show what the gateway itself wrote, beside the servers named.
     #[arg(long)]
     gateway: bool,
-    /// How many lines, counted from the end.
+    /// The number of lines, counted from the end.
     #[arg(long, short = 'n', default_value_t = 100)]
     lines: usize,
     /// Go on showing new lines until interrupted.
@@ -49,13 +49,13 @@ messages, and what it sent as MCP log messages. Secrets are masked.";
 
 /// One log, and the server that it belongs to; the gateway has no name.
 #[derive(Debug)]
-struct Source {
+struct LogSource {
     server: Option<ServerName>,
     tail: Tail,
 }
 
 #[derive(Debug, Serialize)]
-struct Told {
+struct SourcedLine {
     server: Option<ServerName>,
     #[serde(flatten)]
     line: LogLine,
@@ -66,7 +66,7 @@ pub(super) async fn run(
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let mut sources = sources(arguments, &invocation.config()?)?;
-    let view = View::of(&sources, invocation.output);
+    let view = LogView::of(&sources, invocation.output);
     let mut told = gather(&mut sources, Tail::all)?;
     told.drain(..told.len().saturating_sub(arguments.lines));
     if told.is_empty() && !arguments.follow {
@@ -82,40 +82,42 @@ pub(super) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-fn sources(arguments: &Arguments, config: &Config) -> anyhow::Result<Vec<Source>> {
+fn sources(arguments: &Arguments, config: &Config) -> anyhow::Result<Vec<LogSource>> {
+    for name in &arguments.servers {
+        servers::find(config, name)?;
+    }
     let all = arguments.servers.is_empty() && !arguments.gateway;
     let names: Vec<_> = if all {
         config
             .servers
             .keys()
             .chain(config.disabled.keys())
-            .cloned()
             .collect()
     } else {
-        let known = |name: &ServerName| servers::find(config, name).map(|spec| spec.name.clone());
-        arguments
-            .servers
-            .iter()
-            .map(known)
-            .collect::<anyhow::Result<_>>()?
+        arguments.servers.iter().collect()
     };
-    let own = Source {
+    let own = LogSource {
         server: None,
         tail: Tail::new(journal::path(&config.data_dir)),
     };
-    let of_server = |name: ServerName| Source {
-        tail: Tail::new(config.server_log(&name)),
-        server: Some(name),
-    };
     Ok(names
         .into_iter()
-        .map(of_server)
+        .map(|name| LogSource::of_server(name, config))
         .chain((all || arguments.gateway).then_some(own))
         .collect())
 }
 
+impl LogSource {
+    fn of_server(name: &ServerName, config: &Config) -> Self {
+        Self {
+            server: Some(name.clone()),
+            tail: Tail::new(config.server_log(name)),
+        }
+    }
+}
+
 /// Looks again and again, since a file does not report that it has grown.
-async fn follow(sources: &mut [Source], view: &View) -> anyhow::Result<()> {
+async fn follow(sources: &mut [LogSource], view: &LogView) -> anyhow::Result<()> {
     const EVERY: Duration = Duration::from_millis(200);
     loop {
         view.show(&gather(sources, Tail::news)?)?;
@@ -124,13 +126,13 @@ async fn follow(sources: &mut [Source], view: &View) -> anyhow::Result<()> {
 }
 
 fn gather(
-    sources: &mut [Source],
+    sources: &mut [LogSource],
     read: fn(&mut Tail) -> std::io::Result<Vec<LogLine>>,
-) -> anyhow::Result<Vec<Told>> {
+) -> anyhow::Result<Vec<SourcedLine>> {
     let mut told = Vec::new();
     for source in sources {
         let lines = read(&mut source.tail).context("a log cannot be read")?;
-        told.extend(lines.into_iter().map(|line| Told {
+        told.extend(lines.into_iter().map(|line| SourcedLine {
             server: source.server.clone(),
             line,
         }));
@@ -139,15 +141,15 @@ fn gather(
     Ok(told)
 }
 
-struct View {
+struct LogView {
     output: Output,
     zone: TimeZone,
     /// The width of the column of names; one server alone needs none.
     names: Option<usize>,
 }
 
-impl View {
-    fn of(sources: &[Source], output: Output) -> Self {
+impl LogView {
+    fn of(sources: &[LogSource], output: Output) -> Self {
         let widest = sources
             .iter()
             .map(|source| name(source.server.as_ref()).len())
@@ -159,20 +161,20 @@ impl View {
         }
     }
 
-    fn show(&self, told: &[Told]) -> anyhow::Result<()> {
+    fn show(&self, told: &[SourcedLine]) -> anyhow::Result<()> {
         if told.is_empty() {
             return Ok(());
         }
-        let json = |it: &Told| Ok(serde_json::to_string(it)?);
-        let lines: anyhow::Result<Vec<_>> = if self.output.json {
-            told.iter().map(json).collect()
+        let told = told.iter();
+        let lines: Vec<_> = if self.output.json {
+            told.map(serde_json::to_string).collect::<Result<_, _>>()?
         } else {
-            told.iter().map(|it| Ok(self.text(it))).collect()
+            told.map(|it| self.text(it)).collect()
         };
-        self.output.print(&lines?.join("\n"))
+        self.output.print(&lines.join("\n"))
     }
 
-    fn text(&self, Told { server, line }: &Told) -> String {
+    fn text(&self, SourcedLine { server, line }: &SourcedLine) -> String {
         const DIM: Style = Style::new().dimmed();
         let time = line
             .time

@@ -18,7 +18,7 @@ use kitbag_gateway::vault::{KEY_VARIABLE, given_key, keeper, vault};
 pub(super) struct Arguments {
     /// Take the key from where it is to another place, and say so in the configuration.
     #[arg(long, value_name = "PLACE")]
-    move_to: Option<Place>,
+    move_to: Option<KeyDestination>,
 }
 
 const EXAMPLES: &str = "\
@@ -28,7 +28,7 @@ Examples:
   kitbag secret key --move-to file";
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Place {
+enum KeyDestination {
     /// A file beside the database that only its owner can read.
     File,
     /// The keyring of the operating system.
@@ -108,11 +108,11 @@ async fn move_to(
     Ok(())
 }
 
-impl From<Place> for KeyPlace {
-    fn from(place: Place) -> Self {
+impl From<KeyDestination> for KeyPlace {
+    fn from(place: KeyDestination) -> Self {
         match place {
-            Place::File => Self::File,
-            Place::Keyring => Self::Keyring,
+            KeyDestination::File => Self::File,
+            KeyDestination::Keyring => Self::Keyring,
         }
     }
 }

@@ -135,11 +135,11 @@ async fn list(vault: &Vault, invocation: &Invocation) -> anyhow::Result<()> {
         .iter()
         .map(|it| json!({ "name": it.name.as_str(), "updated_at": date(it.updated_at) }))
         .collect();
-    let cells = |row: &serde_json::Value| {
-        ["name", "updated_at"].map(|key| row[key].as_str().unwrap_or_default().to_owned())
-    };
-    invocation.output.show(&rows, |rows| {
-        table(["NAME", "CHANGED"], rows.iter().map(cells))
+    invocation.output.show(&rows, |_| {
+        let cells = secrets
+            .iter()
+            .map(|it| [it.name.to_string(), date(it.updated_at)]);
+        table(["NAME", "CHANGED"], cells)
     })
 }
 

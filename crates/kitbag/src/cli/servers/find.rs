@@ -15,14 +15,14 @@ use crate::cli::output::{one_line, table};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// What to look for.
+    /// The words to look for.
     #[arg(required = true)]
     text: Vec<String>,
-    /// How many to show at most.
+    /// The number of servers to show at most.
     #[arg(long, value_name = "NUMBER", default_value_t = 20)]
     limit: usize,
     #[command(flatten)]
-    place: Place,
+    place: RegistryChoice,
 }
 
 const EXAMPLES: &str = "\
@@ -31,19 +31,19 @@ Examples:
   kitbag servers find brave search --limit 5
   kitbag servers find github --json
 
-Entries are written by whoever publishes a server; the registry vouches only
-for the owner in front of the name.";
+The publisher of a server writes its entry; the registry vouches only for the
+owner in front of the name.";
 
-/// Which registry is asked.
+/// The registry that is asked.
 #[derive(Debug, Args)]
-pub(super) struct Place {
+pub(super) struct RegistryChoice {
     /// Another registry than the configured one.
     #[arg(long, env = "KITBAG_REGISTRY_URL", hide_env_values = true, value_name = "URL", value_parser = parse_registry)]
     registry_url: Option<Url>,
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct EntryRow {
     name: EntryName,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
@@ -64,7 +64,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         .during(&format!("Asking {}", registry.place()), asking)
         .await?;
     let all = found.len();
-    let rows: Vec<Row> = found.into_iter().take(arguments.limit).map(row).collect();
+    let rows: Vec<EntryRow> = found.into_iter().take(arguments.limit).map(row).collect();
     if rows.is_empty() && !invocation.output.json {
         invocation.output.note(&nothing(&text, &registry));
         return Ok(());
@@ -72,7 +72,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     invocation.output.show(&rows, |rows| for_people(rows, all))
 }
 
-impl Place {
+impl RegistryChoice {
     pub(super) fn open(&self, config: &Config) -> Registry {
         Registry::at(
             self.registry_url
@@ -91,11 +91,11 @@ fn nothing(text: &str, registry: &Registry) -> String {
     )
 }
 
-fn row(entry: RegistryEntry) -> Row {
+fn row(entry: RegistryEntry) -> EntryRow {
     let kinds = kinds(&entry.server);
     let deprecated = entry.status == EntryStatus::Deprecated;
     let server = entry.server;
-    Row {
+    EntryRow {
         name: server.name,
         title: server.title,
         version: server.version,
@@ -106,7 +106,7 @@ fn row(entry: RegistryEntry) -> Row {
     }
 }
 
-fn for_people(rows: &[Row], all: usize) -> String {
+fn for_people(rows: &[EntryRow], all: usize) -> String {
     let mut text = table(["NAME", "HOW", "DESCRIPTION"], rows.iter().map(cells));
     if rows.len() < all {
         text.push_str(&format!(
@@ -118,7 +118,7 @@ fn for_people(rows: &[Row], all: usize) -> String {
     text
 }
 
-fn cells(row: &Row) -> [String; 3] {
+fn cells(row: &EntryRow) -> [String; 3] {
     let kinds: Vec<_> = row.kinds.iter().map(|kind| kind.name()).collect();
     let description = one_line(&row.description);
     let description = if row.deprecated {

@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::standing::{Login, Standing, standings};
+use super::standing::{Login, ServerStanding, standings};
 use crate::cli::Invocation;
 use crate::cli::next_steps::{first_steps, is_bare};
 use crate::cli::output::{offers, table};
@@ -20,7 +20,7 @@ use kitbag_review::line_of;
 
 /// Show the configured servers and what they offer.
 ///
-/// What they offer is what they said when they were last asked; nothing is started.
+/// The offers are those that servers listed when they were last asked; nothing is started.
 #[derive(Debug, Args)]
 #[command(
     visible_alias = "ls",
@@ -29,28 +29,28 @@ use kitbag_review::line_of;
 pub(super) struct Arguments {}
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct ServerRow {
     name: ServerName,
     enabled: bool,
     transport: &'static str,
     target: String,
     #[serde(flatten)]
-    standing: Standing,
+    standing: ServerStanding,
     #[serde(flatten)]
-    offer: Option<Offer>,
+    offer: Option<OfferCounts>,
 }
 
 /// The facts that the store remembers of servers.
 #[derive(Debug, Default)]
 struct Remembered {
     /// The offers by the fingerprint of the configuration under which the server was asked.
-    offers: BTreeMap<String, Offer>,
-    standings: BTreeMap<ServerName, Standing>,
+    offers: BTreeMap<String, OfferCounts>,
+    standings: BTreeMap<ServerName, ServerStanding>,
 }
 
 /// The number of tools, prompts and resources in a remembered listing.
 #[derive(Debug, Clone, Default, Serialize)]
-struct Offer {
+struct OfferCounts {
     tools: usize,
     prompts: usize,
     resources: usize,
@@ -67,7 +67,7 @@ pub(super) async fn run(_arguments: &Arguments, invocation: &Invocation) -> anyh
         .disabled
         .values()
         .map(|spec| row(spec, false, &remembered));
-    let mut rows: Vec<Row> = enabled.chain(disabled).collect();
+    let mut rows: Vec<ServerRow> = enabled.chain(disabled).collect();
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     // The servers that the person configured come first.
     rows.extend(
@@ -90,7 +90,7 @@ pub(super) async fn run(_arguments: &Arguments, invocation: &Invocation) -> anyh
     })
 }
 
-fn row(spec: &ServerSpec, enabled: bool, remembered: &Remembered) -> Row {
+fn row(spec: &ServerSpec, enabled: bool, remembered: &Remembered) -> ServerRow {
     let (transport, target) = match &spec.kind {
         ServerKind::External(Reach::Command(_)) => ("stdio", line_of(spec).unwrap_or_default()),
         ServerKind::External(Reach::Remote(endpoint)) => {
@@ -104,7 +104,7 @@ fn row(spec: &ServerSpec, enabled: bool, remembered: &Remembered) -> Row {
         .get(&spec.name)
         .cloned()
         .unwrap_or_default();
-    Row {
+    ServerRow {
         name: spec.name.clone(),
         enabled,
         transport,
@@ -128,12 +128,12 @@ fn address(endpoint: &RemoteEndpoint<Template>) -> String {
     )
 }
 
-fn cells(row: &Row) -> [String; 4] {
+fn cells(row: &ServerRow) -> [String; 4] {
     let offer = match &row.offer {
         Some(offer) => offers(offer.tools, offer.prompts, offer.resources),
         None => "not asked yet".to_owned(),
     };
-    let Standing { login, missing } = &row.standing;
+    let ServerStanding { login, missing } = &row.standing;
     let told = match (login, missing.first()) {
         _ if !row.enabled => "disabled".to_owned(),
         (_, Some(variable)) => format!("needs {variable}"),
@@ -174,7 +174,7 @@ async fn read(config: &Config) -> anyhow::Result<Remembered> {
     Ok(Remembered { offers, standings })
 }
 
-async fn read_offers(store: &Store) -> Result<BTreeMap<String, Offer>, kitbag_store::Error> {
+async fn read_offers(store: &Store) -> Result<BTreeMap<String, OfferCounts>, kitbag_store::Error> {
     #[derive(Deserialize)]
     struct Body {
         tools: Vec<IgnoredAny>,
@@ -183,14 +183,14 @@ async fn read_offers(store: &Store) -> Result<BTreeMap<String, Offer>, kitbag_st
         templates: Vec<IgnoredAny>,
     }
     let listings = store.listings().await?;
-    let offer = |body: Body| Offer {
-        tools: body.tools.len(),
-        prompts: body.prompts.len(),
-        resources: body.resources.len() + body.templates.len(),
-    };
     let offers = listings.into_iter().filter_map(|listing| {
-        let body = serde_json::from_str(&listing.body).ok()?;
-        Some((listing.fingerprint, offer(body)))
+        let body: Body = serde_json::from_str(&listing.body).ok()?;
+        let offer = OfferCounts {
+            tools: body.tools.len(),
+            prompts: body.prompts.len(),
+            resources: body.resources.len() + body.templates.len(),
+        };
+        Some((listing.fingerprint, offer))
     });
     Ok(offers.collect())
 }

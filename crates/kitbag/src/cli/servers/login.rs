@@ -71,7 +71,7 @@ pub(super) async fn login(
     };
     let grant = credentials.login(person.as_mut(), &scopes).await;
     drop(person);
-    let grant = advised(grant).with_context(|| format!("nobody is logged in at `{name}`"))?;
+    let grant = advised(grant).with_context(|| format!("you are not logged in at `{name}`"))?;
     let event = trail::change("kitbag servers login", Action::LoggedIn, name.as_str());
     trail::record(&store, event).await?;
     let row = json!({
@@ -102,7 +102,7 @@ pub(super) async fn logout(
     let text = if was {
         format!("Logged out at {name}")
     } else {
-        format!("Nobody was logged in at {name}")
+        format!("You were not logged in at {name}")
     };
     invocation
         .output

@@ -78,20 +78,19 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 /// Returns the configured server of that name, or an error with the name that the person probably
 /// meant.
 pub(super) fn find<'a>(config: &'a Config, name: &ServerName) -> anyhow::Result<&'a ServerSpec> {
-    let running = || config.running().map(|spec| &spec.name);
-    let known = || {
-        running()
-            .chain(config.disabled.keys())
-            .map(ServerName::as_str)
-    };
-    let advice = || match nearest(name.as_str(), known()) {
-        Some(nearest) => format!("did you mean `{nearest}`?"),
-        None => "see which there are with `kitbag servers list`".to_owned(),
-    };
     config
         .server(name)
         .ok_or_else(|| anyhow!("there is no server `{name}`"))
-        .advise(advice)
+        .advise(|| near_server(name, config))
+}
+
+fn near_server(name: &ServerName, config: &Config) -> String {
+    let running = config.running().map(|spec| &spec.name);
+    let known = running.chain(config.disabled.keys());
+    match nearest(name.as_str(), known.map(ServerName::as_str)) {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => "see which there are with `kitbag servers list`".to_owned(),
+    }
 }
 
 /// The configuration and the file in which a server's table can be edited: one of the person's own.

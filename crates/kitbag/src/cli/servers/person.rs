@@ -1,6 +1,6 @@
 //! The person who logs in: with a browser on this machine, or with one somewhere else.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -18,20 +18,20 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::cli::output::{Output, printable, stderr};
-use crate::cli::progress::Progress;
+use crate::cli::progress::ProgressDisplay;
 
 /// The person's browser comes back to us by itself.
 pub(super) struct AtBrowser {
     output: Output,
     listener: Option<TcpListener>,
-    waiting: Option<Progress>,
+    waiting: Option<ProgressDisplay>,
 }
 
 /// The person's browser comes back to a machine where no program listens, and the person tells us
 /// the address that it came back to.
 pub(super) struct Elsewhere {
     output: Output,
-    waiting: Option<Progress>,
+    waiting: Option<ProgressDisplay>,
 }
 
 impl AtBrowser {
@@ -133,7 +133,6 @@ impl Person for Elsewhere {
 }
 
 async fn listen(port: RedirectPort) -> Result<TcpListener, LoginError> {
-    let bind = async |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
     let bound = match port {
         RedirectPort::Only(port) => bind(port).await,
         RedirectPort::Any => bind(0).await,
@@ -154,6 +153,10 @@ async fn listen(port: RedirectPort) -> Result<TcpListener, LoginError> {
     })
 }
 
+async fn bind(port: u16) -> io::Result<TcpListener> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await
+}
+
 fn address(listener: &TcpListener) -> Result<Url, LoginError> {
     let bound = listener.local_addr();
     let bound = bound.map_err(|error| LoginError::Person {
@@ -169,10 +172,6 @@ fn callback(port: u16) -> Url {
 /// Waits for the browser to come back, and shows it a page that says that all is well.
 async fn answer(listener: TcpListener) -> Result<String, LoginError> {
     let (came, mut coming) = mpsc::channel::<String>(1);
-    let page = async |Extension(came): Extension<mpsc::Sender<String>>, uri: Uri| {
-        let _ = came.try_send(uri.to_string());
-        Html(PAGE)
-    };
     let router = Router::new()
         .route("/callback", get(page))
         .layer(Extension(came));
@@ -185,6 +184,12 @@ async fn answer(listener: TcpListener) -> Result<String, LoginError> {
     // The page should be on its way before this program ends.
     let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
     answer.ok_or(LoginError::NoCode)
+}
+
+async fn page(came: Extension<mpsc::Sender<String>>, uri: Uri) -> Html<&'static str> {
+    // The browser may come more than once; the first time counts.
+    let _again = came.try_send(uri.to_string());
+    Html(PAGE)
 }
 
 const PAGE: &str = "<!doctype html><meta charset=utf-8><title>Kitbag</title>\

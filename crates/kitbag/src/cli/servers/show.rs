@@ -1,7 +1,6 @@
 //! `kitbag servers show`: everything that is known of one server, without starting it.
 
-use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
@@ -12,7 +11,7 @@ use kitbag_upstream::{Listing, ServerSpec};
 use serde::Serialize;
 
 use super::find;
-use super::standing::{Login, Standing, standings};
+use super::standing::{Login, ServerStanding, standings};
 use crate::cli::Invocation;
 use crate::cli::completions::servers;
 use crate::cli::output::{offers, one_line, printable};
@@ -29,7 +28,7 @@ pub(super) struct Arguments {
 }
 
 #[derive(Debug, Serialize)]
-struct Shown {
+struct ServerDetails {
     name: ServerName,
     enabled: bool,
     /// The command line or the address.
@@ -42,15 +41,15 @@ struct Shown {
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<PathBuf>,
     #[serde(flatten)]
-    standing: Standing,
+    standing: ServerStanding,
     #[serde(skip_serializing_if = "Option::is_none")]
-    offer: Option<Offer>,
+    offer: Option<ListedOffer>,
     log: PathBuf,
 }
 
 /// The listing that the server gave when it was last asked.
 #[derive(Debug, Serialize)]
-struct Offer {
+struct ListedOffer {
     era: String,
     version: String,
     tools: usize,
@@ -65,7 +64,7 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
     let config = invocation.config()?;
     let spec = find(&config, &arguments.name)?;
     let (standing, offer) = remembered(spec, &config).await?;
-    let shown = Shown {
+    let shown = ServerDetails {
         name: spec.name.clone(),
         enabled: !config.disabled.contains_key(&spec.name),
         target: kitbag_review::line_of(spec).unwrap_or_else(|| "built in".to_owned()),
@@ -83,7 +82,7 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
 async fn remembered(
     spec: &ServerSpec,
     config: &Config,
-) -> anyhow::Result<(Standing, Option<Offer>)> {
+) -> anyhow::Result<(ServerStanding, Option<ListedOffer>)> {
     let store = match store_may_exist(config) {
         true => Some(Store::open(store_address(config)?).await?),
         false => None,
@@ -100,10 +99,10 @@ async fn remembered(
         .filter(|it| it.fingerprint == spec.fingerprint());
     store.close().await;
     let listing = stored.and_then(|stored| serde_json::from_str::<Listing>(&stored.body).ok());
-    Ok((standing, listing.map(Offer::of)))
+    Ok((standing, listing.map(ListedOffer::of)))
 }
 
-impl Offer {
+impl ListedOffer {
     fn of(listing: Listing) -> Self {
         Self {
             era: listing.era.to_string(),
@@ -138,48 +137,54 @@ fn file(spec: &ServerSpec, config: &Config) -> Option<PathBuf> {
     }
 }
 
-fn for_people(shown: &Shown) -> String {
-    let state = match (&shown.standing.login, shown.standing.missing.first()) {
+fn for_people(shown: &ServerDetails) -> String {
+    let mut facts = vec![
+        ("Name:", shown.name.to_string()),
+        ("State:", state(shown)),
+        ("Runs:", shown.target.clone()),
+    ];
+    facts.extend(shown.cwd.iter().map(|cwd| ("In:", path(cwd))));
+    if !shown.given.is_empty() {
+        facts.push(("Is given:", shown.given.join(", ")));
+    }
+    facts.extend(shown.file.iter().map(|file| ("Stands in:", path(file))));
+    match &shown.offer {
+        Some(offer) => facts.extend(offer.facts()),
+        None => facts.push((
+            "Offers:",
+            "not asked yet; see: kitbag servers test".to_owned(),
+        )),
+    }
+    facts.push(("Log:", path(&shown.log)));
+    facts
+        .iter()
+        .map(|(label, value)| format!("{label:<14}{}\n", printable(value)))
+        .collect()
+}
+
+fn state(shown: &ServerDetails) -> String {
+    match (&shown.standing.login, shown.standing.missing.first()) {
         _ if !shown.enabled => "switched off".to_owned(),
         (_, Some(variable)) => format!("needs {variable}"),
         (Some(Login::Needed), None) => "login needed".to_owned(),
         (Some(Login::LoggedIn), None) => "logged in".to_owned(),
         (None, None) => "in use".to_owned(),
-    };
-    let path = |path: &PathBuf| path.display().to_string();
-    let mut text = String::new();
-    let mut line = |label: &str, value: &str| {
-        let _written = writeln!(text, "{label:<14}{}", printable(value));
-    };
-    line("Name:", shown.name.as_str());
-    line("State:", &state);
-    line("Runs:", &shown.target);
-    shown.cwd.iter().for_each(|cwd| line("In:", &path(cwd)));
-    if !shown.given.is_empty() {
-        line("Is given:", &shown.given.join(", "));
     }
-    shown
-        .file
-        .iter()
-        .for_each(|file| line("Stands in:", &path(file)));
-    match &shown.offer {
-        Some(offer) => {
-            line("Protocol:", &format!("{} ({})", offer.version, offer.era));
-            line(
-                "Offers:",
-                &offers(offer.tools, offer.prompts, offer.resources),
-            );
-            offer
-                .problems
-                .iter()
-                .for_each(|problem| line("But:", problem));
-            offer
-                .instructions
-                .iter()
-                .for_each(|said| line("Says:", &ShortText::cut(&one_line(said))));
-        }
-        None => line("Offers:", "not asked yet; see: kitbag servers test"),
+}
+
+impl ListedOffer {
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = vec![
+            ("Protocol:", format!("{} ({})", self.version, self.era)),
+            ("Offers:", offers(self.tools, self.prompts, self.resources)),
+        ];
+        facts.extend(self.problems.iter().map(|it| ("But:", it.clone())));
+        let said = self.instructions.iter();
+        facts.extend(said.map(|it| ("Says:", ShortText::cut(&one_line(it)).to_string())));
+        facts
     }
-    line("Log:", &path(&shown.log));
-    text
+}
+
+fn path(path: &Path) -> String {
+    path.display().to_string()
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use kitbag_gateway::{login, vault};
 
 #[derive(Debug, Clone, Default, Serialize)]
-pub(super) struct Standing {
+pub(super) struct ServerStanding {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) login: Option<Login>,
     /// The variables without a value, without which the server cannot be reached.
@@ -34,7 +34,7 @@ pub(super) enum Login {
 pub(super) async fn standings(
     config: &Config,
     store: Option<&Store>,
-) -> anyhow::Result<BTreeMap<ServerName, Standing>> {
+) -> anyhow::Result<BTreeMap<ServerName, ServerStanding>> {
     let (lookup, logins): (Lookup, _) = match store {
         Some(store) => (
             vault::lookup(config, store).await?,
@@ -53,7 +53,7 @@ pub(super) async fn standings(
             .map(|it| it.variable)
             .collect();
         let login = standing(spec, &lookup, logins.as_ref()).await;
-        standings.insert(spec.name.clone(), Standing { login, missing });
+        standings.insert(spec.name.clone(), ServerStanding { login, missing });
     }
     Ok(standings)
 }

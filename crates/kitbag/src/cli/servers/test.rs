@@ -10,17 +10,17 @@ use kitbag_domain::ServerName;
 use serde::Serialize;
 
 use super::find;
-use crate::cli::Invocation;
 use crate::cli::completions::servers;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::output::{Output, count, duration, offers, printable, table};
+use crate::cli::{Invocation, exit_code};
 use kitbag_gateway::app::{App, ServerReport};
 
 /// Start servers, ask what they offer, and stop them again.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// Which ones; all that are enabled, if none is named.
+    /// The servers; all that are enabled, if none is named.
     #[arg(add = ArgValueCandidates::new(servers))]
     names: Vec<ServerName>,
 }
@@ -33,17 +33,17 @@ Examples:
 The exit code is 1 when a server fails.";
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct TestRow {
     name: ServerName,
     #[serde(flatten)]
-    outcome: Outcome,
+    outcome: TestOutcome,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
-pub(super) enum Outcome {
+pub(super) enum TestOutcome {
     Works(ServerReport),
-    Fails(Failure),
+    Fails(CommandFailure),
 }
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
@@ -61,64 +61,64 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let rows = test_all(&app, names, invocation.output).await;
     app.close().await;
     invocation.output.show(&rows, |rows| for_people(rows))?;
-    let failed = rows
-        .iter()
-        .any(|row| matches!(row.outcome, Outcome::Fails(_)));
-    Ok(if failed {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    let mut outcomes = rows.iter().map(|row| &row.outcome);
+    Ok(exit_code(
+        outcomes.all(|outcome| matches!(outcome, TestOutcome::Works(_))),
+    ))
 }
 
-async fn test_all(app: &App, names: Vec<ServerName>, output: Output) -> Vec<Row> {
+async fn test_all(app: &App, names: Vec<ServerName>, output: Output) -> Vec<TestRow> {
     let all = names.len();
-    let said = |done| format!("Starting {}: {done} of {all} done", count(all, "server"));
-    let (going_on, done) = (output.progress(&said(0)), AtomicUsize::new(0));
+    let (going_on, done) = (output.progress(&how_far(0, all)), AtomicUsize::new(0));
     let tests = names.into_iter().map(|name| async {
         let outcome = test(app, &name).await;
-        going_on.update(&said(done.fetch_add(1, Ordering::Relaxed) + 1));
-        Row { name, outcome }
+        going_on.update(&how_far(done.fetch_add(1, Ordering::Relaxed) + 1, all));
+        TestRow { name, outcome }
     });
     join_all(tests).await
 }
 
+fn how_far(done: usize, all: usize) -> String {
+    format!("Starting {}: {done} of {all} done", count(all, "server"))
+}
+
 /// Starts one server and lists it; its listing is remembered for the next client.
-pub(super) async fn test(app: &App, name: &ServerName) -> Outcome {
+pub(super) async fn test(app: &App, name: &ServerName) -> TestOutcome {
     match app.listing(name, true).await {
-        Ok(report) => Outcome::Works(report),
-        Err(error) => Outcome::Fails(Failure::of(&error.into())),
+        Ok(report) => TestOutcome::Works(report),
+        Err(error) => TestOutcome::Fails(CommandFailure::of(&error.into())),
     }
 }
 
-fn for_people(rows: &[Row]) -> String {
+fn for_people(rows: &[TestRow]) -> String {
     let mut text = table(
         ["NAME", "STATE", "PROTOCOL", "OFFERS", "TOOK"],
         rows.iter().map(cells),
     );
     for row in rows {
         match &row.outcome {
-            Outcome::Fails(failure) => text.push_str(&format!("\n{failure}\n")),
-            Outcome::Works(report) => {
-                let told = |problem: &String| format!("\n{}: {}\n", row.name, printable(problem));
-                text.extend(report.problems.iter().map(told));
+            TestOutcome::Fails(failure) => text.push_str(&format!("\n{failure}\n")),
+            TestOutcome::Works(report) => {
+                for problem in &report.problems {
+                    text.push_str(&format!("\n{}: {}\n", row.name, printable(problem)));
+                }
             }
         }
     }
     text
 }
 
-fn cells(row: &Row) -> [String; 5] {
+fn cells(row: &TestRow) -> [String; 5] {
     let name = row.name.to_string();
     match &row.outcome {
-        Outcome::Fails(_) => [
+        TestOutcome::Fails(_) => [
             name,
             "fails".to_owned(),
             String::new(),
             String::new(),
             String::new(),
         ],
-        Outcome::Works(report) => [
+        TestOutcome::Works(report) => [
             name,
             "works".to_owned(),
             format!("{} ({})", report.version, report.era),

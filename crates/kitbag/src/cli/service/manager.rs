@@ -55,10 +55,9 @@ impl Manager {
 
     /// Returns those of these variables that are set here, and not for services.
     pub(super) fn lacking(&self, variables: BTreeSet<String>) -> Vec<String> {
-        let set_here = |name: &String| std::env::var_os(name).is_some() && name != "PATH";
         variables
             .into_iter()
-            .filter(set_here)
+            .filter(|name| std::env::var_os(name).is_some() && name != "PATH")
             .filter(|name| !self.variables.contains(name))
             .collect()
     }

@@ -18,12 +18,12 @@ use clap::{Args, Subcommand};
 use kitbag_config::{Config, ConfigError};
 use serde::Serialize;
 
-use super::Invocation;
 use super::failure::Advise as _;
 use super::output::date;
 use super::program::called_by;
-use crate::local::joined::{Found, find};
-use crate::local::protocol::{Answer, Request, Want};
+use super::{Invocation, exit_code};
+use crate::local::joined::{JoinOutcome, find};
+use crate::local::protocol::{LocalAnswer, LocalRequest, Want};
 use kitbag_gateway::app::Status;
 use kitbag_gateway::vault;
 use manager::Manager;
@@ -56,7 +56,7 @@ enum Verb {
     /// Stop it, and do not start it any more.
     #[command(after_help = "Examples:\n  kitbag service uninstall")]
     Uninstall,
-    /// Whether it is installed, runs, and is joined.
+    /// Say whether it is installed, runs, and is joined.
     #[command(after_help = "Examples:\n  kitbag service status\n  kitbag service status --json")]
     Status,
 }
@@ -86,11 +86,11 @@ async fn install(invocation: &Invocation) -> anyhow::Result<ExitCode> {
             .advise(|| "move it away, then try again".to_owned());
     }
     let manager = Manager::reach().advise(|| KEEP_RUNNING.to_owned())?;
-    if let (None, Found::Joined(mut joined)) = (
+    if let (None, JoinOutcome::Joined(mut joined)) = (
         &former,
         find(&invocation.at, Some(&config), Want::Ask).await,
     ) {
-        let status = asked(joined.ask(&Request::Status, |_| {}).await)?;
+        let status = asked(joined.ask(&LocalRequest::Status, |_| {}).await)?;
         return Err(anyhow!("a gateway runs already (pid {})", status.pid))
             .advise(|| format!("end it, then try again: kill {}", status.pid));
     }
@@ -143,9 +143,11 @@ async fn await_gateway(config: &Config, invocation: &Invocation) -> anyhow::Resu
     let starting = invocation.output.progress("Starting the gateway");
     let reason = loop {
         let reason = match find(&invocation.at, Some(config), Want::Ask).await {
-            Found::Joined(mut joined) => return asked(joined.ask(&Request::Status, |_| {}).await),
-            Found::Refused { reason } => reason,
-            Found::Nothing => "it did not come up".to_owned(),
+            JoinOutcome::Joined(mut joined) => {
+                return asked(joined.ask(&LocalRequest::Status, |_| {}).await);
+            }
+            JoinOutcome::Refused { reason } => reason,
+            JoinOutcome::Nothing => "it did not come up".to_owned(),
         };
         if Instant::now() > deadline {
             break reason;
@@ -166,9 +168,9 @@ async fn await_gateway(config: &Config, invocation: &Invocation) -> anyhow::Resu
 const PATIENCE: Duration = Duration::from_secs(15);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-fn asked(answer: anyhow::Result<Answer>) -> anyhow::Result<Status> {
+fn asked(answer: anyhow::Result<LocalAnswer>) -> anyhow::Result<Status> {
     match answer? {
-        Answer::Status(status) => Ok(status),
+        LocalAnswer::Status(status) => Ok(status),
         _ => Err(anyhow!(
             "the gateway answered something else than was asked"
         )),
@@ -227,7 +229,7 @@ fn uninstall(invocation: &Invocation) -> anyhow::Result<ExitCode> {
 }
 
 #[derive(Debug, Serialize)]
-struct State {
+struct ServiceState {
     /// The unit file of the service, if there is one.
     unit: Option<PathBuf>,
     /// The state that systemd reports for the service.
@@ -244,28 +246,24 @@ async fn status(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let active = Manager::reach().ok().and_then(|manager| manager.active());
     let config = invocation.config()?;
     let (gateway, refused) = match find(&invocation.at, Some(&config), Want::Ask).await {
-        Found::Joined(mut joined) => (
-            Some(asked(joined.ask(&Request::Status, |_| {}).await)?),
+        JoinOutcome::Joined(mut joined) => (
+            Some(asked(joined.ask(&LocalRequest::Status, |_| {}).await)?),
             None,
         ),
-        Found::Refused { reason } => (None, Some(reason)),
-        Found::Nothing => (None, None),
+        JoinOutcome::Refused { reason } => (None, Some(reason)),
+        JoinOutcome::Nothing => (None, None),
     };
-    let state = State {
+    let state = ServiceState {
         unit,
         active,
         gateway,
         refused,
     };
-    invocation.output.show(&state, State::for_people)?;
-    Ok(if state.gateway.is_some() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    invocation.output.show(&state, ServiceState::for_people)?;
+    Ok(exit_code(state.gateway.is_some()))
 }
 
-impl State {
+impl ServiceState {
     fn for_people(&self) -> String {
         let unit = match &self.unit {
             Some(path) => path.display().to_string(),

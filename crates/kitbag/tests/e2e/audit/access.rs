@@ -1,4 +1,4 @@
-//! The access log: a line for each HTTP request, without what is nobody's business.
+//! The access log: a line for each HTTP request, without anything secret.
 
 use serde_json::{Value, json};
 

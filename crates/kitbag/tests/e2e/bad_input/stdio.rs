@@ -142,7 +142,7 @@ async fn a_request_before_the_handshake_is_told_what_is_missing() {
     assert_eq!(
         reply.result()["protocolVersion"],
         "2025-11-25",
-        "whoever says nothing gets the latest"
+        "a client that names no version gets the latest"
     );
     assert_eq!(client.request("ping", &json!({})).await.raw_result(), "{}");
 }

@@ -12,7 +12,7 @@ const WATCHED: &str = "test://watched-resource";
 const OTHER: &str = "test://static-text";
 
 #[tokio::test]
-async fn an_update_reaches_those_who_watch_and_nobody_else() {
+async fn an_update_reaches_those_who_watch_and_no_others() {
     let world = World::new().await;
     for era in Era::BOTH {
         for door in [Door::All, Door::One] {
@@ -247,7 +247,7 @@ async fn over_stdio_updates_come_between_the_answers() {
 }
 
 #[tokio::test]
-async fn whoever_is_told_of_a_new_tool_finds_it_in_the_list() {
+async fn a_client_that_is_told_of_a_new_tool_finds_it_in_the_list() {
     let world = World::new().await;
     for era in Era::BOTH {
         for door in [Door::All, Door::One] {
@@ -343,7 +343,7 @@ async fn watch(way: &Way, uri: &str) -> (Exchange, Value) {
     (stream, json!(id))
 }
 
-/// Comes back when whoever wanted to know has been told.
+/// Comes back when each client that wanted to know has been told.
 async fn change_tools_and_hear_of_it(way: &Way) {
     let mut stream = way
         .client

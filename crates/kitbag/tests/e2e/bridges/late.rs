@@ -222,7 +222,7 @@ async fn what_a_job_says_late_reaches_the_only_client_there_is() {
 }
 
 #[tokio::test]
-async fn a_question_on_the_stream_of_its_own_call_is_put_whoever_else_has_calls_parked() {
+async fn a_question_on_the_stream_of_its_own_call_is_put_no_matter_who_else_has_calls_parked() {
     let office = Office::open(Reached::Http).await;
     let low = office.client("low", Era::Modern).await;
     let asks = json!({ "name": "hr__test_elicitation", "arguments": { "message": "?" } });

@@ -107,7 +107,7 @@ async fn a_resource_is_read_from_the_server_that_was_meant() {
 }
 
 #[tokio::test]
-async fn a_resource_nobody_has_is_refused_in_the_words_of_the_era() {
+async fn a_resource_that_no_server_has_is_refused_in_the_words_of_the_era() {
     let world = World::new().await;
     for way in world.ways(|it| it).await {
         for uri in [

@@ -6,7 +6,7 @@ use crate::harness::client::Visitor;
 use crate::harness::world::{Door, SERVERS, Transport, World};
 use crate::harness::{Client, Era, Gateway, Testbed, until};
 
-/// Everybody answers with a name of their own.
+/// Each client answers with a name of its own.
 fn named(name: &'static str) -> impl Fn(Visitor) -> Visitor {
     move |visitor| {
         visitor.answering(

@@ -85,7 +85,7 @@ async fn a_ticket_opens_only_for_its_own_call_and_is_not_lost_by_trying() {
 }
 
 #[tokio::test]
-async fn a_ticket_opens_for_nobody_else() {
+async fn a_ticket_opens_for_no_other_caller() {
     let home = Home::new(&legacy());
     let key = async |tenant: &str| {
         home.kitbag(&["key", "create", "--tenant", tenant])

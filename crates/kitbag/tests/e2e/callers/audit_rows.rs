@@ -109,7 +109,7 @@ async fn every_call_leaves_a_row_that_says_who_what_and_how_it_ended() {
     let bytes = std::fs::read(home.path("kitbag.db")).unwrap();
     assert!(
         !String::from_utf8_lossy(&bytes).contains("not to be written down"),
-        "arguments are nobody's business"
+        "arguments are not recorded"
     );
 }
 

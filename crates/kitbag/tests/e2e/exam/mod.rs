@@ -235,7 +235,7 @@ async fn check_figures(model: &Model, endpoint: &str) {
     }
     assert!(
         !table.contains("USD") && !table.contains("raw JSON"),
-        "nobody gave a price or raw JSON: {table}"
+        "no price and no raw JSON was given: {table}"
     );
 }
 

@@ -196,7 +196,7 @@ async fn any_program_or_all_servers_can_be_examined() {
 /// A model that makes every expected call shows that the suite in the repository can be passed, and
 /// what the four tools cost it.
 #[tokio::test]
-async fn whoever_calls_as_expected_passes_the_benchmark_for_less_than_half_of_the_raw_json() {
+async fn a_model_that_calls_as_expected_passes_the_benchmark_for_less_than_half_of_the_raw_json() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let suite = root.join("framework/tests/benchmark-prompts.json");
     let prompts: Value = serde_json::from_str(&fs::read_to_string(&suite).unwrap()).unwrap();

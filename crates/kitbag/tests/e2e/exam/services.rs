@@ -84,7 +84,7 @@ async fn every_host_gets_its_own_key() {
 }
 
 #[tokio::test]
-async fn other_headers_are_sent_to_models_at_a_url_and_shown_to_nobody() {
+async fn other_headers_are_sent_to_models_at_a_url_and_never_shown() {
     let model = Model::start(obey).await;
     let home = home(&["p"]);
     let endpoint = format!("{}#m", model.url);

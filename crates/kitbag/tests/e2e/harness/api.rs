@@ -1,4 +1,4 @@
-//! Somebody's HTTP API, which remembers what it was sent.
+//! A foreign HTTP API, which remembers what it was sent.
 
 use std::sync::{Arc, Mutex};
 

@@ -23,7 +23,7 @@ async fn send(gateway: &Gateway, bytes: &[u8]) -> TcpStream {
     stream
 }
 
-/// A gateway that wants a key, and somebody who has one.
+/// A gateway that wants a key, and a caller who has one.
 async fn keyed() -> (Gateway, Client) {
     let serve = "[serve]\nbind = \"127.0.0.1:0\"\nrequire_key = true\n";
     let home = Home::new(&format!(
@@ -43,7 +43,7 @@ async fn keyed() -> (Gateway, Client) {
 }
 
 #[tokio::test]
-async fn a_thousand_requests_that_never_end_lock_nobody_out() {
+async fn a_thousand_requests_that_never_end_lock_no_caller_out() {
     let (gateway, _) = keyed().await;
     let mut half_open = Vec::new();
     for _ in 0..1_100 {

@@ -75,7 +75,7 @@ async fn templates(gateway: &Gateway) -> usize {
 }
 
 #[tokio::test]
-async fn what_was_left_out_is_told_to_whoever_tests_the_server() {
+async fn what_was_left_out_is_told_to_the_person_who_tests_the_server() {
     let home = Home::new(&Testbed::named("evil").manner("many-templates").table());
     let told = home.kitbag(&["servers", "test", "evil"]).await;
     assert!(told.stdout.contains(TOO_LONG), "{told:?}");

@@ -35,7 +35,7 @@ async fn a_line_that_never_ends_is_not_held() {
 }
 
 #[tokio::test]
-async fn messages_nobody_asked_for_do_not_pile_up() {
+async fn messages_that_were_not_asked_for_do_not_pile_up() {
     check("message-flood").await;
 }
 

@@ -102,7 +102,7 @@ async fn a_server_that_does_not_answer_keeps_its_place_in_the_mirror() {
     let listed = Listed::with(&[tool("a", "Opens a door")], "").await;
     build(&listed.home).await;
     age(&listed.home).await;
-    // A server at another address is listed anew, and nobody listens at this one.
+    // A server at another address is listed anew, and no program listens at this one.
     listed
         .home
         .configure("[servers.shop]\nurl = \"http://127.0.0.1:9/mcp\"\n");

@@ -1,4 +1,4 @@
-//! Intents and tools that nobody should have, but somebody will.
+//! Intents and tools that no person should have, but some will.
 
 use std::time::{Duration, Instant};
 

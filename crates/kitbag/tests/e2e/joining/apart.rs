@@ -11,7 +11,8 @@ use super::Desk;
 use crate::harness::{Client, Era, until};
 
 #[tokio::test]
-async fn whoever_wants_to_keep_apart_or_has_another_configuration_starts_servers_of_its_own() {
+async fn a_program_that_wants_to_keep_apart_or_has_another_configuration_starts_servers_of_its_own()
+{
     let desk = Desk::new();
     let _gateway = desk.home.serve().await;
     desk.ok(&["call", "shared__echo"]).await;
@@ -46,8 +47,8 @@ async fn whoever_wants_to_keep_apart_or_has_another_configuration_starts_servers
 }
 
 #[tokio::test]
-async fn whoever_has_other_values_for_the_variables_of_the_configuration_starts_servers_of_its_own()
-{
+async fn a_program_that_has_other_values_for_the_variables_of_the_configuration_starts_servers_of_its_own()
+ {
     let desk = Desk::new();
     let token = "\nenv = { TOKEN = \"${TOKEN:-none}\" }\n";
     desk.home
@@ -67,14 +68,14 @@ async fn whoever_has_other_values_for_the_variables_of_the_configuration_starts_
     );
     assert!(
         !told.stderr.contains("another"),
-        "its value is nobody's business: {}",
+        "its value is not shown: {}",
         told.stderr
     );
     assert_eq!(desk.starts(), 2);
 }
 
 #[tokio::test]
-async fn the_servers_of_a_trusted_project_are_shared_with_nobody_outside_of_it() {
+async fn the_servers_of_a_trusted_project_are_not_shared_outside_of_it() {
     let desk = Desk::new();
     let project = desk.home.path("project");
     fs::create_dir(&project).unwrap();
@@ -117,7 +118,7 @@ async fn the_socket_is_for_its_user_alone() {
 }
 
 #[tokio::test]
-async fn nobody_joins_or_serves_through_a_folder_that_others_can_reach() {
+async fn no_program_joins_or_serves_through_a_folder_that_others_can_reach() {
     let desk = Desk::new();
     let gateway = desk.home.serve().await;
     desk.ok(&["call", "shared__echo"]).await;
@@ -150,7 +151,7 @@ async fn nobody_joins_or_serves_through_a_folder_that_others_can_reach() {
 }
 
 #[tokio::test]
-async fn nobody_joins_through_a_folder_of_somebody_else() {
+async fn no_program_joins_through_a_folder_of_another_user() {
     // Only root can give something away.
     if !rustix::process::geteuid().is_root() {
         return;
@@ -171,7 +172,7 @@ async fn nobody_joins_through_a_folder_of_somebody_else() {
 }
 
 #[tokio::test]
-async fn a_hello_that_does_not_fit_is_refused_and_troubles_nobody() {
+async fn a_hello_that_does_not_fit_is_refused_and_troubles_no_other() {
     let desk = Desk::new();
     let _gateway = desk.home.serve().await;
     let socket = desk.socket().unwrap();
@@ -195,7 +196,7 @@ async fn a_hello_that_does_not_fit_is_refused_and_troubles_nobody() {
     ] {
         assert_eq!(say(nonsense), "", "{nonsense:?}");
     }
-    // One that says nothing at all keeps nobody else from coming in.
+    // A program that says nothing at all keeps no other from coming in.
     let _silent = UnixStream::connect(&socket).unwrap();
     desk.ok(&["call", "shared__echo"]).await;
     assert_eq!(desk.starts(), 1);

@@ -203,11 +203,11 @@ async fn a_gateway_that_wants_keys_from_others_lets_its_own_user_join_and_writes
 #[tokio::test]
 async fn a_server_of_the_gateway_that_runs_is_restarted_by_its_name() {
     let desk = Desk::new();
-    let nobody = desk.home.kitbag(&["servers", "restart", "shared"]).await;
+    let without = desk.home.kitbag(&["servers", "restart", "shared"]).await;
     assert!(
-        nobody.stderr.contains("no gateway runs"),
+        without.stderr.contains("no gateway runs"),
         "{}",
-        nobody.stderr
+        without.stderr
     );
     let _gateway = desk.home.serve().await;
     desk.ok(&["call", "shared__echo"]).await;

@@ -71,7 +71,7 @@ async fn browse(address: &str) -> String {
         .unwrap()
 }
 
-/// A verb that waits for somebody.
+/// A verb that waits for a person.
 struct Running {
     child: Mutex<Child>,
     stdout: PathBuf,

@@ -60,7 +60,7 @@ fn nothing_is_readable(home: &Home, guarded: &Guarded) {
 }
 
 #[tokio::test]
-async fn the_list_of_servers_says_where_somebody_is_logged_in() {
+async fn the_list_of_servers_says_where_the_person_is_logged_in() {
     let guarded = Guarded::start(Ways::default()).await;
     let home = home(&guarded.table("docs", "oauth = { scopes = ['read'] }"));
     let check = async |login: &str, told: &str| {
@@ -179,7 +179,7 @@ async fn a_client_of_the_configuration_comes_first_then_a_document_then_registra
 }
 
 #[tokio::test]
-async fn where_nobody_sits_the_gateway_logs_in_by_itself() {
+async fn where_no_person_sits_the_gateway_logs_in_by_itself() {
     let knows = Some(("robot", "s3cret"));
     let guarded = Guarded::start(Ways {
         knows,
@@ -214,7 +214,7 @@ async fn logging_out_ends_the_login_here_and_there() {
     assert_eq!(told.stdout, "Logged out at docs\n", "{told:?}");
     assert_eq!(guarded.count("revoke true"), 1, "{:?}", guarded.seen());
     let told = home.kitbag(&["servers", "logout", "docs"]).await;
-    assert_eq!(told.stdout, "Nobody was logged in at docs\n");
+    assert_eq!(told.stdout, "You were not logged in at docs\n");
     let told = home.kitbag(&["servers", "test", "docs"]).await;
     assert!(
         told.stdout.contains("run `kitbag servers login docs`"),

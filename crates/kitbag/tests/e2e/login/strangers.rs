@@ -13,7 +13,7 @@ async fn check(ways: Ways, expected: &str) {
     let expected = expected.replace("BASE", &guarded.base);
     let lines: Vec<&str> = told.stderr.lines().map(str::trim).collect();
     assert!(
-        lines.contains(&"error: nobody is logged in at `docs`"),
+        lines.contains(&"error: you are not logged in at `docs`"),
         "{}",
         told.stderr
     );
@@ -30,7 +30,7 @@ async fn check(ways: Ways, expected: &str) {
 }
 
 #[tokio::test]
-async fn who_describes_itself_as_somebody_else_gets_no_login() {
+async fn a_server_that_describes_itself_as_another_gets_no_login() {
     let issuer = Some("https://honest.example");
     check(
         Ways { issuer, ..Ways::default() },
@@ -49,7 +49,7 @@ async fn who_describes_itself_as_somebody_else_gets_no_login() {
 }
 
 #[tokio::test]
-async fn an_answer_from_somebody_else_is_not_used() {
+async fn an_answer_from_another_issuer_is_not_used() {
     let answers_as = Some("https://evil.example");
     check(
         Ways {
@@ -70,7 +70,7 @@ async fn an_answer_from_somebody_else_is_not_used() {
 }
 
 #[tokio::test]
-async fn a_token_for_somebody_else_is_found_out_at_the_login() {
+async fn a_token_for_another_server_is_found_out_at_the_login() {
     let audience = Some("https://other.example");
     let expected = "the server does not accept the token that was given out for it";
     check(

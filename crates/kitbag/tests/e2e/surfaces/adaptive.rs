@@ -178,7 +178,7 @@ async fn what_a_modern_client_finds_does_not_move_its_list() {
 }
 
 #[tokio::test]
-async fn what_a_credential_used_most_is_listed_for_it_and_for_nobody_else() {
+async fn what_a_credential_used_most_is_listed_for_it_and_for_no_other() {
     let (mut one, mut two) = (String::new(), String::new());
     let house = House::prepared("", async |home| {
         (one, two) = (key(home, "acme").await.1, key(home, "acme").await.1);
@@ -246,7 +246,7 @@ async fn a_listed_tool_is_called_by_its_name_and_promises_no_more_than_a_cut_res
 }
 
 #[tokio::test]
-async fn a_group_nobody_knows_is_answered_with_those_like_it() {
+async fn an_unknown_group_is_answered_with_those_like_it() {
     let house = House::with("[groups]\norders = [\"shop/*_order\"]\n").await;
     for era in Era::BOTH {
         let client = house.client("/mcp/adaptive", era).await;

@@ -48,7 +48,7 @@ async fn hostile_shop() -> (Gateway, Remote) {
 }
 
 #[tokio::test]
-async fn what_nobody_sees_reaches_no_model_on_the_frugal_surfaces_and_is_untouched_elsewhere() {
+async fn what_no_person_sees_reaches_no_model_on_the_frugal_surfaces_and_is_untouched_elsewhere() {
     let (gateway, _shop) = hostile_shop().await;
     for era in Era::BOTH {
         for path in ["/mcp", "/mcp/search", "/mcp/adaptive", "/mcp/code"] {
@@ -82,7 +82,7 @@ async fn what_nobody_sees_reaches_no_model_on_the_frugal_surfaces_and_is_untouch
             );
             let answer =
                 call_api(&client, "shop__send_letter", &json!({ "text": hostile() })).await;
-            // Its text is JSON that says `\u001b` in six letters, which everybody sees.
+            // Its text is JSON that says `\u001b` in six letters, which every reader sees.
             assert!(
                 is_clean(&answer.text().replace("\\u001b", "")),
                 "{path}: {}",

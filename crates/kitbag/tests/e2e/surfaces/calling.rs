@@ -35,7 +35,7 @@ async fn a_call_reaches_the_tool_as_it_was_written_and_its_answer_comes_back_as_
 }
 
 #[tokio::test]
-async fn an_answer_nobody_has_types_for_passes_untouched() {
+async fn an_answer_without_a_known_type_passes_untouched() {
     let house = House::new().await;
     for client in house.clients("search").await {
         let direct = house

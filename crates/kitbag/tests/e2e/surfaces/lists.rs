@@ -10,7 +10,7 @@ use crate::harness::{Client, Era, Gateway, Testbed};
 const CONSTANT: [&str; 4] = [SEARCH, DISCOVER, CALL, BATCH];
 
 #[tokio::test]
-async fn the_list_on_search_is_the_same_for_everybody_and_stays_so() {
+async fn the_list_on_search_is_the_same_for_every_client_and_stays_so() {
     let house = House::new().await;
     let (_, token) = key(house.home(), "acme").await;
     let mut lists = Vec::new();

@@ -1,5 +1,5 @@
 //! Arguments that do not fit as they are and can only have been meant in one way: taken so on the
-//! frugal surfaces, and the model is told; passed as they are to whoever wants everything.
+//! frugal surfaces, and the model is told; passed as they are to a client that wants everything.
 
 use serde_json::{Value, json};
 

@@ -84,7 +84,7 @@ async fn what_a_tenant_may_not_use_is_hidden_everywhere() {
                 assert!(told.contains("there is no group called `orders`"), "{told}");
             }
         }
-        // Somebody else sees them all the same.
+        // Another caller sees them all the same.
         let client = house.client("/mcp", era).await;
         assert!(
             search(&client, "place an order")

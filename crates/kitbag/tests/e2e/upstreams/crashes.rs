@@ -8,7 +8,7 @@ use super::{ERAS, call_with_progress};
 use crate::harness::testbed::command_table;
 use crate::harness::{Era, Gateway, Home, Testbed, until};
 
-/// A server that cannot be started, and what everybody must be told about it.
+/// A server that cannot be started, and what every client must be told about it.
 async fn check(table: &str, expected: &[&str]) {
     let home = Home::new(table);
     let gateway = home.serve().await;

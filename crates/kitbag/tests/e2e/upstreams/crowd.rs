@@ -1,4 +1,4 @@
-//! Many servers at once, some of them broken: the broken ones cost nobody anything.
+//! Many servers at once, some of them broken: the broken ones cost the others nothing.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -80,7 +80,7 @@ async fn the_era_of_a_server_is_remembered_so_that_it_is_not_probed_again() {
 }
 
 #[tokio::test]
-async fn a_server_nobody_calls_is_stopped_and_started_again_by_the_next_call() {
+async fn a_server_without_calls_is_stopped_and_started_again_by_the_next_call() {
     for era in ERAS {
         let (home, trace) = home_with("rare", |it| it.era(era).with("idle_timeout = \"1s\""));
         let gateway = home.serve().await;
@@ -250,7 +250,7 @@ async fn a_server_sees_only_harmless_variables_and_those_it_was_given() {
     );
 }
 
-/// A home with one testbed, and a path that stands on its command line and nobody else's.
+/// A home with one testbed, and a path that stands on no other command line than its own.
 fn home_with(name: &str, misbehave: impl FnOnce(Testbed) -> Testbed) -> (Arc<Home>, String) {
     let home = Home::new("");
     let trace = home.path("trace");

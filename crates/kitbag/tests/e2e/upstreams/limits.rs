@@ -99,7 +99,7 @@ async fn a_silent_call_is_given_up_and_the_server_is_told() {
             told.contains("raise `call_timeout` of [servers.slow]"),
             "{told}"
         );
-        until("the server hears that nobody waits", async || {
+        until("the server hears that no client waits", async || {
             let events = fs::read_to_string(trace.join("events.log")).unwrap_or_default();
             events.contains("cancelled slow").then_some(())
         })

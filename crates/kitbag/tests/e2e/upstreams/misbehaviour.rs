@@ -38,7 +38,7 @@ async fn noise_and_foreign_json_on_stdout_are_skipped() {
 }
 
 #[tokio::test]
-async fn requests_and_notifications_nobody_knows_are_no_obstacle() {
+async fn unknown_requests_and_notifications_are_no_obstacle() {
     survives("odd-messages", &ERAS).await;
 }
 
@@ -170,7 +170,7 @@ async fn a_server_that_answers_nothing_is_given_up_without_harm_to_others() {
 }
 
 #[tokio::test]
-async fn a_definition_nobody_understands_arrives_letter_by_letter() {
+async fn a_definition_that_makes_no_sense_arrives_letter_by_letter() {
     let definition = printed(&["print-definition"]);
     assert!(definition.contains("#/properties/start"), "{definition}");
     for era in ERAS {

@@ -9,7 +9,7 @@ use kitbag_domain::ServerName;
 use kitbag_registry::{EntryName, InputFormat, PlanAnswers, PlanInput, RunPlan};
 
 use crate::cli::ask;
-use crate::cli::failure::Advise as _;
+use crate::cli::failure::{Advise as _, advised};
 use crate::cli::output::{Output, count, one_line, printable, stderr};
 use crate::import::keeping::Keeping;
 use kitbag_review::words::visible;
@@ -34,7 +34,7 @@ pub(super) fn gather(
         let input = called(plan, key)?;
         answers.give(input, answering.spell(input, value)?)?;
     }
-    if !output.json && ask::is_somebody_there() {
+    if !output.json && ask::is_person_there() {
         let asked: Vec<_> = plan
             .inputs
             .iter()
@@ -59,11 +59,7 @@ pub(super) fn missing(
         .map(|input| input.name.chars().count())
         .max()
         .unwrap_or_default();
-    let line = |input: &&PlanInput| format!("{:width$}  {}", input.name, explanation(input));
-    let lines: Vec<_> = missing
-        .iter()
-        .map(|input| line(input).trim_end().to_owned())
-        .collect();
+    let lines: Vec<_> = missing.iter().map(|input| line(input, width)).collect();
     let mut command = format!("kitbag servers add {name}");
     for (key, _) in given {
         command.push_str(&format!(" --set {key}=…"));
@@ -74,13 +70,16 @@ pub(super) fn missing(
         command.push_str(&format!(" --set {}=…", input.name));
     }
     let told = anyhow!(lines.join("\n"));
-    let told = told.context(format!(
-        "`{name}` needs {} from you",
-        count(missing.len(), "value")
-    ));
-    Err::<(), _>(told)
-        .advise(|| command)
-        .expect_err("it is an error")
+    let values = count(missing.len(), "value");
+    advised(
+        told.context(format!("`{name}` needs {values} from you")),
+        command,
+    )
+}
+
+fn line(input: &PlanInput, width: usize) -> String {
+    let line = format!("{:width$}  {}", input.name, explanation(input));
+    line.trim_end().to_owned()
 }
 
 /// Returns what is known of an input, in a line.
@@ -115,17 +114,24 @@ pub(super) fn explanation(input: &PlanInput) -> String {
 /// Returns the input that the person means; a flag of the program may be written with its dashes.
 fn called<'a>(plan: &'a RunPlan, key: &str) -> anyhow::Result<&'a PlanInput> {
     let plain = key.trim_start_matches('-');
-    let find =
-        |same: fn(&str, &str) -> bool| plan.inputs.iter().find(|input| same(&input.name, plain));
-    let found = find(|name, key| name == key).or_else(|| find(str::eq_ignore_ascii_case));
-    let names = || plan.inputs.iter().map(|input| input.name.as_str());
-    found
+    let inputs = &plan.inputs;
+    let named = inputs.iter().find(|input| input.name == plain);
+    let spelt_alike = inputs
+        .iter()
+        .find(|input| input.name.eq_ignore_ascii_case(plain));
+    named
+        .or(spelt_alike)
         .ok_or_else(|| anyhow!("the server does not ask for `{key}`"))
-        .advise(|| match nearest(plain, names()) {
-            Some(nearest) => format!("did you mean `{nearest}`?"),
-            None if plan.inputs.is_empty() => "leave it out: it asks for nothing".to_owned(),
-            None => format!("it asks for {}", names().collect::<Vec<_>>().join(", ")),
-        })
+        .advise(|| near_input(plain, inputs))
+}
+
+fn near_input(name: &str, inputs: &[PlanInput]) -> String {
+    let names: Vec<_> = inputs.iter().map(|input| input.name.as_str()).collect();
+    match nearest(name, names.iter().copied()) {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None if names.is_empty() => "leave it out: it asks for nothing".to_owned(),
+        None => format!("it asks for {}", names.join(", ")),
+    }
 }
 
 /// Puts the question until the input accepts the answer.

@@ -8,19 +8,19 @@ use clap::Args;
 use kitbag_config::edit::Reach;
 use kitbag_domain::ServerName;
 use kitbag_registry::{
-    EntryName, EntryStatus, FilledPlan, Registry, RegistryEntry, RemoteKind, RunKind, RunPlan,
-    choose,
+    EntryName, EntryStatus, FilledPlan, PlanInput, Registry, RegistryEntry, RemoteKind, RunKind,
+    RunPlan, choose,
 };
 use kitbag_upstream::programs;
 use serde::Serialize;
 
 use super::answers::{self, Answering};
-use super::{New, Wanted, pair, vacant};
+use super::{ServerToAdd, Wanted, pair, vacant};
 use crate::cli::Invocation;
-use crate::cli::confirm::{Question, confirm};
+use crate::cli::confirm::{Confirmation, confirm};
 use crate::cli::failure::Advise as _;
 use crate::cli::output::one_line;
-use crate::cli::servers::find::Place;
+use crate::cli::servers::find::RegistryChoice;
 use crate::import::keeping::Keeping;
 use kitbag_review::words::quoted;
 use kitbag_review::{Review, ReviewSource};
@@ -31,13 +31,13 @@ pub(super) struct FromRegistry {
     /// NAME is one of the registry, though it has no owner.
     #[arg(long)]
     pub(super) registry: bool,
-    /// What to call it here; the last part of its name, if not given.
+    /// Its name here; the last part of its name in the registry, if not given.
     #[arg(long = "as", value_name = "NAME")]
     local: Option<ServerName>,
-    /// Which version of the entry; the latest, if not given.
+    /// The version of the entry; the latest, if not given.
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
-    /// In which form: npm, pypi, nuget, oci or remote; what runs here, if not given.
+    /// The form: npm, pypi, nuget, oci or remote; one that runs here, if not given.
     #[arg(long, value_name = "KIND")]
     package: Option<RunKind>,
     /// The value of something the server asks for; may be repeated.
@@ -47,12 +47,12 @@ pub(super) struct FromRegistry {
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]
-    place: Place,
+    place: RegistryChoice,
 }
 
 /// The origin of a server.
 #[derive(Debug, Serialize)]
-pub(super) struct Origin {
+pub(super) struct RegistryOrigin {
     name: EntryName,
     version: String,
     kind: RunKind,
@@ -61,7 +61,7 @@ pub(super) struct Origin {
 
 /// The way in which the rest of the command line wants the entry.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wish {
+pub(super) struct AddWish {
     pub(super) force: bool,
     /// True if the server will run, now or behind a gateway.
     pub(super) enabled: bool,
@@ -71,9 +71,9 @@ pub(super) struct Wish {
 pub(super) async fn fetch(
     wanted: &Wanted,
     arguments: &FromRegistry,
-    wish: Wish,
+    wish: AddWish,
     invocation: &Invocation,
-) -> anyhow::Result<New> {
+) -> anyhow::Result<ServerToAdd> {
     let config = invocation.config()?;
     let registry = arguments.place.open(&config);
     let entry = find(wanted, arguments, &registry, invocation).await?;
@@ -98,7 +98,7 @@ pub(super) async fn fetch(
     let filled = plan
         .fill(&answers, literally)
         .map_err(|missing| answers::missing(&missing, &server.name, &arguments.set))?;
-    let origin = Origin {
+    let origin = RegistryOrigin {
         name: server.name.clone(),
         version: server.version.clone(),
         kind: plan.kind,
@@ -108,7 +108,7 @@ pub(super) async fn fetch(
     let review = Review::of(name.as_str(), origin.told(&registry), &reach);
     if wish.enabled {
         let command = arguments.agreeing(&server.name);
-        let question = Question {
+        let question = Confirmation {
             text: "Run this?",
             yes: arguments.yes,
             command: &command,
@@ -117,7 +117,7 @@ pub(super) async fn fetch(
     } else {
         invocation.output.note(&review.to_string());
     }
-    Ok(New {
+    Ok(ServerToAdd {
         name,
         reach,
         keeping,
@@ -125,7 +125,7 @@ pub(super) async fn fetch(
     })
 }
 
-impl Origin {
+impl RegistryOrigin {
     fn told(&self, registry: &Registry) -> ReviewSource {
         ReviewSource::Registry {
             entry: format!("{} {}", self.name, self.version),
@@ -215,46 +215,42 @@ fn about(entry: &RegistryEntry, plan: &RunPlan, registry: &Registry) -> String {
         one_line(&server.version),
         registry.place()
     )];
-    let mut line = |label: &str, text: Option<&str>| {
-        let text = text.map(one_line).filter(|text| !text.is_empty());
-        lines.extend(text.map(|text| format!("  {label:<12} {text}")));
-    };
-    line("Description:", Some(&server.description));
-    line(
-        "Repository:",
-        server.repository.as_ref().map(|it| it.url.as_str()),
-    );
-    line("Website:", server.website_url.as_deref());
-    if plan.kind != RunKind::Remote {
-        line(
-            "Package:",
-            Some(&format!("{} ({})", plan.source, plan.kind)),
-        );
-    }
-    // Without a gap it is shown in full right away.
-    if !plan.inputs.is_empty() {
-        let words: Vec<_> = plan
-            .preview()
-            .iter()
-            .map(|word| quoted(&literally(word)))
-            .collect();
-        line("Would run:", Some(&words.join(" ")));
-    }
+    let repository = server.repository.as_ref().map(|it| it.url.clone());
+    let package =
+        (plan.kind != RunKind::Remote).then(|| format!("{} ({})", plan.source, plan.kind));
+    let facts = [
+        ("Description:", Some(server.description.clone())),
+        ("Repository:", repository),
+        ("Website:", server.website_url.clone()),
+        ("Package:", package),
+        // Without a gap it is shown in full right away.
+        (
+            "Would run:",
+            (!plan.inputs.is_empty()).then(|| preview(plan)),
+        ),
+    ];
     let optional = plan
         .inputs
         .iter()
-        .filter(|input| !input.required && input.default.is_none());
-    for input in optional {
-        line(
-            "Optional:",
-            Some(&format!(
-                "--set {}=…  {}",
-                input.name,
-                answers::explanation(input)
-            )),
-        );
+        .filter(|input| !input.required && input.default.is_none())
+        .map(|input| ("Optional:", Some(setting(input))));
+    for (label, text) in facts.into_iter().chain(optional) {
+        let text = one_line(&text.unwrap_or_default());
+        if !text.is_empty() {
+            lines.push(format!("  {label:<12} {text}"));
+        }
     }
     lines.join("\n")
+}
+
+fn preview(plan: &RunPlan) -> String {
+    let words = plan.preview();
+    let words: Vec<_> = words.iter().map(|it| quoted(&literally(it))).collect();
+    words.join(" ")
+}
+
+fn setting(input: &PlanInput) -> String {
+    format!("--set {}=…  {}", input.name, answers::explanation(input))
 }
 
 fn reach(filled: FilledPlan) -> Reach {

@@ -21,22 +21,22 @@ use kitbag_gateway::store_place::store_address;
 use kitbag_registry::EntryName;
 use serde::Serialize;
 
-use super::test::{Outcome, test};
-use crate::cli::Invocation;
+use super::test::{TestOutcome, test};
 use crate::cli::doctor::has_literal_secret;
-use crate::cli::failure::{Advise as _, Failure};
+use crate::cli::failure::{Advise as _, CommandFailure};
 use crate::cli::output::offers;
+use crate::cli::{Invocation, exit_code};
 use crate::import::keeping::Keeping;
-use from_registry::{FromRegistry, Origin, Wish};
+use from_registry::{AddWish, FromRegistry, RegistryOrigin};
 use kitbag_gateway::app::App;
 
 /// Add a server: a program to launch, the URL of one that is running, or an entry of the registry.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub(super) struct Arguments {
-    /// What to call it; tools appear as NAME__tool. With an owner, its name in the registry.
+    /// The name; tools appear as NAME__tool. With an owner, it is a name in the registry.
     name: Wanted,
-    /// Where the server is reached.
+    /// The address of the server.
     #[arg(conflicts_with = "command")]
     url: Option<String>,
     /// The program and its arguments, after `--`.
@@ -93,12 +93,12 @@ enum Wanted {
 }
 
 /// A server on its way into the configuration.
-struct New {
+struct ServerToAdd {
     name: ServerName,
     reach: Reach,
     /// The secrets that the server refers to.
     keeping: Keeping,
-    origin: Option<Origin>,
+    origin: Option<RegistryOrigin>,
 }
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
@@ -111,12 +111,12 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         }
         Wanted::Ours(_) | Wanted::Registered(_) => {
             arguments.refuse_what_the_registry_says()?;
-            let wish = Wish { force, enabled };
+            let wish = AddWish { force, enabled };
             from_registry::fetch(&arguments.name, &arguments.from_registry, wish, invocation)
                 .await?
         }
     };
-    let New {
+    let ServerToAdd {
         name,
         reach,
         keeping,
@@ -134,7 +134,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     } else {
         None
     };
-    let works = !matches!(test, Some(Outcome::Fails(_)));
+    let works = !matches!(test, Some(TestOutcome::Fails(_)));
     invocation.output.show(
         &Added {
             name,
@@ -147,11 +147,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     if readable {
         invocation.output.note(READABLE);
     }
-    Ok(if works {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(exit_code(works))
 }
 
 const READABLE: &str = "
@@ -161,7 +157,7 @@ What looks like a secret stands readable in that file. To have it encrypted:
 /// Tells a usage error like those of the parser, but with advice.
 fn misses_everything(name: &ServerName) -> ExitCode {
     let text = format!(
-        "it is not said how `{name}` is run\n\n  \
+        "the command line does not say how `{name}` is run\n\n  \
          a program to launch:  kitbag servers add {name} -- COMMAND [ARGS]...\n  \
          one that is running:  kitbag servers add {name} URL\n  \
          from the registry:    kitbag servers add OWNER/NAME\n\n\
@@ -180,9 +176,9 @@ struct Added {
     name: ServerName,
     config: PathBuf,
     #[serde(skip_serializing_if = "Option::is_none")]
-    origin: Option<Origin>,
+    origin: Option<RegistryOrigin>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    test: Option<Outcome>,
+    test: Option<TestOutcome>,
 }
 
 /// The configuration with the server in it, not yet written.
@@ -201,14 +197,15 @@ impl Draft {
     ) -> anyhow::Result<Self> {
         let path = invocation.at.editable()?;
         let text = edit::read(&path)?;
-        let parse = |text: &str| invocation.at.parse(text, &path);
+        let before = invocation.at.parse(&text, &path);
         vacant(
-            &parse(&text).context("the configuration cannot be used")?,
+            &before.context("the configuration cannot be used")?,
             name,
             force,
         )?;
         let text = edit::add_server(&text, name, server)?;
-        let config = parse(&text).with_context(|| format!("the server `{name}` was not added"))?;
+        let config = invocation.at.parse(&text, &path);
+        let config = config.with_context(|| format!("the server `{name}` was not added"))?;
         Ok(Self { path, text, config })
     }
 
@@ -230,7 +227,7 @@ fn vacant(config: &Config, name: &ServerName, force: bool) -> anyhow::Result<()>
 
 /// Starts the server once, so that a mistake shows while the person is still here, and the
 /// first client finds its tools.
-async fn try_out(name: &ServerName, invocation: &Invocation) -> Outcome {
+async fn try_out(name: &ServerName, invocation: &Invocation) -> TestOutcome {
     // The first start of a package downloads it.
     let _shown = invocation
         .output
@@ -241,7 +238,7 @@ async fn try_out(name: &ServerName, invocation: &Invocation) -> Outcome {
             app.close().await;
             outcome
         }
-        Err(error) => Outcome::Fails(Failure::of(&error)),
+        Err(error) => TestOutcome::Fails(CommandFailure::of(&error)),
     }
 }
 
@@ -261,11 +258,11 @@ fn for_people(added: &Added) -> String {
         None => {
             format!("Added `{name}` to {path}\nSee whether it works: kitbag servers test {name}")
         }
-        Some(Outcome::Works(report)) => format!(
+        Some(TestOutcome::Works(report)) => format!(
             "Added `{name}` to {path}\nIt works and offers {}.\nServe it: kitbag serve (one that is running takes it over)",
             offers(report.tools, report.prompts, report.resources)
         ),
-        Some(Outcome::Fails(failure)) => format!(
+        Some(TestOutcome::Fails(failure)) => format!(
             "Added `{name}` to {path}, but it does not work yet.\n\n{failure}\n\nAfter that: kitbag servers test \
              {name}\nOr take it out again: kitbag servers remove {name}"
         ),
@@ -303,7 +300,7 @@ impl Arguments {
     }
 }
 
-fn described(name: ServerName, arguments: Arguments) -> anyhow::Result<New> {
+fn described(name: ServerName, arguments: Arguments) -> anyhow::Result<ServerToAdd> {
     let Arguments {
         url,
         command,
@@ -337,7 +334,7 @@ fn described(name: ServerName, arguments: Arguments) -> anyhow::Result<New> {
         }
         _ => bail!("a server needs either a program to launch or a URL"),
     };
-    Ok(New {
+    Ok(ServerToAdd {
         name,
         reach,
         keeping: Keeping::default(),

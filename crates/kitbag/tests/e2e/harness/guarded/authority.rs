@@ -1,4 +1,4 @@
-//! The authorization server: says yes to everybody, but only by the rules.
+//! The authorization server: says yes to every client, but only by the rules.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub(super) struct Authority {
     /// Refresh tokens that are good for one use, with their scopes.
     pub(super) refresh: HashMap<String, String>,
     codes: HashMap<String, Code>,
-    /// Codes to type in, with their scopes, and whether somebody has.
+    /// Codes to type in, with their scopes, and whether a person has typed them.
     devices: HashMap<String, (String, bool)>,
     given_out: usize,
 }

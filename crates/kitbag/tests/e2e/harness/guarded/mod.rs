@@ -15,12 +15,12 @@ use http::{HeaderMap, Method, StatusCode, Uri, header};
 use super::Remote;
 use authority::Authority;
 
-/// Where it does not behave as everybody should.
+/// The rules that it does not keep.
 #[derive(Debug, Clone)]
 pub(crate) struct Ways {
     /// Whom its own description says it belongs to.
     pub(crate) issuer: Option<&'static str>,
-    /// Whom answers say they are from; empty for nobody.
+    /// The issuer that answers name; empty for none.
     pub(crate) answers_as: Option<&'static str>,
     /// What the server says it is.
     pub(crate) resource: Option<&'static str>,

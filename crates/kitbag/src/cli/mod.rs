@@ -257,7 +257,7 @@ impl Cli {
 impl Verb {
     async fn run(self, invocation: Invocation) -> anyhow::Result<ExitCode> {
         match self {
-            Self::Serve(arguments) => serve::run(arguments, invocation).await,
+            Self::Serve(arguments) => Box::pin(serve::run(arguments, invocation)).await,
             Self::Servers(arguments) => servers::run(arguments, &invocation).await,
             Self::Config(arguments) => config::run(arguments, invocation).await,
             Self::Logs(arguments) => logs::run(&arguments, &invocation).await,

@@ -49,7 +49,8 @@ pub(crate) async fn answered<T>(
     patience: Duration,
     asked: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
-    let answer = tokio::time::timeout(patience, asked).await;
+    // On the heap, so that the futures of callers stay small: the network costs far more than that.
+    let answer = tokio::time::timeout(patience, Box::pin(asked)).await;
     answer.unwrap_or(Err(Error::Silent { patience }))
 }
 

@@ -2,8 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
-mod home;
-
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
@@ -11,7 +9,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use home::Home;
+use kitbag_testkit::home::Home;
+use kitbag_testkit::programs::{kitbag, testbed};
 use serde_json::{Value, json};
 
 const CURSOR: &str = ".cursor/mcp.json";
@@ -320,10 +319,9 @@ fn variables_in_a_command_and_an_address_are_filled_in_at_launch() {
             .contains("s3cret")
     );
 
-    let bed = std::path::Path::new(env!("CARGO_BIN_EXE_kitbag")).with_file_name("kitbag-testbed");
     let told = home
         .command(&["servers", "test", "bed"])
-        .env("BED", bed)
+        .env("BED", testbed())
         .output()
         .unwrap();
     assert!(
@@ -440,7 +438,7 @@ fn a_client_is_told_the_path_kitbag_was_called_by_and_the_configuration_that_is_
     let home = Home::new();
     let link = home.path("bin/kitbag");
     fs::create_dir_all(home.path("bin")).unwrap();
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kitbag"), &link).unwrap();
+    std::os::unix::fs::symlink(kitbag(), &link).unwrap();
     // What a project brings along is not what a person's own client is to launch.
     home.write("kitbag.toml", "[servers.evil]\ncommand = 'evil'\n");
     let entry = |command: &mut Command| {

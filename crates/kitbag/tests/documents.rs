@@ -5,14 +5,12 @@
 //! `real/newcomer.rs`, which have such servers at hand, type those. That every command of a document
 //! can be typed is checked in `feel/help.rs`, beside the examples of `--help`.
 
-mod guide;
-mod transcript;
-
 use std::fs;
 use std::path::Path;
 
-use guide::documents;
-use transcript::{Terminal, Transcript};
+use kitbag_testkit::guide::documents;
+use kitbag_testkit::programs::kitbag;
+use kitbag_testkit::transcript::{Terminal, Transcript};
 
 #[test]
 fn every_transcript_shows_what_a_person_sees() {
@@ -68,7 +66,7 @@ fn configurations(document: &str) -> impl Iterator<Item = &str> {
 }
 
 fn terminal(home: &Path) -> Terminal<'_> {
-    let kitbag = Path::new(env!("CARGO_BIN_EXE_kitbag"));
+    let kitbag = kitbag();
     let folder = kitbag.parent().expect("a program lies in a folder");
     Terminal {
         home,

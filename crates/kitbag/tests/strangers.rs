@@ -3,8 +3,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
-mod home;
-
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
@@ -13,7 +11,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use home::{Home, Told};
+use kitbag_testkit::home::{CommandOutcome, Home};
 use serde_json::{Value, json};
 
 /// A person with a stored secret, in a project that a stranger wrote.
@@ -54,18 +52,12 @@ impl Visitor {
         command
     }
 
-    fn run(&self, words: &[&str]) -> Told {
-        let output = self.command(words).output().unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Told {
-            code: output.status.code(),
-            stdout: text(output.stdout),
-            stderr: text(output.stderr),
-        }
+    fn run(&self, words: &[&str]) -> CommandOutcome {
+        CommandOutcome::of(&self.command(words).output().unwrap())
     }
 
     #[track_caller]
-    fn ok(&self, words: &[&str]) -> Told {
+    fn ok(&self, words: &[&str]) -> CommandOutcome {
         let told = self.run(words);
         assert_eq!(told.code, Some(0), "{words:?}: {}", told.stderr);
         told

@@ -9,10 +9,11 @@ use anyhow::Context;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 /// Packages of the workspace that serve tests, chores and benchmarks.
-const NOT_PRODUCTION: [&str; 6] = [
+const NOT_PRODUCTION: [&str; 7] = [
     "crates/support",
     "crates/test-support",
     "crates/testbed",
+    "crates/testkit",
     "xtask",
     "bench",
     "bench/load",

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use kitbag_config::Config;
+use reqwest::Response;
 use serde_json::json;
 
 use super::Invocation;
@@ -72,12 +73,7 @@ async fn running_elsewhere(config: &Config, invocation: &Invocation) -> Option<S
 }
 
 async fn ask(url: &str) -> anyhow::Result<()> {
-    // A gateway on this machine is not reached through a proxy.
-    let client = reqwest::Client::builder()
-        .timeout(PATIENCE)
-        .no_proxy()
-        .build()?;
-    let answer = client.get(url).send().await;
+    let answer = get(url, PATIENCE).await;
     let answer = answer.with_context(|| format!("no gateway answers at {url}"))?;
     if !answer.status().is_success() {
         return Err(anyhow!(
@@ -86,6 +82,15 @@ async fn ask(url: &str) -> anyhow::Result<()> {
         ));
     }
     Ok(())
+}
+
+/// Asks a program on this machine, which is not reached through a proxy.
+pub(super) async fn get(url: &str, patience: Duration) -> reqwest::Result<Response> {
+    let client = kitbag_fetch::client()
+        .timeout(patience)
+        .no_proxy()
+        .build()?;
+    client.get(url).send().await
 }
 
 /// Returns an address to connect to: an address that stands for all of this machine's is only one

@@ -6,7 +6,7 @@
 //! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`resources`], [`prompts`],
 //!   [`key`], [`secret`], [`audit`], [`trust`], [`import`], [`install`], [`doctor`]
 //! - `gateway`: the gateway a verb works with, the one that runs or one of its own
-//! - `content`: a block of an answer, as people read it
+//! - `listing`: the list of prompts or resources; `content`: a block of an answer, as people read it
 //! - [`output`]: tables for people, JSON for programs
 //! - [`progress`]: a sign that work is going on, while it does
 //! - [`ask`]: questions to the person at the terminal; `confirm`: asks before foreign commands run
@@ -36,6 +36,7 @@ pub mod index;
 pub mod install;
 mod journal;
 pub mod key;
+mod listing;
 pub mod logging;
 pub mod logs;
 pub mod man;

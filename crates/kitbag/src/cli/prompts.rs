@@ -1,5 +1,6 @@
 //! `kitbag prompts`: the prompts of servers, listed and read in the same way as by any client.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -9,10 +10,10 @@ use serde_json::{Map, Value};
 
 use super::Invocation;
 use super::arguments::{read_object, texts};
-use super::completions::{self, servers};
+use super::completions;
 use super::content::{block, member};
-use super::gateway::{JoinChoice, ReachedGateway, only};
-use super::next_steps::{first_steps, is_bare};
+use super::gateway::{JoinChoice, ReachedGateway};
+use super::listing::{ListArguments, OfferedRow, list};
 use super::output::{Output, one_line, printable, table};
 use kitbag_gateway::offers::PromptRow;
 use kitbag_gateway::prompts::PromptArgument;
@@ -35,15 +36,6 @@ Examples:
   kitbag prompts get github__review pull=17
 
 An argument with a question mark can be left out.";
-
-#[derive(Debug, Args)]
-struct ListArguments {
-    /// Only those of this server.
-    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(servers))]
-    server: Option<ServerName>,
-    #[command(flatten)]
-    apart: JoinChoice,
-}
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -77,47 +69,25 @@ The arguments of prompts are texts: a value is taken as it is typed.";
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     match arguments.verb {
         Some(Verb::Get(wanted)) => get(wanted, invocation).await?,
-        None => list(&arguments.listing, invocation).await?,
+        None => list::<PromptRow>(&arguments.listing, invocation).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn list(arguments: &ListArguments, invocation: &Invocation) -> anyhow::Result<()> {
-    let (config, output) = (invocation.config()?, invocation.output);
-    let only = only(arguments.server.as_ref(), &config)?;
-    let mut gateway = ReachedGateway::reach(arguments.apart, &config, invocation).await?;
-    let listed = known(&mut gateway, only, output).await;
-    gateway.close().await;
-    let mut rows = listed?;
-    rows.retain(|row| {
-        arguments
-            .server
-            .as_ref()
-            .is_none_or(|server| *server == row.server)
-    });
-    if is_bare(&config) {
-        output.note(&first_steps(invocation));
-    } else if rows.is_empty() {
-        output.note(&match &arguments.server {
-            Some(server) => format!("`{server}` has no prompts."),
-            None => "No server has prompts.".to_owned(),
-        });
-    }
-    if rows.is_empty() && !output.json {
-        return Ok(());
-    }
-    output.show(&rows, |rows| {
-        table(["NAME", "ARGUMENTS", "DESCRIPTION"], rows.iter().map(cells))
-    })
-}
+impl OfferedRow for PromptRow {
+    const NOUN: &'static str = "prompts";
 
-async fn known(
-    gateway: &mut ReachedGateway,
-    only: Option<&ServerName>,
-    output: Output,
-) -> anyhow::Result<Vec<PromptRow>> {
-    gateway.know(only, output).await?;
-    gateway.prompts().await
+    fn server(&self) -> &ServerName {
+        &self.server
+    }
+
+    async fn known(gateway: &mut ReachedGateway) -> anyhow::Result<Vec<Self>> {
+        gateway.prompts().await
+    }
+
+    fn table(rows: &[Self]) -> String {
+        table(["NAME", "ARGUMENTS", "DESCRIPTION"], rows.iter().map(cells))
+    }
 }
 
 fn cells(row: &PromptRow) -> [String; 3] {
@@ -142,26 +112,24 @@ async fn get(wanted: GetArguments, invocation: &Invocation) -> anyhow::Result<()
     let given = texts(base, &wanted.words)?;
     let mut gateway =
         ReachedGateway::reach(wanted.apart, &invocation.config()?, invocation).await?;
-    let asking = async {
-        // Servers that have not been asked what they offer are asked only if no other server has
-        // the prompt.
-        if !gateway
-            .prompts()
-            .await?
-            .iter()
-            .any(|row| row.name == wanted.name)
-        {
-            gateway.know(None, invocation.output).await?;
-        }
-        let what = format!("Asking for {}", wanted.name);
-        invocation
-            .output
-            .during(&what, gateway.prompt(&wanted.name, given))
-            .await
-    };
-    let asked = asking.await;
+    let asked = ask(&mut gateway, &wanted.name, given, invocation.output).await;
     gateway.close().await;
     invocation.output.show(&asked?, for_people)
+}
+
+/// Servers that have not been asked what they offer are asked only if no other server has the
+/// prompt.
+async fn ask(
+    gateway: &mut ReachedGateway,
+    name: &str,
+    given: BTreeMap<String, String>,
+    output: Output,
+) -> anyhow::Result<Value> {
+    if !gateway.prompts().await?.iter().any(|row| row.name == name) {
+        gateway.know(None, output).await?;
+    }
+    let asking = gateway.prompt(name, given);
+    output.during(&format!("Asking for {name}"), asking).await
 }
 
 /// Shows each message under the role that is to say it. Its text is set in, so that none of its

@@ -15,11 +15,11 @@ use kitbag_domain::ServerName;
 use serde_json::{Value, json};
 
 use super::Invocation;
-use super::completions::{self, servers};
+use super::completions;
 use super::content::member;
 use super::failure::Advise as _;
-use super::gateway::{JoinChoice, ReachedGateway, only};
-use super::next_steps::{first_steps, is_bare};
+use super::gateway::{JoinChoice, ReachedGateway};
+use super::listing::{ListArguments, OfferedRow, list};
 use super::output::{Output, count, printable, table};
 use kitbag_gateway::offers::ResourceRow;
 use kitbag_gateway::signature::summary;
@@ -41,15 +41,6 @@ Examples:
   kitbag resources read file:///home/ann/notes.md
 
 In a template's URI, put a value in the place of what stands in braces.";
-
-#[derive(Debug, Args)]
-struct ListArguments {
-    /// Only those of this server.
-    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(servers))]
-    server: Option<ServerName>,
-    #[command(flatten)]
-    apart: JoinChoice,
-}
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -82,50 +73,28 @@ is not shown. A pipe and a file get everything as it is.";
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     match arguments.verb {
         Some(Verb::Read(wanted)) => read(&wanted, invocation).await?,
-        None => list(&arguments.listing, invocation).await?,
+        None => list::<ResourceRow>(&arguments.listing, invocation).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn list(arguments: &ListArguments, invocation: &Invocation) -> anyhow::Result<()> {
-    let (config, output) = (invocation.config()?, invocation.output);
-    let only = only(arguments.server.as_ref(), &config)?;
-    let mut gateway = ReachedGateway::reach(arguments.apart, &config, invocation).await?;
-    let listed = known(&mut gateway, only, output).await;
-    gateway.close().await;
-    let mut rows = listed?;
-    rows.retain(|row| {
-        arguments
-            .server
-            .as_ref()
-            .is_none_or(|server| *server == row.server)
-    });
-    if is_bare(&config) {
-        output.note(&first_steps(invocation));
-    } else if rows.is_empty() {
-        output.note(&match &arguments.server {
-            Some(server) => format!("`{server}` has no resources."),
-            None => "No server has resources.".to_owned(),
-        });
+impl OfferedRow for ResourceRow {
+    const NOUN: &'static str = "resources";
+
+    fn server(&self) -> &ServerName {
+        &self.server
     }
-    if rows.is_empty() && !output.json {
-        return Ok(());
+
+    async fn known(gateway: &mut ReachedGateway) -> anyhow::Result<Vec<Self>> {
+        gateway.resources().await
     }
-    output.show(&rows, |rows| {
+
+    fn table(rows: &[Self]) -> String {
         table(
             ["URI", "KIND", "SERVER", "DESCRIPTION"],
             rows.iter().map(cells),
         )
-    })
-}
-
-async fn known(
-    gateway: &mut ReachedGateway,
-    only: Option<&ServerName>,
-    output: Output,
-) -> anyhow::Result<Vec<ResourceRow>> {
-    gateway.know(only, output).await?;
-    gateway.resources().await
+    }
 }
 
 fn cells(row: &ResourceRow) -> [String; 4] {

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::home::{CONFIG, Home};
+use kitbag_testkit::home::{CONFIG, Home};
 
 #[test]
 fn an_error_in_the_configuration_says_what_why_and_what_to_do() {

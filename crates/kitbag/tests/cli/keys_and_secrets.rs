@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 
-use crate::home::Home;
+use kitbag_testkit::home::Home;
 
 #[test]
 fn typing_a_secret_into_the_configuration_is_answered_with_a_better_place() {

@@ -7,15 +7,6 @@
 //! - [`configuration`]: files, variables and flags
 
 mod configuration;
-#[path = "../home/mod.rs"]
-mod home;
 mod keys_and_secrets;
 mod servers;
 mod tools;
-
-/// The path of the server that the tests launch.
-fn testbed() -> String {
-    let path = std::path::Path::new(env!("CARGO_BIN_EXE_kitbag")).with_file_name("kitbag-testbed");
-    assert!(path.exists(), "run `cargo build --workspace` first");
-    path.to_str().expect("build paths are text").to_owned()
-}

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
-use crate::home::{CONFIG, Home};
-use crate::testbed;
+use kitbag_testkit::home::{CONFIG, Home};
+use kitbag_testkit::programs::testbed;
 
 #[test]
 fn a_server_is_added_listed_and_removed() {

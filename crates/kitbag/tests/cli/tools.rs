@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::home::{CONFIG, Home};
-use crate::testbed;
+use kitbag_testkit::home::{CONFIG, Home};
+use kitbag_testkit::programs::testbed;
 
 #[test]
 fn a_call_is_checked_before_its_server_is_started_and_explained_as_to_any_client() {

@@ -7,7 +7,8 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::home::{CONFIG, Home};
+use kitbag_testkit::home::{CONFIG, Home};
+use kitbag_testkit::programs::testbed;
 
 #[test]
 fn the_logs_of_all_are_told_as_one_story_and_followed() {
@@ -248,10 +249,4 @@ fn files(folder: &Path) -> Vec<PathBuf> {
             }
         })
         .collect()
-}
-
-fn testbed() -> String {
-    let path = Path::new(env!("CARGO_BIN_EXE_kitbag")).with_file_name("kitbag-testbed");
-    assert!(path.exists(), "run `cargo build --workspace` first");
-    path.to_str().expect("build paths are text").to_owned()
 }

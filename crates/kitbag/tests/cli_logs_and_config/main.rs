@@ -7,8 +7,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
-#[path = "../home/mod.rs"]
-mod home;
 mod logs;
 mod settings;
 mod trust;

@@ -8,7 +8,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
 
-use crate::home::{CONFIG, Home};
+use kitbag_testkit::home::{CONFIG, Home};
 
 const SETTINGS: &str = r#"
 [serve]

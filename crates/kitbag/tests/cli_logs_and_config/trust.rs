@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::home::{CONFIG, Home};
+use kitbag_testkit::home::{CONFIG, Home};
+use kitbag_testkit::programs::testbed;
 
 /// A home with a stored secret, and a project in it whose file wants to steal that.
 struct Scene {
@@ -333,10 +334,4 @@ fn initialize() -> Value {
         "clientInfo": { "name": "test", "version": "1" },
     });
     json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params })
-}
-
-fn testbed() -> String {
-    let path = Path::new(env!("CARGO_BIN_EXE_kitbag")).with_file_name("kitbag-testbed");
-    assert!(path.exists(), "run `cargo build --workspace` first");
-    path.display().to_string()
 }

@@ -5,8 +5,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use rustix::process::Signal;
 use rustix::termios::{LocalModes, tcgetattr};
 
-use crate::home::Home;
 use crate::terminal::Terminal;
+use kitbag_testkit::home::Home;
 
 #[test]
 fn a_person_who_gives_up_typing_a_secret_has_the_terminal_back() {

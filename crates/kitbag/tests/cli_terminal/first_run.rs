@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
-use crate::home::Home;
+use kitbag_testkit::home::Home;
 
 const CURSOR: &str = r#"{ "mcpServers": {
   "time": { "command": "uvx", "args": ["mcp-server-time"] },

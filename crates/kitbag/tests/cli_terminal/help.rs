@@ -3,8 +3,8 @@
 use clap::{Command, CommandFactory as _, Parser as _};
 use kitbag::cli::Cli;
 
-use crate::guide::documents;
-use crate::home::Home;
+use kitbag_testkit::guide::documents;
+use kitbag_testkit::home::Home;
 
 #[test]
 fn every_verb_shows_examples_that_can_be_typed() {

@@ -5,11 +5,7 @@
 
 mod asking;
 mod first_run;
-#[path = "../guide/mod.rs"]
-mod guide;
 mod help;
-#[path = "../home/mod.rs"]
-mod home;
 mod packaging;
 mod progress;
 mod reading;
@@ -17,9 +13,3 @@ mod service;
 mod shell;
 mod tables;
 mod terminal;
-
-fn testbed() -> String {
-    let path = std::path::Path::new(env!("CARGO_BIN_EXE_kitbag")).with_file_name("kitbag-testbed");
-    assert!(path.exists(), "run `cargo build --workspace` first");
-    path.to_str().expect("build paths are text").to_owned()
-}

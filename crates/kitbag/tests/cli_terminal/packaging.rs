@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use clap::{CommandFactory as _, Parser as _};
 use kitbag::cli::Cli;
 
-use crate::home::Home;
+use kitbag_testkit::home::Home;
+use kitbag_testkit::programs::kitbag;
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -96,7 +97,7 @@ fn systemd_accepts_the_unit_and_finds_it_safe() {
         return;
     }
     let home = Home::new();
-    let unit = read(UNIT).replace("/usr/local/bin/kitbag", env!("CARGO_BIN_EXE_kitbag"));
+    let unit = read(UNIT).replace("/usr/local/bin/kitbag", kitbag().to_str().unwrap());
     let path = home.path("kitbag.service");
     fs::write(&path, unit).unwrap();
     let analyze = |arguments: &[&str]| {

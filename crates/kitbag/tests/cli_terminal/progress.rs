@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::process::Stdio;
 
-use crate::home::Home;
 use crate::terminal::Terminal;
-use crate::testbed;
+use kitbag_testkit::home::Home;
+use kitbag_testkit::programs::testbed;
 
 /// A home with a server that takes three seconds to start.
 fn home() -> Home {

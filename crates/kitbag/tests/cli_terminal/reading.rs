@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use crate::home::Home;
 use crate::terminal::Terminal;
-use crate::testbed;
+use kitbag_testkit::home::Home;
+use kitbag_testkit::programs::testbed;
 
 fn home() -> Home {
     let home = Home::new();

@@ -3,8 +3,7 @@
 //! No systemd runs for the user of a test. A script takes its place that does with the unit what
 //! systemd would: it starts what stands there, and stops it.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -12,7 +11,8 @@ use clap::Parser as _;
 use kitbag::cli::Cli;
 use serde_json::Value;
 
-use crate::home::{Home, Told};
+use kitbag_testkit::home::{CommandOutcome, Home};
+use kitbag_testkit::programs::{kitbag, write_program};
 
 const SYSTEMCTL: &str = r#"#!/bin/sh
 echo "$*" >> "$HOME/calls"
@@ -38,20 +38,14 @@ impl Desk {
         let config = "[serve]\nbind = \"127.0.0.1:0\"\n[agents]\nenabled = false\n\
                       [servers.a]\ncommand = \"a\"\nenabled = false\nenv = { KEY = \"${SOME_KEY}\" }\n";
         fs::write(home.config(), config).unwrap();
-        fs::create_dir(home.path("bin")).unwrap();
-        fs::write(home.path("bin/systemctl"), SYSTEMCTL).unwrap();
-        fs::set_permissions(home.path("bin/systemctl"), Permissions::from_mode(0o755)).unwrap();
+        write_program(&home.path("bin/systemctl"), SYSTEMCTL);
         Self(home)
     }
 
-    fn run(&self, words: &[&str]) -> Told {
+    fn run(&self, words: &[&str]) -> CommandOutcome {
         let path = format!("{}:/usr/bin:/bin", self.0.path("bin").display());
-        let output = self.0.command(words).env("PATH", path).output().unwrap();
-        Told {
-            code: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        let output = self.0.command(words).env("PATH", path).output();
+        CommandOutcome::of(&output.unwrap())
     }
 
     fn unit(&self) -> Option<String> {
@@ -136,7 +130,7 @@ fn a_service_is_installed_joined_and_removed_without_a_trace() {
 fn the_unit_names_the_program_as_it_was_called_and_the_configuration_it_means() {
     let desk = Desk::new();
     let link = desk.0.path("bin/kitbag");
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kitbag"), &link).unwrap();
+    std::os::unix::fs::symlink(kitbag(), &link).unwrap();
     fs::write(
         desk.0.path("kitbag.toml"),
         "[servers.stranger]\ncommand = \"stranger\"\n",

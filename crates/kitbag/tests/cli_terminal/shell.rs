@@ -5,9 +5,9 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::home::{CONFIG, Home};
 use crate::terminal::Terminal;
-use crate::testbed;
+use kitbag_testkit::home::{CONFIG, Home};
+use kitbag_testkit::programs::testbed;
 
 /// What bash would offer at the end of this line.
 #[track_caller]

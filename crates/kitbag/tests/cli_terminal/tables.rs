@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use crate::home::Home;
-use crate::testbed;
+use kitbag_testkit::home::Home;
+use kitbag_testkit::programs::testbed;
 
 const SERVER: &str = "quarterly-reports-of-the-branche";
 

@@ -9,8 +9,10 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::home::{CONFIG, Home};
-use crate::{Visit, program, testbed, write};
+use kitbag_testkit::home::{CONFIG, Home};
+use kitbag_testkit::programs::{testbed, write_program};
+
+use crate::{Visit, write};
 
 /// A server, and what the doctor should say of it.
 #[derive(Clone)]
@@ -175,9 +177,9 @@ fn from_pypi() -> Vec<Broken> {
 fn by_nature(home: &Home) -> Vec<Broken> {
     let text = |path: &str| home.path(path).to_str().unwrap().to_owned();
     write(&home.path("plain"), "#!/bin/sh\n");
-    program(&home.path("old-script"), "#!/opt/acme/python3.7\n");
-    program(&home.path("env-script"), "#!/usr/bin/env acme-node\n");
-    program(&home.path(".local/bin/acme-tool"), "#!/bin/sh\n");
+    write_program(&home.path("old-script"), "#!/opt/acme/python3.7\n");
+    write_program(&home.path("env-script"), "#!/usr/bin/env acme-node\n");
+    write_program(&home.path(".local/bin/acme-tool"), "#!/bin/sh\n");
     let soon = "start_timeout = '1s'";
     vec![
         launched(
@@ -301,7 +303,7 @@ fn runners(home: &Home, servers: &[Broken]) {
             )
             .unwrap();
         }
-        program(&home.path("bin").join(runner), &(script + "esac\n"));
+        write_program(&home.path("bin").join(runner), &(script + "esac\n"));
     }
 }
 
@@ -361,7 +363,7 @@ done
 #[test]
 fn a_list_that_is_advertised_and_not_given_is_a_warning_and_an_odd_one_out_is_named() {
     let home = Home::new();
-    program(&home.path("bin/liar"), LIAR);
+    write_program(&home.path("bin/liar"), LIAR);
     let tools = "[tools.liar__ech]\ncost_usd = 1\n[tools.liar__echo]\ncost_usd = 1\n";
     home.write(
         CONFIG,

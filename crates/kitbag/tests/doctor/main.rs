@@ -3,15 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
 mod broken;
-#[path = "../home/mod.rs"]
-mod home;
 mod surroundings;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use home::Home;
+use kitbag_testkit::home::Home;
 use serde_json::Value;
 
 /// What the doctor says, as a program reads it, with `bin` in front of the PATH.
@@ -57,15 +54,4 @@ impl Visit {
 pub(crate) fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
-}
-
-pub(crate) fn program(path: &Path, text: &str) {
-    write(path, text);
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-}
-
-pub(crate) fn testbed() -> String {
-    let path = Path::new(env!("CARGO_BIN_EXE_kitbag")).with_file_name("kitbag-testbed");
-    assert!(path.exists(), "run `cargo build --workspace` first");
-    path.to_str().unwrap().to_owned()
 }

@@ -6,8 +6,10 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
-use crate::home::{CONFIG, Home};
-use crate::{Visit, program, testbed, write};
+use kitbag_testkit::home::{CONFIG, Home};
+use kitbag_testkit::programs::{testbed, write_program};
+
+use crate::{Visit, write};
 
 /// A home whose address no other test has.
 fn home(servers: &str) -> Home {
@@ -279,7 +281,7 @@ fn a_client_that_does_not_find_kitbag_is_named() {
     let expected = "warning: connects to http://127.0.0.1:1/mcp, where no program answers => run `kitbag serve`";
     assert_eq!(said(&visit, "LM Studio"), expected);
 
-    program(&home.path("bin/kitbag"), "#!/bin/sh\n");
+    write_program(&home.path("bin/kitbag"), "#!/bin/sh\n");
     assert!(
         said(&Visit::to(&home, &[]), "Windsurf")
             .starts_with("warning: launches `kitbag` without its full path")
@@ -289,7 +291,7 @@ fn a_client_that_does_not_find_kitbag_is_named() {
 #[test]
 fn a_program_that_only_a_shell_finds_is_told_to_those_with_windows() {
     let home = home("[servers.tool]\ncommand = 'acme-tool'\n[servers.sh]\ncommand = 'sh'\n");
-    program(&home.path("bin/acme-tool"), "#!/usr/bin/env acme-node\n");
+    write_program(&home.path("bin/acme-tool"), "#!/usr/bin/env acme-node\n");
     assert!(
         Visit::to(&home, &["--offline"])
             .findings("clients", "Cursor")
@@ -308,7 +310,7 @@ fn a_program_that_only_a_shell_finds_is_told_to_those_with_windows() {
         advice.contains("/bin:${PATH}\" }` in [servers.tool]"),
         "{advice}"
     );
-    program(&home.path("bin/acme-tool"), "#!/bin/sh\n");
+    write_program(&home.path("bin/acme-tool"), "#!/bin/sh\n");
     let visit = Visit::to(&home, &["--offline"]);
     assert!(
         visit
@@ -387,14 +389,14 @@ fn a_door_beyond_this_machine_without_a_key_is_a_problem() {
 #[test]
 fn an_old_node_is_told_where_a_server_needs_one() {
     let home = home("[servers.a]\ncommand = 'npx'\nargs = ['-y', 'a']\n");
-    program(&home.path("bin/node"), "#!/bin/sh\necho v20.11.1\n");
-    program(&home.path("bin/npx"), "#!/bin/sh\n");
+    write_program(&home.path("bin/node"), "#!/bin/sh\necho v20.11.1\n");
+    write_program(&home.path("bin/npx"), "#!/bin/sh\n");
     let visit = Visit::to(&home, &["--offline"]);
     let found = visit.one("versions", "node", "warning");
     assert!(
         found["what"].as_str().unwrap().contains("v20.11.1")
             && found["try"].as_str().unwrap().contains("22")
     );
-    program(&home.path("bin/node"), "#!/bin/sh\necho v24.1.0\n");
+    write_program(&home.path("bin/node"), "#!/bin/sh\necho v24.1.0\n");
     Visit::to(&home, &["--offline"]).one("versions", "node", "ok");
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::harness::{Client, Era, Gateway, Home, Testbed, process, until};
+use crate::harness::{Client, Era, Gateway, Home, Testbed, processes, until};
 
 const UPDATED: &str = "notifications/resources/updated";
 const WATCHED: &str = "test://watched-resource";
@@ -95,7 +95,7 @@ async fn a_removed_server_finishes_its_calls_and_then_ends() {
     assert_eq!(under_way.finish().await.text(), "slept 4000 ms in 40 steps");
     let words = trace.to_str().unwrap();
     until("its process ends", async || {
-        process::running(words).is_empty().then_some(())
+        processes::running(words).is_empty().then_some(())
     })
     .await;
 }

@@ -176,7 +176,7 @@ async fn name_form_and_version_can_be_chosen() {
         "--set",
         "folder=b",
     ]);
-    let here = fs::canonicalize(home.folder.path()).unwrap();
+    let here = fs::canonicalize(home.path("")).unwrap();
     assert_eq!(
         home.config(),
         format!(
@@ -184,8 +184,8 @@ async fn name_form_and_version_can_be_chosen() {
              args = [\"run\", \"-i\", \"--rm\", \"docker.io/acme/everywhere:1.0.0\"]\n\n[servers.old]\n\
              command = \"npx\"\nargs = [\"-y\", \"@acme/weather@1.0.0\"]\n\n[servers.notes]\ncommand = \"uvx\"\n\
              args = [\"--python\", \"3.12\", \"acme-notes==0.5.0\", \"serve\", \"--stdio\", \"--mode\", \"words\", \
-             \"--read-only\", \"{}/a\", \"{}/b\"]\n",
-            home.folder.path().display(),
+             \"--read-only\", \"{}\", \"{}/b\"]\n",
+            home.path("a").display(),
             here.display()
         )
     );

@@ -128,7 +128,7 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        processes::terminate(&mut self.process);
+        processes::end(&mut self.process);
     }
 }
 

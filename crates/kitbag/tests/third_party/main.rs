@@ -14,19 +14,16 @@ mod broken;
 mod clients;
 mod driver;
 mod gateway;
-#[path = "../guide/mod.rs"]
-mod guide;
 mod metrics;
 mod newcomer;
 mod processes;
 mod servers;
 mod surfaces;
-#[path = "../transcript/mod.rs"]
-mod transcript;
 
 use clients::{Client, INSPECTOR, PYTHON, PYTHON_LEGACY, TYPESCRIPT, TYPESCRIPT_MODERN};
 use driver::{Driver, Event, Sdk};
 use gateway::{Door, Stage};
+use kitbag_testkit::processes::{descendant, kill};
 use serde_json::json;
 
 /// Lists the tools of all servers and calls one of each.
@@ -163,7 +160,7 @@ fn a_server_killed_during_a_call_is_named_and_restarted() {
     check_each_sdk(|driver, stage| {
         driver.begin_endless_call();
         let gateway = stage.gateway_pid().unwrap_or(driver.pid());
-        processes::kill(processes::descendant(gateway, "server-everything"));
+        kill(descendant(gateway, "server-everything"));
         let complaint = loop {
             match driver.next() {
                 Event::Progress(_) => {}
@@ -192,7 +189,7 @@ fn a_client_killed_during_a_call_leaves_the_gateway_to_others() {
         let mut other = Driver::connect(Sdk::Python, "auto", &stage, Door::Http);
         other.list_until(&[ECHO.to_owned()]);
         doomed.begin_endless_call();
-        processes::kill(doomed.pid());
+        kill(doomed.pid());
         check_echo(&mut other);
         check_echo(&mut Driver::connect(sdk, mode, &stage, Door::Http));
     }
@@ -205,9 +202,8 @@ fn a_client_killed_during_a_call_takes_its_own_gateway_and_servers_along() {
     let mut doomed = Driver::connect(Sdk::Python, "auto", &stage, Door::Stdio);
     doomed.list_until(&[ECHO.to_owned()]);
     doomed.begin_endless_call();
-    let left =
-        ["kitbag", "server-everything"].map(|word| processes::descendant(doomed.pid(), word));
-    processes::kill(doomed.pid());
+    let left = ["kitbag", "server-everything"].map(|word| descendant(doomed.pid(), word));
+    kill(doomed.pid());
     left.into_iter().for_each(processes::wait_until_gone);
 }
 
@@ -237,10 +233,10 @@ fn both_eras_of_a_client_share_a_gateway_and_its_server() {
             "{steps:?}"
         );
     }
-    processes::kill(modern.pid());
+    kill(modern.pid());
     steps(legacy);
     // It would otherwise go on with its call for ten minutes.
-    processes::kill(legacy.pid());
+    kill(legacy.pid());
 }
 
 #[test]

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::gateway::tools;
-use crate::guide::documents;
-use crate::transcript::{Terminal, Transcript};
+use kitbag_testkit::guide::documents;
+use kitbag_testkit::transcript::{Terminal, Transcript};
 
 /// Calls a tool with the Inspector, through the configuration that `kitbag install` has written.
 const INSPECT: &str = "mcp-inspector --cli --format json --config ~/.cursor/mcp.json --server kitbag \

@@ -3,7 +3,7 @@
 use kitbag_domain::Remedy as _;
 use kitbag_registry::{EntryStatus, Registry, RegistryEntry};
 
-use crate::shelf::Shelf;
+use kitbag_testkit::shelf::Shelf;
 
 fn at(shelf: &Shelf) -> Registry {
     Registry::at(shelf.url.parse().unwrap())

@@ -5,4 +5,3 @@
 mod anything;
 mod asking;
 mod plans;
-mod shelf;

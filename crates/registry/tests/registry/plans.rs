@@ -6,7 +6,7 @@ use kitbag_registry::{
     kinds,
 };
 
-use crate::shelf::Shelf;
+use kitbag_testkit::shelf::Shelf;
 
 async fn server(name: &str) -> RegistryServer {
     let shelf = Shelf::open().await;

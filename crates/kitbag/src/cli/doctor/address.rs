@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 
 use super::finding::{Area, Finding};
 use crate::cli::Invocation;
-use crate::cli::health::reachable;
+use crate::cli::health::{get, reachable};
 use crate::cli::output::date;
 use crate::key_check::NoKeys;
 use crate::local::joined::{JoinOutcome, find};
@@ -112,16 +112,12 @@ async fn is_kitbag(bind: SocketAddr) -> bool {
     const PATIENCE: Duration = Duration::from_secs(2);
     const WHERE_NOTHING_IS: &str = "Nothing here. MCP is at /mcp";
     let url = format!("http://{}/", reachable(bind));
-    let client = reqwest::Client::builder()
-        .no_proxy()
-        .timeout(PATIENCE)
-        .build();
-    let Ok(client) = client else { return false };
-    let Ok(answer) = client.get(url).send().await else {
+    let Ok(answer) = get(&url, PATIENCE).await else {
         return false;
     };
-    answer
-        .text()
-        .await
-        .is_ok_and(|text| text.starts_with(WHERE_NOTHING_IS))
+    let page = kitbag_fetch::body(answer, LONGEST_PAGE).await;
+    page.is_ok_and(|page| page.starts_with(WHERE_NOTHING_IS.as_bytes()))
 }
+
+/// The page of a gateway is a line; another program may send pages without end.
+const LONGEST_PAGE: usize = 64 * 1024;

@@ -5,11 +5,12 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{call, home, obey, report, share};
-use crate::harness::gateway::{Home, Told};
+use crate::harness::gateway::Home;
 use crate::harness::model::{Asked, Model};
+use kitbag_testkit::home::CommandOutcome;
 
 /// Two models behind one address: `good` is always right, `poor` only where it is lucky.
-async fn sit(home: &Home, words: &[&str]) -> Told {
+async fn sit(home: &Home, words: &[&str]) -> CommandOutcome {
     let poor = |asked: &Asked| match asked.prompt.trim_start_matches("Echo ") {
         "a" | "b" => obey(asked),
         // Right only the first time it is asked.

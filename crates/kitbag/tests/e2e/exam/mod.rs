@@ -20,9 +20,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::harness::gateway::{Home, Told};
+use crate::harness::gateway::Home;
 use crate::harness::model::{Asked, Model, Say};
-use crate::harness::{Testbed, process, until};
+use crate::harness::{Testbed, processes, until};
+use kitbag_testkit::home::CommandOutcome;
 
 const KEY: &str = "sk-very-s3cret-key";
 
@@ -67,12 +68,12 @@ const EXAM: [&str; 10] = [
     "3",
 ];
 
-async fn sit(home: &Home, model: &str, words: &[&str]) -> Told {
+async fn sit(home: &Home, model: &str, words: &[&str]) -> CommandOutcome {
     home.kitbag(&[&EXAM[..], &["--model", model], words].concat())
         .await
 }
 
-fn report(told: &Told) -> Value {
+fn report(told: &CommandOutcome) -> Value {
     serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("no report: {}", told.stderr))
 }
 
@@ -92,7 +93,7 @@ fn share(rate: &Value) -> (u64, u64, f64) {
 }
 
 /// The only model's only share of right arguments.
-fn right_arguments(told: &Told) -> f64 {
+fn right_arguments(told: &CommandOutcome) -> f64 {
     share(&report(told)["models"][0]["argument_accuracy"]).2
 }
 
@@ -364,7 +365,7 @@ async fn a_killed_run_goes_on_where_it_was() {
         (model.asked().len() == 4).then_some(())
     })
     .await;
-    process::kill(child.id());
+    processes::kill(child.id());
     child.wait().unwrap();
     let progress = fs::read_to_string(home.path("progress.jsonl")).unwrap();
     assert_eq!(progress.lines().count(), 3, "{progress}");

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::{KEY, call, home, obey, report, share, sit};
 use crate::harness::client::Era;
-use crate::harness::gateway::Told;
 use crate::harness::model::{Asked, Model, Say};
 use crate::harness::{Testbed, until};
+use kitbag_testkit::home::CommandOutcome;
 
 pub(super) const SEARCH: [&str; 3] = ["--surface", "search", "--json"];
 
@@ -50,7 +50,7 @@ pub(super) fn find(asked: &Asked) -> Say {
     }
 }
 
-pub(super) fn only_record(told: &Told) -> Value {
+pub(super) fn only_record(told: &CommandOutcome) -> Value {
     report(told)["models"][0]["records"][0].clone()
 }
 

@@ -2,15 +2,17 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use kitbag_testkit::home::CommandOutcome;
+use kitbag_testkit::programs::kitbag;
 use tempfile::TempDir;
 
 use super::client::{Client, Era, Visitor};
-use super::{exchange, process};
+use super::{exchange, processes};
 
 /// Outlives the gateways started in it, so that a test can start one after another.
 #[derive(Debug)]
@@ -19,14 +21,6 @@ pub(crate) struct Home {
     environment: Mutex<Vec<(String, String)>>,
     /// How many files a gateway may have open at its start; as many as the test, unless told.
     files: Mutex<Option<usize>>,
-}
-
-/// What a verb of the command line left behind.
-#[derive(Debug)]
-pub(crate) struct Told {
-    pub(crate) code: Option<i32>,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
 }
 
 impl Home {
@@ -88,14 +82,11 @@ impl Home {
 
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = match *self.files.lock().unwrap() {
-            None => Command::new(KITBAG),
+            None => Command::new(kitbag()),
             Some(files) => {
                 let mut shell = Command::new("sh");
-                shell.args([
-                    "-c",
-                    &format!("ulimit -Sn {files} && exec \"$0\" \"$@\""),
-                    KITBAG,
-                ]);
+                let limited = format!("ulimit -Sn {files} && exec \"$0\" \"$@\"");
+                shell.args(["-c", &limited]).arg(kitbag());
                 shell
             }
         };
@@ -113,16 +104,12 @@ impl Home {
     }
 
     /// Runs a verb to its end.
-    pub(crate) async fn kitbag(&self, words: &[&str]) -> Told {
+    pub(crate) async fn kitbag(&self, words: &[&str]) -> CommandOutcome {
         let mut command = self.command(words);
         let output = tokio::task::spawn_blocking(move || command.output().unwrap())
             .await
             .unwrap();
-        Told {
-            code: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        CommandOutcome::of(&output)
     }
 
     /// A new key for a tenant.
@@ -228,18 +215,18 @@ impl Gateway {
         asked.is_ok_and(|answer| answer.status().is_success())
     }
 
-    pub(crate) fn memory(&self) -> process::Memory {
-        process::memory(self.child.id())
+    pub(crate) fn memory(&self) -> processes::Memory {
+        processes::memory(self.child.id())
     }
 
     /// How many files it may have open, and how many it might.
     pub(crate) fn open_files(&self) -> (usize, usize) {
-        process::open_files(self.child.id())
+        processes::open_files(self.child.id())
     }
 
     /// The processes it has launched that run now.
     pub(crate) fn children(&self) -> Vec<u32> {
-        process::children(self.child.id())
+        processes::children(self.child.id())
     }
 
     /// What it wrote to stderr so far.
@@ -249,9 +236,9 @@ impl Gateway {
 
     /// Asks it to end, as a service manager would, and waits until it has.
     pub(crate) async fn stop(mut self) -> ExitStatus {
-        process::terminate(self.child.id());
+        processes::terminate(self.child.id());
         let waiting = tokio::task::spawn_blocking(move || {
-            let status = process::wait(&mut self.child, super::PATIENCE);
+            let status = processes::wait(&mut self.child, super::PATIENCE);
             status.unwrap_or_else(|| panic!("the gateway does not end:\n{}", self.log()))
         });
         waiting.await.unwrap()
@@ -259,7 +246,7 @@ impl Gateway {
 
     /// The way no program can prepare for.
     pub(crate) async fn kill(mut self) {
-        process::kill(self.child.id());
+        processes::kill(self.child.id());
         tokio::task::spawn_blocking(move || self.child.wait().unwrap())
             .await
             .unwrap();
@@ -272,8 +259,8 @@ impl Drop for Gateway {
             return;
         }
         // Gently first: only the gateway knows which servers it has to take along.
-        process::terminate(self.child.id());
-        if process::wait(&mut self.child, Duration::from_secs(10)).is_none() {
+        processes::terminate(self.child.id());
+        if processes::wait(&mut self.child, Duration::from_secs(10)).is_none() {
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
@@ -281,17 +268,6 @@ impl Drop for Gateway {
             eprintln!("--- log of the gateway ---\n{}", self.log());
         }
     }
-}
-
-/// A program built beside `kitbag`.
-pub(crate) fn sibling(name: &str) -> PathBuf {
-    let path = Path::new(KITBAG).with_file_name(name);
-    assert!(
-        path.exists(),
-        "{} is missing: run `cargo build --workspace` first",
-        path.display()
-    );
-    path
 }
 
 /// Reads a stream to its end in the background.
@@ -314,5 +290,3 @@ fn base(line: &str) -> Option<String> {
     let url = line[start..].split_whitespace().next()?;
     Some(url.strip_suffix("/mcp").unwrap_or(url).to_owned())
 }
-
-const KITBAG: &str = env!("CARGO_BIN_EXE_kitbag");

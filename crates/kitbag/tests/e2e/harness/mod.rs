@@ -7,7 +7,7 @@
 //! - [`testbed`]: the servers behind the gateway; [`guarded`]: one that wants a token
 //! - [`embeddings`]: a service that gives vectors; [`api`]: an HTTP API; [`model`]: one that chooses tools
 //! - [`world`]: servers of both eras over both transports, and every way to them
-//! - [`process`]: signals, and who is still alive
+//! - [`processes`]: signals, and which processes run
 
 pub(crate) mod api;
 pub(crate) mod client;
@@ -17,12 +17,12 @@ pub(crate) mod gateway;
 pub(crate) mod guarded;
 pub(crate) mod model;
 pub(crate) mod pipe;
-pub(crate) mod process;
 pub(crate) mod testbed;
 pub(crate) mod world;
 
 use std::time::{Duration, Instant};
 
+pub(crate) use kitbag_testkit::processes;
 pub(crate) use {
     client::{Client, Era},
     exchange::{Exchange, Reply},

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::gateway::{Home, keep};
-use super::{PATIENCE, process};
+use super::{PATIENCE, processes};
 
 #[derive(Debug)]
 pub(crate) struct Pipe {
@@ -76,7 +76,7 @@ impl Pipe {
     /// Closes stdin, which is how a client says goodbye, and waits for the end.
     pub(crate) fn close(&self) -> Option<ExitStatus> {
         self.stdin.lock().unwrap().take();
-        process::wait(&mut self.child.lock().unwrap(), PATIENCE)
+        processes::wait(&mut self.child.lock().unwrap(), PATIENCE)
     }
 }
 
@@ -84,7 +84,7 @@ impl Drop for Pipe {
     fn drop(&mut self) {
         self.stdin.lock().unwrap().take();
         let child = self.child.get_mut().unwrap();
-        if process::wait(child, Duration::from_secs(10)).is_none() {
+        if processes::wait(child, Duration::from_secs(10)).is_none() {
             let _ = child.kill();
             let _ = child.wait();
         }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use super::gateway::sibling;
+use kitbag_testkit::programs::testbed;
 
 /// A testbed that the gateway starts over stdio.
 #[derive(Debug, Clone)]
@@ -50,17 +50,12 @@ impl Testbed {
     pub(crate) fn table(&self) -> String {
         let mut args = self.args.clone();
         args.push("stdio".to_owned());
-        let path = sibling(TESTBED);
-        command_table(&self.name, path.to_str().unwrap(), &args, &self.settings)
+        command_table(&self.name, &testbed(), &args, &self.settings)
     }
 
     /// How a shell would start it.
     pub(crate) fn line(&self) -> String {
-        format!(
-            "{} {} stdio",
-            sibling(TESTBED).display(),
-            self.args.join(" ")
-        )
+        format!("{} {} stdio", testbed(), self.args.join(" "))
     }
 
     fn args(mut self, args: &[&str]) -> Self {
@@ -152,7 +147,7 @@ impl Vacant {
             Transport::Http => "http",
             Transport::Sse => "sse",
         };
-        let mut command = Command::new(sibling(TESTBED));
+        let mut command = Command::new(testbed());
         command
             .args(&self.args)
             .args([verb, "--port", &self.port.to_string()]);
@@ -187,11 +182,9 @@ impl Drop for Remote {
 
 /// What the testbed prints: `print-exotic` or `print-definition`.
 pub(crate) fn printed(args: &[&str]) -> String {
-    let output = Command::new(sibling(TESTBED)).args(args).output().unwrap();
+    let output = Command::new(testbed()).args(args).output().unwrap();
     String::from_utf8(output.stdout)
         .unwrap()
         .trim_end()
         .to_owned()
 }
-
-const TESTBED: &str = "kitbag-testbed";

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::harness::gateway::Told;
 use crate::harness::{Gateway, Home, Remote, until};
+use kitbag_testkit::home::CommandOutcome;
 
 /// Servers whose tools stand in a file, as `{"server", "tool"}` lines.
 struct Listed {
@@ -91,7 +91,7 @@ fn found(answer: &Value) -> Vec<&str> {
 }
 
 /// The names `kitbag search --json` found.
-fn names(told: &Told) -> Vec<String> {
+fn names(told: &CommandOutcome) -> Vec<String> {
     let rows: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
     rows.as_array()
         .unwrap()

@@ -17,9 +17,9 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use crate::harness::gateway::Told;
 use crate::harness::testbed::command_table;
 use crate::harness::{Home, Testbed};
+use kitbag_testkit::home::CommandOutcome;
 
 /// A person with one server, which writes down each of its starts.
 struct Desk {
@@ -87,7 +87,7 @@ impl Desk {
     }
 
     /// Runs a verb that must succeed.
-    async fn ok(&self, words: &[&str]) -> Told {
+    async fn ok(&self, words: &[&str]) -> CommandOutcome {
         let told = self.home.kitbag(words).await;
         assert_eq!(told.code, Some(0), "{words:?}: {}", told.stderr);
         told

@@ -7,8 +7,8 @@ use kitbag_store::{AuditQuery, AuditRowKind, Store};
 use serde_json::{Value, json};
 
 use super::Desk;
-use crate::harness::process::{self, terminate};
 use crate::harness::{Client, Era, until};
+use kitbag_testkit::processes::{self, terminate};
 
 #[tokio::test]
 async fn two_clients_on_stdio_and_every_command_share_one_child_of_a_server() {
@@ -129,7 +129,7 @@ async fn a_command_that_is_ended_takes_its_call_along() {
     })
     .await;
     terminate(calling.id());
-    process::wait(&mut calling, crate::harness::PATIENCE).expect("it ends");
+    processes::wait(&mut calling, crate::harness::PATIENCE).expect("it ends");
     until("the call is cancelled", async || {
         (desk.events("cancelled slow") == 1).then_some(())
     })

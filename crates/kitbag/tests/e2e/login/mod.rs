@@ -11,31 +11,27 @@ mod tokens;
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 
-use crate::harness::gateway::Told;
-use crate::harness::{Home, PATIENCE, process, until};
+use crate::harness::{Home, PATIENCE, processes, until};
+use kitbag_testkit::home::CommandOutcome;
+use kitbag_testkit::programs::write_program;
 
 /// A person whose browser writes down where it was sent, for a test to go there.
 fn home(config: &str) -> Arc<Home> {
     let home = Home::new(config);
     let (script, visited) = (home.path("browser.sh"), home.path("visited"));
     let visited = visited.display();
-    fs::write(
-        &script,
-        format!("#!/bin/sh\nprintf %s \"$1\" > {visited}.new\nmv {visited}.new {visited}\n"),
-    )
-    .unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let text = format!("#!/bin/sh\nprintf %s \"$1\" > {visited}.new\nmv {visited}.new {visited}\n");
+    write_program(&script, &text);
     home.export("BROWSER", script.to_str().unwrap());
     home
 }
 
 /// `kitbag servers login docs`, by a person who says yes to whatever the browser shows.
-async fn login(home: &Home, words: &[&str]) -> Told {
+async fn login(home: &Home, words: &[&str]) -> CommandOutcome {
     let visited = home.path("visited");
     let _ = fs::remove_file(&visited);
     let running = Running::start(home, &[&["servers", "login", "docs"], words].concat());
@@ -116,12 +112,12 @@ impl Running {
         writeln!(child.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    async fn told(self) -> Told {
+    async fn told(self) -> CommandOutcome {
         let waited = tokio::task::spawn_blocking(move || {
             let mut child = self.child.into_inner().unwrap();
-            let status = process::wait(&mut child, PATIENCE).expect("it ends");
+            let status = processes::wait(&mut child, PATIENCE).expect("it ends");
             let read = |path| fs::read_to_string(path).unwrap();
-            Told {
+            CommandOutcome {
                 code: status.code(),
                 stdout: read(self.stdout),
                 stderr: read(self.stderr),

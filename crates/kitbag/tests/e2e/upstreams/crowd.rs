@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::harness::process::running;
 use crate::harness::testbed::command_table;
 use crate::harness::{Era, Gateway, Home, Testbed, until};
+use kitbag_testkit::processes::running;
 
 #[tokio::test]
 async fn of_fifty_servers_the_forty_good_ones_are_listed_whatever_the_ten_others_do() {

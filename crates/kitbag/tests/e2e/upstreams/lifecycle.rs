@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::ERAS;
-use crate::harness::process::{alive, running};
 use crate::harness::testbed::command_table;
 use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
+use kitbag_testkit::processes::{alive, running};
 
 #[tokio::test]
 async fn after_a_restart_the_list_is_there_at_once_and_nothing_runs_until_the_first_call() {

@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::json;
 
-use crate::harness::process::{alive, running, terminate};
 use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
+use kitbag_testkit::processes::{alive, running, terminate};
 
 fn detached(home: &Home) -> Option<u32> {
     fs::read_to_string(home.path("trace").join("detached.pid"))

@@ -1,34 +1,57 @@
 //! The real binary in a home of its own.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::programs::kitbag;
+
 /// The person's own configuration.
-pub(crate) const CONFIG: &str = ".config/kitbag/kitbag.toml";
+pub const CONFIG: &str = ".config/kitbag/kitbag.toml";
 
 /// A person's home of its own, with nothing in it.
-pub(crate) struct Home(TempDir);
+#[derive(Debug)]
+pub struct Home(TempDir);
 
-pub(crate) struct Told {
-    pub(crate) code: Option<i32>,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
+/// The exit code of a command, and the texts that it wrote.
+#[derive(Debug)]
+pub struct CommandOutcome {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl CommandOutcome {
+    #[must_use]
+    pub fn of(output: &Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+impl Default for Home {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Home {
-    pub(crate) fn new() -> Self {
+    #[must_use]
+    pub fn new() -> Self {
         Self(tempfile::tempdir().expect("a temporary directory"))
     }
 
-    pub(crate) fn path(&self, path: &str) -> PathBuf {
+    pub fn path(&self, path: &str) -> PathBuf {
         self.0.path().join(path)
     }
 
-    pub(crate) fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kitbag"));
+    pub fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(kitbag());
         command
             .args(words)
             .current_dir(self.0.path())
@@ -38,29 +61,24 @@ impl Home {
         command
     }
 
-    pub(crate) fn run(&self, words: &[&str]) -> Told {
-        let output = self.command(words).output().expect("the binary runs");
-        Told {
-            code: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+    pub fn run(&self, words: &[&str]) -> CommandOutcome {
+        CommandOutcome::of(&self.command(words).output().expect("the binary runs"))
     }
 
     #[track_caller]
-    pub(crate) fn ok(&self, words: &[&str]) -> String {
+    pub fn ok(&self, words: &[&str]) -> String {
         let told = self.run(words);
         assert_eq!(told.code, Some(0), "{words:?}: {}", told.stderr);
         told.stdout
     }
 
     #[track_caller]
-    pub(crate) fn json(&self, words: &[&str]) -> Value {
+    pub fn json(&self, words: &[&str]) -> Value {
         serde_json::from_str(&self.ok(&[words, &["--json"]].concat())).expect("JSON on stdout")
     }
 
     #[track_caller]
-    pub(crate) fn fails(&self, words: &[&str]) -> String {
+    pub fn fails(&self, words: &[&str]) -> String {
         let told = self.run(words);
         assert_eq!(
             (told.code, told.stdout.as_str()),
@@ -71,13 +89,13 @@ impl Home {
     }
 
     /// Folders on the way are made.
-    pub(crate) fn write(&self, path: &str, text: &str) {
+    pub fn write(&self, path: &str, text: &str) {
         let path = self.path(path);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder can be made");
         std::fs::write(path, text).expect("a file can be written");
     }
 
-    pub(crate) fn config(&self) -> PathBuf {
+    pub fn config(&self) -> PathBuf {
         self.path(CONFIG)
     }
 }

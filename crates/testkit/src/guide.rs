@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// The text of each document, by its path from the root: `README.md`, `docs/clients.md`.
-pub(crate) fn documents() -> BTreeMap<String, String> {
+pub fn documents() -> BTreeMap<String, String> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let pages = fs::read_dir(repository.join("docs")).expect("there is a guide");
     pages

@@ -1,4 +1,4 @@
-//! What a document shows of a terminal, typed again and compared.
+//! The terminals that a document shows, typed again and compared.
 //!
 //! In a block marked `console`, a line that begins with `$ ` is typed, and what follows must be the
 //! answer. `…` stands for whatever differs from run to run: within a line for a part of it, alone on
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 #[derive(Debug)]
-pub(crate) struct Transcript(Vec<Act>);
+pub struct Transcript(Vec<Act>);
 
 #[derive(Debug)]
 enum Act {
@@ -19,22 +19,22 @@ enum Act {
 }
 
 #[derive(Debug)]
-pub(crate) struct Step {
-    pub(crate) command: String,
+pub struct Step {
+    pub command: String,
     answer: Vec<String>,
 }
 
-/// Where commands are typed.
+/// A terminal in which commands are typed.
 #[derive(Debug)]
-pub(crate) struct Terminal<'a> {
-    pub(crate) home: &'a Path,
-    /// Where programs are found.
-    pub(crate) path: String,
+pub struct Terminal<'a> {
+    pub home: &'a Path,
+    /// The `PATH` on which programs are found.
+    pub path: String,
 }
 
 impl Transcript {
-    /// Of all blocks of a document whose mark is exactly this one.
-    pub(crate) fn read(document: &str, mark: &str) -> Self {
+    /// Reads all blocks of a document whose mark is exactly this one.
+    pub fn read(document: &str, mark: &str) -> Self {
         let mut acts = Vec::new();
         for (info, body) in blocks(document) {
             if let Some((_, path)) = info.split_once("file=") {
@@ -52,7 +52,7 @@ impl Transcript {
         Self(acts)
     }
 
-    pub(crate) fn steps(&self) -> impl Iterator<Item = &Step> {
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
         self.0.iter().filter_map(|act| {
             if let Act::Type(step) = act {
                 Some(step)
@@ -63,7 +63,7 @@ impl Transcript {
     }
 
     #[track_caller]
-    pub(crate) fn replay(&self, terminal: &Terminal<'_>) {
+    pub fn replay(&self, terminal: &Terminal<'_>) {
         for act in &self.0 {
             match act {
                 Act::Write { path, text } => terminal.write(path, text),
@@ -96,8 +96,8 @@ impl Terminal<'_> {
         fs::write(&file, text).expect("the home is ours");
     }
 
-    /// What the command said, on stdout and on stderr.
-    pub(crate) fn run(&self, command: &str) -> (String, String) {
+    /// Returns what the command said, on stdout and on stderr.
+    pub fn run(&self, command: &str) -> (String, String) {
         let mut bash = Command::new("bash");
         bash.args(["--norc", "-c", command])
             .current_dir(self.home)
@@ -106,9 +106,12 @@ impl Terminal<'_> {
             .env("PATH", &self.path)
             .env("COLUMNS", "80");
         let output = bash.output().expect("bash is installed");
+        (self.text(&output.stdout), self.text(&output.stderr))
+    }
+
+    fn text(&self, bytes: &[u8]) -> String {
         let home = self.home.display().to_string();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(&home, "~");
-        (text(&output.stdout), text(&output.stderr))
+        String::from_utf8_lossy(bytes).replace(&home, "~")
     }
 }
 

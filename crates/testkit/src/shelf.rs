@@ -9,9 +9,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::{Value, json};
 
-/// Ends with the test.
-pub(crate) struct Shelf {
-    pub(crate) url: String,
+/// A registry on this machine; it ends with the test.
+#[derive(Debug)]
+pub struct Shelf {
+    pub url: String,
     asked: Arc<Mutex<Vec<String>>>,
     serving: tokio::task::JoinHandle<()>,
 }
@@ -26,7 +27,7 @@ struct Books {
 const PER_PAGE: usize = 3;
 
 impl Shelf {
-    pub(crate) async fn open() -> Self {
+    pub async fn open() -> Self {
         let entries: Vec<Value> = serde_json::from_str(include_str!("entries.json")).unwrap();
         let books = Books {
             entries: Arc::new(entries),
@@ -48,7 +49,7 @@ impl Shelf {
     }
 
     /// The texts it was searched for, in order.
-    pub(crate) fn asked(&self) -> Vec<String> {
+    pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 }

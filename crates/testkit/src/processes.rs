@@ -1,4 +1,4 @@
-//! Signals, and who is still alive.
+//! Signals to processes, and which processes run.
 
 use std::fs;
 use std::process::{Child, ExitStatus};
@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-pub(crate) fn terminate(pid: u32) {
+pub fn terminate(pid: u32) {
     send(pid, Signal::TERM);
 }
 
-pub(crate) fn kill(pid: u32) {
+pub fn kill(pid: u32) {
     send(pid, Signal::KILL);
 }
 
-/// Whether the process runs; one that has ended and was not yet fetched does not.
-pub(crate) fn alive(pid: u32) -> bool {
+/// True if the process runs; one that has ended and was not yet fetched does not.
+pub fn alive(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat"))
         .ok()
         .and_then(|stat| {
@@ -26,11 +26,28 @@ pub(crate) fn alive(pid: u32) -> bool {
 }
 
 /// The processes that this one has launched and that run.
-pub(crate) fn children(parent: u32) -> Vec<u32> {
-    let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(|pid| alive(*pid) && parent_of(*pid) == Some(parent))
+pub fn children(parent: u32) -> Vec<u32> {
+    all()
+        .filter(|pid| alive(*pid) && parent_of(*pid) == Some(parent))
         .collect()
+}
+
+/// Returns the process below `root` whose command line contains `word`.
+#[track_caller]
+#[must_use]
+pub fn descendant(root: u32, word: &str) -> u32 {
+    all()
+        .find(|pid| *pid != root && is_below(root, *pid) && command_line(*pid).contains(word))
+        .unwrap_or_else(|| panic!("nothing below {root} has {word} in its command line"))
+}
+
+fn is_below(root: u32, pid: u32) -> bool {
+    std::iter::successors(Some(pid), |pid| parent_of(*pid)).any(|pid| pid == root)
+}
+
+fn all() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 fn parent_of(pid: u32) -> Option<u32> {
@@ -44,54 +61,48 @@ fn parent_of(pid: u32) -> Option<u32> {
 }
 
 /// The processes whose command line contains `words`, which a test makes unique by a path.
-pub(crate) fn running(words: &str) -> Vec<u32> {
-    let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
-    entries
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+pub fn running(words: &str) -> Vec<u32> {
+    all()
         .filter(|pid| alive(*pid) && command_line(*pid).contains(words))
         .collect()
 }
 
-/// What a process takes of the memory, without what it only has on paper.
+/// The memory that a process uses, without the memory that it only reserved.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Memory {
-    pub(crate) now_mb: usize,
-    pub(crate) peak_mb: usize,
+pub struct Memory {
+    pub now_mb: usize,
+    pub peak_mb: usize,
 }
 
-pub(crate) fn memory(pid: u32) -> Memory {
+pub fn memory(pid: u32) -> Memory {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let field = |name: &str| {
-        let line = status
-            .lines()
-            .find_map(|line| line.strip_prefix(name))
-            .unwrap();
-        line.trim()
-            .trim_end_matches(" kB")
-            .parse::<usize>()
-            .unwrap()
-            / 1024
-    };
     Memory {
-        now_mb: field("VmRSS:"),
-        peak_mb: field("VmHWM:"),
+        now_mb: megabytes(&status, "VmRSS:"),
+        peak_mb: megabytes(&status, "VmHWM:"),
     }
 }
 
-/// How many files a process may have open, and how many it might allow itself.
-pub(crate) fn open_files(pid: u32) -> (usize, usize) {
+fn megabytes(status: &str, field: &str) -> usize {
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    let kilobytes = line.unwrap().trim().trim_end_matches(" kB");
+    kilobytes.parse::<usize>().unwrap() / 1024
+}
+
+/// Returns how many files a process may have open, and how many it might allow itself.
+pub fn open_files(pid: u32) -> (usize, usize) {
     let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
     let line = limits
         .lines()
         .find_map(|line| line.strip_prefix("Max open files"))
         .unwrap();
-    let number = |text: &str| text.parse().unwrap_or(usize::MAX);
-    let mut numbers = line.split_whitespace().map(number);
+    let mut numbers = line
+        .split_whitespace()
+        .map(|text| text.parse().unwrap_or(usize::MAX));
     (numbers.next().unwrap(), numbers.next().unwrap())
 }
 
 /// Waits without the runtime, because a destructor has none.
-pub(crate) fn wait(child: &mut Child, patience: Duration) -> Option<ExitStatus> {
+pub fn wait(child: &mut Child, patience: Duration) -> Option<ExitStatus> {
     let deadline = Instant::now() + patience;
     loop {
         match child.try_wait() {
@@ -108,7 +119,8 @@ fn send(pid: u32, signal: Signal) {
     let _ = kill_process(pid, signal);
 }
 
-fn command_line(pid: u32) -> String {
+#[must_use]
+pub fn command_line(pid: u32) -> String {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&bytes).replace('\0', " ")
 }

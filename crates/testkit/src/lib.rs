@@ -1,0 +1,17 @@
+//! The homes, programs and documents that the tests of several crates share.
+//!
+//! # Layout
+//! - [`home`]: a person's home, in which the real binary runs
+//! - [`programs`]: the programs that were built beside the test
+//! - [`processes`]: signals, and which processes run
+//! - [`guide`]: the documents of the repository; [`transcript`]: the terminals that they show
+//! - [`shelf`]: a registry of MCP servers
+
+#![expect(clippy::unwrap_used, reason = "a test says so by failing")]
+
+pub mod guide;
+pub mod home;
+pub mod processes;
+pub mod programs;
+pub mod shelf;
+pub mod transcript;

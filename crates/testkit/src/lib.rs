@@ -4,6 +4,7 @@
 //! - [`home`]: a person's home, in which the real binary runs
 //! - [`programs`]: the programs that were built beside the test
 //! - [`processes`]: signals, and which processes run
+//! - [`postgres`]: a PostgreSQL server that a test may break
 //! - [`guide`]: the documents of the repository; [`transcript`]: the terminals that they show
 //! - [`shelf`]: a registry of MCP servers
 
@@ -11,6 +12,7 @@
 
 pub mod guide;
 pub mod home;
+pub mod postgres;
 pub mod processes;
 pub mod programs;
 pub mod shelf;

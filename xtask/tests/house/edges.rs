@@ -15,7 +15,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("kitbag-vendor", &[]),
     ("kitbag-policy", &["kitbag-domain"]),
     ("kitbag-schema", &["kitbag-domain", "kitbag-wire"]),
-    ("kitbag-store", &["kitbag-domain"]),
+    ("kitbag-store", &["kitbag-domain", "kitbag-testkit"]),
     ("kitbag-relevance", &["kitbag-domain"]),
     ("kitbag-budget", &["kitbag-wire"]),
     ("kitbag-clients", &["kitbag-domain"]),

@@ -11,6 +11,7 @@
 //! - [`joining`]: clients and commands that share the gateway that runs
 //! - [`keys`]: what a key is for, and how long it is good
 //! - [`rules`]: rules that cannot be walked around
+//! - [`shared_store`]: several gateways over one database, and a database that is away
 //! - [`login`]: servers that ask who we are
 //! - [`merged`]: everything behind one endpoint
 //! - [`surfaces`]: what clients are shown of it, and the tools that stand in for all the others
@@ -49,5 +50,6 @@ mod metrics;
 mod reload;
 mod retrieve;
 mod rules;
+mod shared_store;
 mod surfaces;
 mod upstreams;

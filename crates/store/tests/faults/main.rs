@@ -145,8 +145,8 @@ async fn a_server_that_crashes_again_and_again_loses_nothing_that_was_acknowledg
     for _ in 0..3 {
         eventually(async || created(&store).await).await;
         tokio::time::sleep(Duration::from_millis(200)).await;
-        server.crash();
-        server.start_again().await;
+        server.0.crash();
+        server.0.start_again().await;
     }
     eventually(async || created(&store).await).await;
     let result = writer.finish().await;
@@ -210,7 +210,7 @@ async fn while_the_server_is_stopped_rows_wait_and_keys_that_were_seen_are_recog
     let mut changes = store.changes();
     assert!(is_known(&store, &key).await.unwrap());
     wait_until("it listens", async || store.changes().borrow().keys > 0).await;
-    server.stop();
+    server.0.stop();
     for number in 0..100 {
         sink.observe(call(&number.to_string()));
     }
@@ -226,7 +226,7 @@ async fn while_the_server_is_stopped_rows_wait_and_keys_that_were_seen_are_recog
     assert!(error.may_pass(), "{error:?}");
 
     changes.mark_unchanged();
-    server.start_again().await;
+    server.0.start_again().await;
     sink.flush().await;
     assert_eq!((recorded(&store).await.len(), sink.lost()), (100, 0));
     assert!(!sink.is_failing());
@@ -247,7 +247,7 @@ async fn a_server_that_hangs_gives_errors_in_time_and_no_wrong_answers() {
     let store = Store::open(&server.address()).await.unwrap();
     let (sink, key) = (store.audit_sink(), created(&store).await.unwrap());
     assert!(is_known(&store, &key).await.unwrap());
-    server.freeze();
+    server.0.freeze();
     sink.observe(call("1"));
     let begin = Instant::now();
     let error = store.put_listing(&listing("1")).await.unwrap_err();
@@ -259,7 +259,7 @@ async fn a_server_that_hangs_gives_errors_in_time_and_no_wrong_answers() {
     let begin = Instant::now();
     assert!(is_known(&store, &key).await.unwrap(), "it was seen before");
     assert!(begin.elapsed() < Duration::from_secs(5));
-    server.thaw();
+    server.0.thaw();
     eventually(async || store.put_listing(&listing("2")).await).await;
     sink.flush().await;
     assert_eq!(recorded(&store).await, HashMap::from([("1".to_owned(), 1)]));
@@ -270,11 +270,11 @@ async fn a_server_that_hangs_gives_errors_in_time_and_no_wrong_answers() {
 async fn a_store_is_opened_while_its_server_starts_and_a_missing_server_is_named() {
     let mut server = OwnServer::start().await;
     let address = server.address();
-    server.stop();
+    server.0.stop();
     let error = Store::open(&address).await.unwrap_err();
     assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
     assert!(error.to_string().contains("postgres://kitbag@"), "{error}");
-    let (opened, ()) = tokio::join!(Store::open(&address), server.start_again());
+    let (opened, ()) = tokio::join!(Store::open(&address), server.0.start_again());
     opened.unwrap();
 }
 
@@ -323,7 +323,7 @@ async fn a_full_disk_stops_the_audit_and_nothing_of_it_is_lost() {
     let store = Store::open(&server.address()).await.unwrap();
     let sink = store.audit_sink();
     let key = created(&store).await.unwrap();
-    server.limit_files("3000000");
+    server.0.limit_files("3000000");
     let long = "x".repeat(2000);
     let mut calls = 0;
     while !sink.is_failing() {
@@ -340,7 +340,7 @@ async fn a_full_disk_stops_the_audit_and_nothing_of_it_is_lost() {
         "it can still be read"
     );
     assert!(recorded(&store).await.len() < calls);
-    server.limit_files("unlimited");
+    server.0.limit_files("unlimited");
     sink.flush().await;
     let rows = recorded(&store).await;
     assert_eq!((rows.len(), sink.lost()), (calls, 0));

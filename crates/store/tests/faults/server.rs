@@ -1,109 +1,23 @@
-//! A PostgreSQL server that belongs to one test, which may stop, crash, freeze and starve it.
-
-use std::fs;
-use std::os::unix::fs::chown;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+//! What the tests of faults do to a server of their own through connections past the store.
 
 use kitbag_store::StoreAddress;
+use kitbag_testkit::postgres::{OwnPostgres, send};
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection};
-use tempfile::TempDir;
 
-pub(crate) struct OwnServer {
-    folder: TempDir,
-    programs: PathBuf,
-    user: Option<(u32, u32)>,
-    process: Option<Child>,
-}
+/// A server whose address has short limits, so that a test need not wait long.
+pub(crate) struct OwnServer(pub(crate) OwnPostgres);
 
 impl OwnServer {
     pub(crate) async fn start() -> Self {
-        let programs = std::env::var_os("KITBAG_TEST_POSTGRES_PROGRAMS").expect(
-            "these tests start PostgreSQL: run them as `cargo xtask postgres -- cargo nextest run -p kitbag-store`",
-        );
-        let folder = tempfile::tempdir().unwrap();
-        let user = user();
-        if let Some((uid, gid)) = user {
-            chown(folder.path(), Some(uid), Some(gid)).unwrap();
-        }
-        let mut server = Self {
-            folder,
-            programs: programs.into(),
-            user,
-            process: None,
-        };
-        server.initialise();
-        server.start_again().await;
-        server
+        Self(OwnPostgres::start().await)
     }
 
-    fn initialise(&self) {
-        // Segments of one megabyte, so that the log fits below the limit of a starved server.
-        let done = self
-            .command("initdb")
-            .args(["--username=kitbag", "--auth=trust", "--encoding=UTF8"])
-            .args(["--locale=C", "--wal-segsize=1", "--no-sync", "--pgdata"])
-            .arg(self.folder.path().join("data"))
-            .stdout(Stdio::null())
-            .status();
-        assert!(done.unwrap().success());
-    }
-
-    pub(crate) async fn start_again(&mut self) {
-        let log = fs::File::create(self.folder.path().join("log")).unwrap();
-        let mut postgres = self.command("postgres");
-        postgres
-            .arg("-D")
-            .arg(self.folder.path().join("data"))
-            .arg("-k")
-            .arg(self.folder.path())
-            .args(["-c", "listen_addresses="])
-            .stdout(Stdio::null())
-            .stderr(log);
-        self.process = Some(postgres.spawn().unwrap());
-        while PgConnection::connect(&self.url()).await.is_err() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    }
-
-    fn command(&self, program: &str) -> Command {
-        self.as_server(Command::new(self.programs.join(program)))
-    }
-
-    /// Runs the command as the user of the server.
-    fn as_server(&self, mut command: Command) -> Command {
-        command.current_dir(self.folder.path());
-        if let Some((uid, gid)) = self.user {
-            command.uid(uid).gid(gid);
-        }
-        command
-    }
-
-    /// Ends the connections and the server, in good order.
-    pub(crate) fn stop(&mut self) {
-        self.end("-INT");
-    }
-
-    /// Ends the server as a power cut would: nothing is written any more.
-    pub(crate) fn crash(&mut self) {
-        self.end("-QUIT");
-    }
-
-    fn end(&mut self, signal: &str) {
-        if let Some(mut process) = self.process.take() {
-            send(signal, process.id());
-            process.wait().unwrap();
-        }
-    }
-
-    /// Stops the processes of the server where they are. Connections stay open and are not answered.
-    pub(crate) fn freeze(&self) {
-        self.processes()
-            .into_iter()
-            .for_each(|pid| send("-STOP", pid));
+    pub(crate) fn address(&self) -> StoreAddress {
+        let url = self.0.url();
+        let limits = "statement_timeout=1000&connect_timeout=1";
+        let data = self.0.folder().join("kitbag");
+        StoreAddress::parse(&format!("{url}?{limits}"), &data).unwrap()
     }
 
     /// Stops the process of one connection: the one whose last statement this was.
@@ -120,63 +34,11 @@ impl OwnServer {
             .for_each(|pid| send("-STOP", pid.unsigned_abs()));
     }
 
-    pub(crate) fn thaw(&self) {
-        self.processes()
-            .into_iter()
-            .for_each(|pid| send("-CONT", pid));
-    }
-
-    /// Lets no file of the server grow beyond that many bytes, as if its disk were full.
-    pub(crate) fn limit_files(&self, bytes: &str) {
-        for pid in self.processes() {
-            let done = self
-                .as_server(Command::new("prlimit"))
-                .arg(format!("--fsize={bytes}:"))
-                .args(["--pid", &pid.to_string()])
-                .status();
-            // A process that has ended meanwhile needs no limit.
-            let has_ended = !Path::new(&format!("/proc/{pid}")).exists();
-            assert!(done.unwrap().success() || has_ended);
-        }
-    }
-
-    /// The server, and the processes that serve its connections.
-    fn processes(&self) -> Vec<u32> {
-        let server = self.process.as_ref().expect("the server runs").id();
-        let others = fs::read_dir("/proc").unwrap().filter_map(|entry| {
-            let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
-            (parent(pid)? == server).then_some(pid)
-        });
-        std::iter::once(server).chain(others).collect()
-    }
-
-    pub(crate) fn url(&self) -> String {
-        let socket = self.folder.path().display().to_string();
-        format!("postgres://kitbag@{}/postgres", socket.replace('/', "%2F"))
-    }
-
-    /// An address with short limits, so that a test need not wait long.
-    pub(crate) fn address(&self) -> StoreAddress {
-        let url = self.url();
-        let limits = "statement_timeout=1000&connect_timeout=1";
-        let data = self.folder.path().join("kitbag");
-        StoreAddress::parse(&format!("{url}?{limits}"), &data).unwrap()
-    }
-
     /// A connection past the store.
     pub(crate) async fn session(&self) -> PgConnection {
-        let mut session = PgConnection::connect(&self.url()).await.unwrap();
+        let mut session = PgConnection::connect(&self.0.url()).await.unwrap();
         execute(&mut session, "SET search_path = kitbag").await;
         session
-    }
-}
-
-impl Drop for OwnServer {
-    fn drop(&mut self) {
-        if self.process.is_some() {
-            self.thaw();
-            self.stop();
-        }
     }
 }
 
@@ -196,24 +58,4 @@ pub(crate) async fn cut(session: &mut PgConnection, condition: &str) -> bool {
         .await
         .unwrap();
     cut.rows_affected() > 0
-}
-
-fn user() -> Option<(u32, u32)> {
-    let text = std::env::var("KITBAG_TEST_POSTGRES_USER").ok()?;
-    let (uid, gid) = text.split_once(':')?;
-    Some((uid.parse().ok()?, gid.parse().ok()?))
-}
-
-fn parent(pid: u32) -> Option<u32> {
-    let status =
-        fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
-    line.trim().parse().ok()
-}
-
-fn send(signal: &str, pid: u32) {
-    // A process that has ended in the meantime needs no signal.
-    let _ = Command::new("kill")
-        .args([signal, &pid.to_string()])
-        .status();
 }

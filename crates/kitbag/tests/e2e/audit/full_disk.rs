@@ -186,7 +186,7 @@ async fn every_answer_under_a_required_audit_has_its_row_also_when_the_gateway_d
         client.call("good__echo", &json!({ "text": number })).await;
     }
     gateway.kill().await;
-    let rows = rows_in(&home.path("kitbag.db"), 20).await;
+    let rows = rows_in(home.store_address(), 20).await;
     assert_eq!(rows.len(), 20);
     assert!(
         rows.iter()

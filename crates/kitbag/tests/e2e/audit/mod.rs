@@ -7,17 +7,17 @@ mod names;
 mod reading;
 mod small_disk;
 
-use kitbag_store::{AuditQuery, AuditRow, Store};
+use kitbag_store::{AuditQuery, AuditRow, Store, StoreAddress};
 use serde_json::Value;
 
 use crate::harness::{Gateway, Home, until};
 
 /// All rows, the newest first, as soon as there are that many.
 async fn rows(home: &Home, at_least: usize) -> Vec<AuditRow> {
-    rows_in(&home.path("kitbag.db"), at_least).await
+    rows_in(home.store_address(), at_least).await
 }
 
-async fn rows_in(database: &std::path::Path, at_least: usize) -> Vec<AuditRow> {
+async fn rows_in(database: impl Into<StoreAddress>, at_least: usize) -> Vec<AuditRow> {
     let store = Store::open(database).await.unwrap();
     let what = format!("{at_least} rows are written");
     let rows = until(&what, async || {

@@ -52,7 +52,7 @@ async fn every_call_leaves_a_row_that_says_who_what_and_how_it_ended() {
     local.call("anything", &json!({})).await;
     let local = prepare("/servers/slow/mcp").connect().await;
     local.call("slow", &json!({ "ms": 10_000 })).await;
-    let store = Store::open(&home.path("kitbag.db")).await.unwrap();
+    let store = Store::open(home.store_address()).await.unwrap();
     let query = AuditQuery {
         kinds: vec![AuditRowKind::Call],
         ..AuditQuery::newest(100)
@@ -106,7 +106,9 @@ async fn every_call_leaves_a_row_that_says_who_what_and_how_it_ended() {
         }
     }
     assert_eq!(seen.len(), RECORDED.len());
-    let bytes = std::fs::read(home.path("kitbag.db")).unwrap();
+    let everything = home.path("everything.db");
+    store.back_up(&everything, |_| {}).await.unwrap();
+    let bytes = std::fs::read(everything).unwrap();
     assert!(
         !String::from_utf8_lossy(&bytes).contains("not to be written down"),
         "arguments are not recorded"

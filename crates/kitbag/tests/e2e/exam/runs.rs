@@ -245,7 +245,7 @@ async fn what_models_call_in_an_exam_does_not_count_as_use() {
     let home = home(&["one", "two"]);
     let told = sit(&home, &format!("{}#any", model.url), &["--json"]).await;
     assert_eq!(told.code, Some(0), "{told:?}");
-    let store = kitbag_store::Store::open(&home.path("kitbag.db"))
+    let store = kitbag_store::Store::open(home.store_address())
         .await
         .unwrap();
     let rows = store

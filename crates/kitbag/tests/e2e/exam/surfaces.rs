@@ -321,7 +321,7 @@ async fn searching_in_an_exam_is_no_use_and_leaves_the_index_of_other_runs_alone
         .kitbag(&["index", "show", "other__echo", "--json"])
         .await;
     assert_eq!(after.stdout, entry.stdout);
-    let store = kitbag_store::Store::open(&home.path("kitbag.db"))
+    let store = kitbag_store::Store::open(home.store_address())
         .await
         .unwrap();
     let (since, local) = (kitbag_domain::Timestamp(0), kitbag_domain::Caller::local());

@@ -7,11 +7,13 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use kitbag_store::StoreAddress;
 use kitbag_testkit::home::CommandOutcome;
 use kitbag_testkit::programs::kitbag;
 use tempfile::TempDir;
 
 use super::client::{Client, Era, Visitor};
+use super::store::StoreOfHome;
 use super::{exchange, processes};
 
 /// Outlives the gateways started in it, so that a test can start one after another.
@@ -21,6 +23,7 @@ pub(crate) struct Home {
     environment: Mutex<Vec<(String, String)>>,
     /// How many files a gateway may have open at its start; as many as the test, unless told.
     files: Mutex<Option<usize>>,
+    store: StoreOfHome,
 }
 
 impl Home {
@@ -30,6 +33,7 @@ impl Home {
             folder,
             environment: Mutex::default(),
             files: Mutex::default(),
+            store: StoreOfHome::new(),
         };
         home.configure(config);
         Arc::new(home)
@@ -55,9 +59,9 @@ impl Home {
             "[tenants]\nunknown = \"allow\"\n"
         };
         let store = if config.contains("[store]") {
-            ""
+            String::new()
         } else {
-            "[store]\npath = \"kitbag.db\"\n"
+            self.store.table()
         };
         let text = format!("{serve}{agents}{tenants}{store}{config}");
         fs::write(self.path("kitbag.toml"), text).unwrap();
@@ -65,6 +69,11 @@ impl Home {
 
     pub(crate) fn path(&self, inside: &str) -> PathBuf {
         self.folder.path().join(inside)
+    }
+
+    /// The store that its gateways use, unless a test configures another one.
+    pub(crate) fn store_address(&self) -> StoreAddress {
+        self.store.address(self.folder.path())
     }
 
     /// A variable that gateways and verbs started from now on will see.

@@ -7,6 +7,7 @@
 //! - [`testbed`]: the servers behind the gateway; [`guarded`]: one that wants a token
 //! - [`embeddings`]: a service that gives vectors; [`api`]: an HTTP API; [`model`]: one that chooses tools
 //! - [`world`]: servers of both eras over both transports, and every way to them
+//! - [`store`]: the database of a test, on either engine
 //! - [`processes`]: signals, and which processes run
 
 pub(crate) mod api;
@@ -17,6 +18,7 @@ pub(crate) mod gateway;
 pub(crate) mod guarded;
 pub(crate) mod model;
 pub(crate) mod pipe;
+pub(crate) mod store;
 pub(crate) mod testbed;
 pub(crate) mod world;
 

@@ -124,7 +124,7 @@ const LONG_AGO: i64 = 1_000;
 
 /// Makes everything in the mirror look old.
 async fn age(home: &Home) {
-    let store = Store::open(&home.path("kitbag.db")).await.unwrap();
+    let store = Store::open(home.store_address()).await.unwrap();
     let entries: Vec<_> = store
         .mirrored("capability_index")
         .await

@@ -160,7 +160,7 @@ async fn calls_show_how_fast_and_how_reliable_a_tool_is() {
 #[tokio::test]
 async fn what_happened_longer_ago_than_is_kept_is_removed() {
     let home = Home::new("[audit]\nkeep_days = 2\n");
-    let store = Store::open(&home.path("kitbag.db")).await.unwrap();
+    let store = Store::open(home.store_address()).await.unwrap();
     let seen = |at: i64| Observation {
         at: Timestamp(at),
         caller: Caller::local(),

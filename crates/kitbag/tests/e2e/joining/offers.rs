@@ -113,7 +113,7 @@ async fn rules_hold_for_resources_and_prompts_from_the_command_line_and_all_is_o
         .await;
     desk.ok(&["prompts", "get", "shared__test_prompt_with_image"])
         .await;
-    let store = Store::open(&desk.home.path("kitbag.db")).await.unwrap();
+    let store = Store::open(desk.home.store_address()).await.unwrap();
     let query = AuditQuery {
         kinds: vec![AuditRowKind::Call],
         ..AuditQuery::newest(100)

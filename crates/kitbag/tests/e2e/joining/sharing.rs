@@ -176,7 +176,7 @@ async fn a_gateway_that_wants_keys_from_others_lets_its_own_user_join_and_writes
         refused.stderr
     );
     assert_eq!(desk.starts(), 1);
-    let store = Store::open(&desk.home.path("kitbag.db")).await.unwrap();
+    let store = Store::open(desk.home.store_address()).await.unwrap();
     let query = AuditQuery {
         tenant: Some(Tenant::local()),
         kinds: vec![AuditRowKind::Call],

@@ -200,7 +200,7 @@ async fn what_a_credential_used_most_is_listed_for_it_and_for_no_other() {
     ] {
         call_api(&user, tool, &arguments).await.text();
     }
-    let store = Store::open(&house.home().path("kitbag.db")).await.unwrap();
+    let store = Store::open(house.home().store_address()).await.unwrap();
     let query = AuditQuery {
         kinds: vec![AuditRowKind::Call],
         ..AuditQuery::newest(10)

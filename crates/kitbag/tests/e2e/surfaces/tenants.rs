@@ -138,7 +138,7 @@ async fn what_a_tenant_may_not_use_does_not_exist_for_it_however_it_is_called() 
             count += 2;
         }
     }
-    let store = Store::open(&house.home().path("kitbag.db")).await.unwrap();
+    let store = Store::open(house.home().store_address()).await.unwrap();
     let query = AuditQuery {
         tenant: "acme".parse().ok(),
         kinds: vec![AuditRowKind::Call],

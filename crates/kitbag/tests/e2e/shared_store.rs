@@ -1,0 +1,162 @@
+//! Several gateways over one PostgreSQL database, and a database that is away for a while.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kitbag_store::{AuditQuery, AuditRow, AuditRowContent, Store, StoreAddress};
+use kitbag_testkit::postgres::OwnPostgres;
+use serde_json::json;
+
+use crate::harness::api::Api;
+use crate::harness::store::empty_schema;
+use crate::harness::{Era, Gateway, Home, Remote, Testbed, until};
+
+/// The time within which what one gateway writes holds at the others.
+const SOON: Duration = Duration::from_secs(1);
+
+/// The homes of two machines, which have the database and the key of its secrets in common.
+fn two_homes(config: &str) -> [Arc<Home>; 2] {
+    let config = format!("[store]\nurl = \"{}\"\n{config}", empty_schema());
+    [(), ()].map(|()| {
+        let home = Home::new(&config);
+        home.export("KITBAG_SECRET_KEY", &"5e".repeat(32));
+        home
+    })
+}
+
+async fn status(gateway: &Gateway, path: &str, key: Option<&str>) -> u16 {
+    let request = reqwest::Client::new().get(format!("{}{path}", gateway.base));
+    let request = match key {
+        Some(key) => request.bearer_auth(key),
+        None => request,
+    };
+    request.send().await.unwrap().status().as_u16()
+}
+
+#[tokio::test]
+async fn a_key_made_or_revoked_at_one_gateway_holds_at_the_other_within_a_second() {
+    let [here, there] = two_homes("[tenants.acme]\n");
+    let gateway = there.serve().await;
+    let key = here.key("acme").await;
+    assert_eq!(status(&gateway, "/v1/tokens", Some(&key)).await, 200);
+    let id = key.split('_').nth(1).unwrap();
+    let told = here.kitbag(&["key", "revoke", id]).await;
+    let revoked = Instant::now();
+    assert_eq!(told.code, Some(0), "{told:?}");
+    until("the key is refused", async || {
+        (status(&gateway, "/v1/tokens", Some(&key)).await == 401).then_some(())
+    })
+    .await;
+    assert!(revoked.elapsed() < SOON, "{:?}", revoked.elapsed());
+}
+
+/// `kitbag secret set token`, with the value on its stdin.
+async fn set_secret(home: &Home, value: &str) {
+    let mut command = home.command(&["secret", "set", "token"]);
+    let file = home.path("value");
+    std::fs::write(&file, value).unwrap();
+    command.stdin(std::fs::File::open(file).unwrap());
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap());
+    let output = output.await.unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[tokio::test]
+async fn a_secret_set_on_one_machine_is_used_by_the_gateway_of_another_within_a_second() {
+    let api = Api::start().await;
+    let settings = "bearer = \"${secret:token}\"\nallow_private = true\n";
+    let [here, there] = two_homes(&api.table("api", settings));
+    set_secret(&here, "first").await;
+    let gateway = there.serve().await;
+    let client = gateway.visitor("/mcp/search", Era::Modern).connect().await;
+    for value in ["first", "second", "third"] {
+        set_secret(&here, value).await;
+        let changed = Instant::now();
+        until("the value is sent", async || {
+            let wanted = json!({ "provider": "api", "method": "GET", "path": "/items" });
+            client.call("call_api", &wanted).await;
+            let seen = api.seen();
+            let sent = seen.last()?.headers.get("authorization")?.to_str().ok()?;
+            (sent == format!("Bearer {value}")).then_some(())
+        })
+        .await;
+        assert!(changed.elapsed() < SOON, "{:?}", changed.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn a_listing_that_one_machine_reads_is_shown_by_the_gateway_of_another_within_a_second() {
+    let remote = Remote::http(&[]).await;
+    let [here, there] = two_homes(&remote.table("bed", ""));
+    let vacant = remote.end();
+    let gateway = there.serve().await;
+    let client = gateway.client(Era::Modern).await;
+    until("the server was asked in vain", async || {
+        gateway
+            .log()
+            .contains("every server has been asked")
+            .then_some(())
+    })
+    .await;
+    assert_eq!(client.tool_names().await, [""; 0]);
+    let _remote = vacant.start().await;
+    let told = here.kitbag(&["servers", "test", "bed"]).await;
+    let listed = Instant::now();
+    assert_eq!(told.code, Some(0), "{told:?}");
+    until("its tools are listed", async || {
+        let names = client.tool_names().await;
+        names.contains(&"bed__echo".to_owned()).then_some(())
+    })
+    .await;
+    assert!(listed.elapsed() < SOON, "{:?}", listed.elapsed());
+}
+
+#[tokio::test]
+async fn while_the_database_is_away_calls_go_on_and_their_rows_are_there_afterwards() {
+    let mut server = OwnPostgres::start().await;
+    let url = format!("{}?connect_timeout=1&statement_timeout=2000", server.url());
+    let bed = Testbed::named("bed").table();
+    let home = Home::new(&format!("[store]\nurl = \"{url}\"\n[tenants.acme]\n{bed}"));
+    let key = home.key("acme").await;
+    let gateway = home.serve().await;
+    let client = gateway.visitor("/mcp/all", Era::Modern).key(&key);
+    let client = client.connect().await;
+    client.knows("bed__echo").await;
+    let call = async |message: &str| {
+        let reply = client
+            .call("bed__echo", &json!({ "message": message }))
+            .await;
+        assert!(reply.raw().contains(message), "{}", reply.raw());
+    };
+    call("before").await;
+    server.stop();
+    until("it says that it is not ready", async || {
+        (status(&gateway, "/ready", None).await == 503).then_some(())
+    })
+    .await;
+    for number in 0..20 {
+        call(&format!("meanwhile {number}")).await;
+    }
+    let told = home.kitbag(&["key", "list"]).await;
+    assert!(
+        told.stderr.contains("cannot be used") && told.code == Some(1),
+        "{told:?}"
+    );
+    server.start_again().await;
+    until("it is ready again", async || {
+        (status(&gateway, "/ready", None).await == 200).then_some(())
+    })
+    .await;
+    call("after").await;
+    let address = StoreAddress::parse(&url, &home.path("data")).unwrap();
+    let store = Store::open(address).await.unwrap();
+    until("every call is on record, once", async || {
+        let rows = store.audit(&AuditQuery::newest(u32::MAX)).await.unwrap();
+        (rows.iter().filter(|row| is_call(row)).count() == 22).then_some(())
+    })
+    .await;
+}
+
+fn is_call(row: &AuditRow) -> bool {
+    matches!(row.content, AuditRowContent::Call { .. })
+}

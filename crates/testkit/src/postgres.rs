@@ -1,0 +1,175 @@
+//! A PostgreSQL server that belongs to one test, which may stop, crash, freeze and starve it.
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::processes::children;
+
+#[derive(Debug)]
+pub struct OwnPostgres {
+    folder: TempDir,
+    programs: PathBuf,
+    user: Option<(u32, u32)>,
+    process: Option<Child>,
+}
+
+impl OwnPostgres {
+    pub async fn start() -> Self {
+        let programs = std::env::var_os("KITBAG_TEST_POSTGRES_PROGRAMS").expect(
+            "these tests start PostgreSQL: run them as `cargo xtask postgres -- cargo nextest run …`",
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let user = user();
+        if let Some((uid, gid)) = user {
+            chown(folder.path(), Some(uid), Some(gid)).unwrap();
+        }
+        let mut server = Self {
+            folder,
+            programs: programs.into(),
+            user,
+            process: None,
+        };
+        server.initialise();
+        server.start_again().await;
+        server
+    }
+
+    fn initialise(&self) {
+        // Segments of one megabyte, so that the log fits below the limit of a starved server.
+        let done = self
+            .command("initdb")
+            .args(["--username=kitbag", "--auth=trust", "--encoding=UTF8"])
+            .args(["--locale=C", "--wal-segsize=1", "--no-sync", "--pgdata"])
+            .arg(self.folder.path().join("data"))
+            .stdout(Stdio::null())
+            .status();
+        assert!(done.unwrap().success());
+    }
+
+    pub async fn start_again(&mut self) {
+        let log = fs::File::create(self.folder.path().join("log")).unwrap();
+        let mut postgres = self.command("postgres");
+        postgres
+            .arg("-D")
+            .arg(self.folder.path().join("data"))
+            .arg("-k")
+            .arg(self.folder.path())
+            .args(["-c", "listen_addresses="])
+            .stdout(Stdio::null())
+            .stderr(log);
+        self.process = Some(postgres.spawn().unwrap());
+        while !self.is_ready() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        let mut asked = self.command("pg_isready");
+        asked.arg("--quiet").arg("--host").arg(self.folder.path());
+        asked.status().unwrap().success()
+    }
+
+    fn command(&self, program: &str) -> Command {
+        self.as_server(Command::new(self.programs.join(program)))
+    }
+
+    /// Runs the command as the user of the server.
+    fn as_server(&self, mut command: Command) -> Command {
+        command.current_dir(self.folder.path());
+        if let Some((uid, gid)) = self.user {
+            command.uid(uid).gid(gid);
+        }
+        command
+    }
+
+    /// Ends the connections and the server, in good order.
+    pub fn stop(&mut self) {
+        self.end("-INT");
+    }
+
+    /// Ends the server as a power cut would: nothing is written any more.
+    pub fn crash(&mut self) {
+        self.end("-QUIT");
+    }
+
+    fn end(&mut self, signal: &str) {
+        if let Some(mut process) = self.process.take() {
+            send(signal, process.id());
+            process.wait().unwrap();
+        }
+    }
+
+    /// Stops the processes of the server where they are. Connections stay open and are not answered.
+    pub fn freeze(&self) {
+        self.processes()
+            .into_iter()
+            .for_each(|pid| send("-STOP", pid));
+    }
+
+    pub fn thaw(&self) {
+        self.processes()
+            .into_iter()
+            .for_each(|pid| send("-CONT", pid));
+    }
+
+    /// Lets no file of the server grow beyond that many bytes, as if its disk were full.
+    pub fn limit_files(&self, bytes: &str) {
+        for pid in self.processes() {
+            let done = self
+                .as_server(Command::new("prlimit"))
+                .arg(format!("--fsize={bytes}:"))
+                .args(["--pid", &pid.to_string()])
+                .status();
+            // A process that has ended meanwhile needs no limit.
+            let has_ended = !Path::new(&format!("/proc/{pid}")).exists();
+            assert!(done.unwrap().success() || has_ended);
+        }
+    }
+
+    /// The server, and the processes that serve its connections.
+    fn processes(&self) -> Vec<u32> {
+        let server = self.process.as_ref().expect("the server runs").id();
+        std::iter::once(server).chain(children(server)).collect()
+    }
+
+    /// A folder that goes with the server.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    #[must_use]
+    pub fn url(&self) -> String {
+        let socket = self.folder.path().display().to_string();
+        format!("postgres://kitbag@{}/postgres", socket.replace('/', "%2F"))
+    }
+}
+
+impl Drop for OwnPostgres {
+    fn drop(&mut self) {
+        if self.process.is_some() {
+            self.thaw();
+            self.stop();
+        }
+    }
+}
+
+fn user() -> Option<(u32, u32)> {
+    let text = std::env::var("KITBAG_TEST_POSTGRES_USER").ok()?;
+    let (uid, gid) = text.split_once(':')?;
+    Some((uid.parse().ok()?, gid.parse().ok()?))
+}
+
+/// Sends a signal, such as `-STOP`, to a process.
+pub fn send(signal: &str, pid: u32) {
+    // A process that has ended in the meantime needs no signal.
+    let _ = Command::new("kill")
+        .args([signal, &pid.to_string()])
+        .status();
+}

@@ -112,24 +112,13 @@ impl ToolSource {
             tags: &self.tags,
         };
         let (scopes, tags, text) = (text.scopes(), text.tags(), text.document());
-        let entry = IndexedTool {
-            tool_name: self.exposed,
-            description: self.description,
-            scopes,
-            tags,
-            estimated_cost_usd: priors.cost_usd,
-            p95_latency_ms: priors.p95_latency_ms,
-            p99_latency_ms: priors.p99_latency_ms,
-            success_rate: priors.success_rate,
-            last_updated_at: now.0 / 1_000,
-            write_class: self.write_class.unwrap_or(WriteClass::Unknown),
-            group: Some(self.group.unwrap_or_else(|| self.provider.clone())),
-            provider: self.provider,
-            tenants: Vec::new(),
-        };
         let document = Document {
-            entry: Arc::new(entry),
-            name: self.name,
+            name: self.name.clone(),
+            entry: Arc::new(IndexedTool {
+                scopes,
+                tags,
+                ..self.into_entry(priors, now)
+            }),
             parameters,
             twin,
             vector: None,
@@ -139,6 +128,25 @@ impl ToolSource {
             text,
             document,
             definition,
+        }
+    }
+
+    /// The entry of the tool, with its scopes and tags as they were written.
+    fn into_entry(self, priors: Priors, now: Timestamp) -> IndexedTool {
+        IndexedTool {
+            tool_name: self.exposed,
+            description: self.description,
+            scopes: self.scopes,
+            tags: self.tags,
+            estimated_cost_usd: priors.cost_usd,
+            p95_latency_ms: priors.p95_latency_ms,
+            p99_latency_ms: priors.p99_latency_ms,
+            success_rate: priors.success_rate,
+            last_updated_at: now.0 / 1_000,
+            write_class: self.write_class.unwrap_or(WriteClass::Unknown),
+            group: Some(self.group.unwrap_or_else(|| self.provider.clone())),
+            provider: self.provider,
+            tenants: Vec::new(),
         }
     }
 

@@ -122,15 +122,7 @@ impl Config {
 
     /// Returns the server of that name, whether it is enabled, disabled or built in.
     pub fn server(&self, name: &ServerName) -> Option<&ServerSpec> {
-        let built_in = || {
-            self.agents
-                .as_ref()
-                .map(|agents| &agents.spec)
-                .filter(|spec| spec.name == *name)
-        };
-        self.servers
-            .get(name)
-            .or_else(|| self.disabled.get(name))
-            .or_else(built_in)
+        let mut all = self.running().chain(self.disabled.values());
+        all.find(|spec| spec.name == *name)
     }
 }

@@ -77,12 +77,13 @@ impl Whereabouts {
 
     /// Returns the file of the project in the current directory, trusted or not.
     pub fn project_file(&self) -> Option<PathBuf> {
-        let is_own = |path: &PathBuf| {
-            self.own_file()
-                .and_then(|own| fs::canonicalize(own).ok())
-                .is_some_and(|own| own == *path)
-        };
-        project::file_in(&self.around.cwd).filter(|path| !is_own(path))
+        project::file_in(&self.around.cwd).filter(|path| !self.is_own(path))
+    }
+
+    fn is_own(&self, path: &Path) -> bool {
+        self.own_file()
+            .and_then(|own| fs::canonicalize(own).ok())
+            .is_some_and(|own| own == path)
     }
 
     /// Returns every file that decides which configuration is in force.
@@ -144,11 +145,6 @@ pub(super) fn read(path: &Path) -> Result<String, ConfigError> {
 
 impl Surroundings {
     pub fn of_this_process() -> Self {
-        let directory = |variable| {
-            env::var_os(variable)
-                .map(PathBuf::from)
-                .filter(|path| path.is_absolute())
-        };
         Self {
             cwd: env::current_dir().unwrap_or_default(),
             home: directory("HOME"),
@@ -179,6 +175,13 @@ impl Surroundings {
         home.map(|home| home.join("kitbag"))
             .ok_or(ConfigError::NoHome)
     }
+}
+
+/// Returns the directory that a variable of the environment names.
+fn directory(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
 }
 
 pub(super) const FILE_NAME: &str = "kitbag.toml";

@@ -5,7 +5,7 @@
 //! servers and nothing else, never takes the place of a server that the person has, and gets a
 //! secret or a variable only if the person granted that one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -82,40 +82,35 @@ impl Project {
 
     /// Returns the notices for the person about the file: each is a sentence with its advice.
     pub fn notices(&self) -> Vec<(String, String)> {
-        let look = |path: &Path| {
-            format!(
-                "see what it would run, and decide: kitbag trust {}",
-                path.display()
-            )
-        };
         match self {
             Self::None => Vec::new(),
             Self::Untrusted { path } => {
-                vec![(
-                    format!(
-                        "{} is not in force: you have not trusted it",
-                        path.display()
-                    ),
-                    look(path),
-                )]
+                vec![not_in_force(path, "you have not trusted it", look(path))]
             }
-            Self::Changed { path } => vec![(
-                format!(
-                    "{} is not in force: it has changed since you trusted it",
-                    path.display()
-                ),
-                look(path),
-            )],
-            Self::Unusable { path, reason } => vec![(
-                format!("{} is not in force: {reason}", path.display()),
-                "mend it, and trust it again with `kitbag trust`".to_owned(),
-            )],
-            Self::InForce { path, left_out, .. } => left_out
-                .iter()
-                .map(|left_out| left_out.notice(path))
-                .collect(),
+            Self::Changed { path } => {
+                let why = "it has changed since you trusted it";
+                vec![not_in_force(path, why, look(path))]
+            }
+            Self::Unusable { path, reason } => {
+                let advice = "mend it, and trust it again with `kitbag trust`";
+                vec![not_in_force(path, reason, advice.to_owned())]
+            }
+            Self::InForce { path, left_out, .. } => {
+                left_out.iter().map(|it| it.notice(path)).collect()
+            }
         }
     }
+}
+
+fn not_in_force(path: &Path, why: &str, advice: String) -> (String, String) {
+    (format!("{} is not in force: {why}", path.display()), advice)
+}
+
+fn look(path: &Path) -> String {
+    format!(
+        "see what it would run, and decide: kitbag trust {}",
+        path.display()
+    )
 }
 
 impl LeftOut {
@@ -157,16 +152,10 @@ impl ProjectFile {
             .and_then(|()| raw::read(text))
             .and_then(|raw| build::build(raw, &ground));
         let config = built.map_err(|fault| fault.at(text, Some(path)))?;
-        let in_folder = |specs: std::collections::BTreeMap<_, _>| {
-            specs
-                .into_values()
-                .map(|spec| started_in(&folder, spec))
-                .collect()
-        };
         Ok(Self {
             hash: Trust::hash_of(text),
-            servers: in_folder(config.servers),
-            disabled: in_folder(config.disabled),
+            servers: all_started_in(&folder, config.servers),
+            disabled: all_started_in(&folder, config.disabled),
         })
     }
 
@@ -266,6 +255,11 @@ fn only_servers(text: &str) -> Result<(), Fault> {
         }
         None => Ok(()),
     }
+}
+
+fn all_started_in(folder: &Path, specs: BTreeMap<ServerName, ServerSpec>) -> Vec<ServerSpec> {
+    let specs = specs.into_values();
+    specs.map(|spec| started_in(folder, spec)).collect()
 }
 
 /// A project's servers work in its folder, wherever the gateway was started.

@@ -118,16 +118,19 @@ impl TrustFile {
     }
 
     fn write(&self, projects: Vec<Trust>) -> Result<(), TrustError> {
-        let failed = |source| TrustError::Write {
+        let content = Content { projects };
+        self.put(&content).map_err(|source| TrustError::Write {
             path: self.path.clone(),
             source,
-        };
-        let text = toml::to_string(&Content { projects })
-            .map_err(|error| failed(io::Error::other(error)))?;
+        })
+    }
+
+    fn put(&self, content: &Content) -> io::Result<()> {
+        let text = toml::to_string(content).map_err(io::Error::other)?;
         if let Some(folder) = self.path.parent() {
-            create_private(folder).map_err(failed)?;
+            create_private(folder)?;
         }
-        kitbag_clients::write(&self.path, &text).map_err(failed)
+        kitbag_clients::write(&self.path, &text)
     }
 }
 

@@ -98,12 +98,13 @@ impl Section {
     }
 
     pub(crate) fn header_name(&self, name: &Spanned<String>) -> Result<(), Fault> {
-        let problem = || Problem::HeaderName {
+        if HeaderName::try_from(name.get_ref()).is_ok() {
+            return Ok(());
+        }
+        let problem = Problem::HeaderName {
             name: name.get_ref().clone(),
         };
-        HeaderName::try_from(name.get_ref())
-            .map(|_| ())
-            .map_err(|_| self.wrong_at("headers", name, problem()))
+        Err(self.wrong_at("headers", name, problem))
     }
 }
 

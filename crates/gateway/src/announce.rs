@@ -154,10 +154,11 @@ fn watched(gateway: &Gateway, subscriber: &Subscriber, resource: &Capability) ->
     let mut names = match &subscriber.view {
         View::One(_) => vec![own],
         View::Merged(_) => {
-            let seen = |it: &Capability| gateway.policy.visible(&subscriber.caller, it);
-            let is_meant =
-                gateway.catalog().routes().resource(&own, &seen) == Route::To(resource.clone());
-            is_meant
+            let catalog = gateway.catalog();
+            let route = catalog
+                .routes()
+                .resource(&own, &|it| gateway.policy.visible(&subscriber.caller, it));
+            (route == Route::To(resource.clone()))
                 .then_some(own)
                 .into_iter()
                 .chain([marked(resource)])

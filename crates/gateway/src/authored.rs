@@ -11,7 +11,8 @@ use kitbag_domain::text::visible;
 use kitbag_fetch::Secrets;
 use kitbag_upstream::CallError;
 use kitbag_wire::meta::method;
-use kitbag_wire::{Raw, RawObject};
+use kitbag_wire::{Raw, RawObject, raw};
+use serde_json::value::RawValue;
 
 use crate::failure::Failure;
 
@@ -24,7 +25,7 @@ pub(crate) fn shown(json: Raw, secrets: &Secrets) -> Raw {
         return json;
     };
     // Only strings were replaced, by strings, so it is JSON as before.
-    serde_json::value::RawValue::from_string(clean).unwrap_or(json)
+    RawValue::from_string(clean).unwrap_or(json)
 }
 
 /// Returns a server's account of what went wrong, as a model may read it.
@@ -103,39 +104,36 @@ pub(crate) fn introduced(method: &str, params: Raw, server: &ServerName) -> Raw 
     object.to_raw()
 }
 
-/// The first text of a message; its content is one block or several.
 fn introduced_message(message: Raw, server: &ServerName) -> Raw {
     let Ok(mut object) = RawObject::open(&message) else {
         return message;
     };
-    let introduce = |block: &Raw| {
-        let mut block = RawObject::open(block).ok()?;
-        let text: String = block.read("text")?;
-        block.put("text", &asks(server, &text));
-        Some(block.to_raw())
+    let content = object.get("content");
+    let Some(content) = content.and_then(|content| introduced_content(content, server)) else {
+        return message;
     };
-    if let Some(mut blocks) = object.read::<Vec<Raw>>("content") {
-        let found = blocks
-            .iter()
-            .enumerate()
-            .find_map(|(at, block)| Some((at, introduce(block)?)));
-        let Some((at, block)) = found else {
-            return message;
-        };
-        blocks[at] = block;
-        object.put("content", &blocks);
-    } else {
-        let Some(block) = object
-            .get("content")
-            .map(ToOwned::to_owned)
-            .as_ref()
-            .and_then(introduce)
-        else {
-            return message;
-        };
-        object.put("content", &block);
-    }
+    object.set("content", content);
     object.to_raw()
+}
+
+/// The content of a message is one block or several; the first text is introduced.
+fn introduced_content(content: &RawValue, server: &ServerName) -> Option<Raw> {
+    let Ok(mut blocks) = serde_json::from_str::<Vec<Raw>>(content.get()) else {
+        return introduced_block(content, server);
+    };
+    let (at, block) = blocks
+        .iter()
+        .enumerate()
+        .find_map(|(at, block)| Some((at, introduced_block(block, server)?)))?;
+    blocks[at] = block;
+    Some(raw(&blocks))
+}
+
+fn introduced_block(block: &RawValue, server: &ServerName) -> Option<Raw> {
+    let mut block = RawObject::open(block).ok()?;
+    let text: String = block.read("text")?;
+    block.put("text", &asks(server, &text));
+    Some(block.to_raw())
 }
 
 fn asks(server: &ServerName, text: &str) -> String {

@@ -50,49 +50,32 @@ impl Catalog {
     pub(crate) fn build(listings: BTreeMap<ServerName, Arc<Listing>>) -> Self {
         let mut catalog = Self::default();
         for (server, listing) in &listings {
-            let named = |kind, name: String| Capability {
-                server: server.clone(),
-                kind,
-                name,
-            };
-            for tool in &listing.tools {
-                let taken = |name: &str| catalog.tools_by_name.contains_key(name);
-                if let Some(entry) = expose_name(named, Kind::Tool, tool, taken) {
-                    catalog
-                        .tools_by_name
-                        .insert(entry.exposed.clone(), catalog.tools.len());
-                    catalog.tools.push(entry);
-                }
-            }
-            for prompt in &listing.prompts {
-                let taken = |name: &str| catalog.prompts_by_name.contains_key(name);
-                if let Some(entry) = expose_name(named, Kind::Prompt, prompt, taken) {
-                    catalog
-                        .prompts_by_name
-                        .insert(entry.exposed.clone(), catalog.prompts.len());
-                    catalog.prompts.push(entry);
-                }
-            }
-            let mut seen = HashSet::new();
-            catalog.resources.extend(
-                listing
-                    .resources
-                    .iter()
-                    .filter_map(|it| expose_uri(server, it, URI))
-                    .filter(|entry| seen.insert(entry.exposed.clone())),
-            );
-            let mut seen = HashSet::new();
-            catalog.templates.extend(
-                listing
-                    .templates
-                    .iter()
-                    .filter_map(|it| expose_uri(server, it, URI_TEMPLATE))
-                    .filter(|entry| seen.insert(entry.exposed.clone())),
-            );
+            catalog.add(server, listing);
         }
         catalog.routes = ResourceRoutes::of(&listings);
         catalog.listings = listings;
         catalog
+    }
+
+    fn add(&mut self, server: &ServerName, listing: &Listing) {
+        for tool in &listing.tools {
+            if let Some(entry) = expose_name(server, Kind::Tool, tool, &self.tools_by_name) {
+                let name = entry.exposed.clone();
+                self.tools_by_name.insert(name, self.tools.len());
+                self.tools.push(entry);
+            }
+        }
+        for prompt in &listing.prompts {
+            if let Some(entry) = expose_name(server, Kind::Prompt, prompt, &self.prompts_by_name) {
+                let name = entry.exposed.clone();
+                self.prompts_by_name.insert(name, self.prompts.len());
+                self.prompts.push(entry);
+            }
+        }
+        let resources = expose_uris(server, &listing.resources, URI);
+        self.resources.extend(resources);
+        let templates = expose_uris(server, &listing.templates, URI_TEMPLATE);
+        self.templates.extend(templates);
     }
 
     pub fn tool(&self, exposed: &str) -> Option<&CatalogEntry> {
@@ -145,27 +128,50 @@ impl Catalog {
 }
 
 fn expose_name(
-    named: impl Fn(Kind, String) -> Capability,
+    server: &ServerName,
     kind: Kind,
     definition: &Raw,
-    taken: impl Fn(&str) -> bool,
+    taken: &HashMap<String, usize>,
 ) -> Option<CatalogEntry> {
     let mut object = RawObject::open(definition).ok()?;
-    let capability = named(kind, object.read("name")?);
-    let mut exposed = ExposedName::new(&capability.server, &capability.name);
-    let mut attempt = 0;
-    while taken(exposed.as_str()) {
-        attempt += 1;
-        exposed = ExposedName::alternative(&capability.server, &capability.name, attempt);
-    }
+    let name: String = object.read("name")?;
+    let exposed = free_name(server, &name, taken);
     object.put("name", exposed.as_str());
     let tags = declared_tags(&object);
     Some(CatalogEntry {
-        capability,
+        capability: Capability {
+            server: server.clone(),
+            kind,
+            name,
+        },
         exposed: exposed.as_str().to_owned(),
         definition: object.to_raw(),
         tags,
     })
+}
+
+/// The name for clients, or an alternative to it if it is taken.
+fn free_name(server: &ServerName, name: &str, taken: &HashMap<String, usize>) -> ExposedName {
+    let mut exposed = ExposedName::new(server, name);
+    let mut attempt = 0;
+    while taken.contains_key(exposed.as_str()) {
+        attempt += 1;
+        exposed = ExposedName::alternative(server, name, attempt);
+    }
+    exposed
+}
+
+/// Exposes each URI once, though a server may list it again.
+fn expose_uris(
+    server: &ServerName,
+    definitions: &[Raw],
+    field: &str,
+) -> impl Iterator<Item = CatalogEntry> {
+    let mut seen = HashSet::new();
+    definitions
+        .iter()
+        .filter_map(move |it| expose_uri(server, it, field))
+        .filter(move |entry| seen.insert(entry.exposed.clone()))
 }
 
 const URI: &str = "uri";

@@ -64,16 +64,17 @@ impl McpClient {
 
     /// True if the client wants a log line of this level.
     pub(crate) fn wants_log(&self, params: &Raw) -> bool {
-        let level = || {
-            let level: String = RawObject::open(params).ok()?.read("level")?;
-            LogLevel::parse(&level)
-        };
         match self.logs {
             LogWish::None => false,
             LogWish::Unset => true,
-            LogWish::From(wanted) => level().is_none_or(|level| level >= wanted),
+            LogWish::From(wanted) => level_of(params).is_none_or(|level| level >= wanted),
         }
     }
+}
+
+fn level_of(log_line: &Raw) -> Option<LogLevel> {
+    let level: String = RawObject::open(log_line).ok()?.read("level")?;
+    LogLevel::parse(&level)
 }
 
 impl ClientCapabilities {

@@ -144,12 +144,10 @@ impl Definition {
     /// Returns the parts in which the definition differs from the one before: `description,
     /// annotations (readOnlyHint true → false)`.
     fn different(&self, before: &Self) -> String {
-        let differs = |at: &usize| self.parts[*at] != before.parts[*at];
         let mut told: Vec<String> = (0..PARTS.len())
-            .filter(differs)
+            .filter(|at| self.parts[*at] != before.parts[*at])
             .map(|at| PARTS[at].to_owned())
             .collect();
-        let said = |hint: Option<bool>| hint.map_or("unsaid".to_owned(), |hint| hint.to_string());
         for (at, hint) in HINTS
             .iter()
             .enumerate()
@@ -166,6 +164,10 @@ impl Definition {
         }
         told.join(", ")
     }
+}
+
+fn said(hint: Option<bool>) -> String {
+    hint.map_or("unsaid".to_owned(), |hint| hint.to_string())
 }
 
 /// Half of the hash is enough: no server gains by two definitions of one name that look the same to

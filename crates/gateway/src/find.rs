@@ -48,19 +48,14 @@ pub(crate) async fn find(
         gateway.services.index.intent(text).await,
         gateway.services.index.snapshot(),
     );
-    let allowed = |subject: &Subject| may_find(gateway, caller, subject);
-    let mut candidates = snapshot.search(&intent, options, allowed);
-    let built_in = |it: &Candidate| is_built_in(gateway, &it.entry.provider);
-    let asked_for = options
-        .providers
-        .iter()
-        .any(|provider| is_built_in(gateway, provider));
-    if !asked_for
-        && candidates.iter().any(built_in)
-        && !is_about_agents(text, &candidates, built_in)
+    let mut candidates = snapshot.search(&intent, options, |it| may_find(gateway, caller, it));
+    if !names_built_in(gateway, options)
+        && best(gateway, &candidates, true).is_some()
+        && !is_about_agents(gateway, text, &candidates)
     {
-        let others = |subject: &Subject| allowed(subject) && !gateway.is_built_in(subject.owner());
-        candidates = snapshot.search(&intent, options, others);
+        candidates = snapshot.search(&intent, options, |it| {
+            may_find(gateway, caller, it) && !gateway.is_built_in(it.owner())
+        });
     }
     let confident = gateway
         .services
@@ -85,6 +80,19 @@ fn may_find(gateway: &Gateway, caller: &Caller, subject: &Subject) -> bool {
     }
 }
 
+/// True if the client asks for tools of a built-in server by the server's name.
+fn names_built_in(gateway: &Gateway, options: &Options) -> bool {
+    let mut providers = options.providers.iter();
+    providers.any(|provider| is_built_in(gateway, provider))
+}
+
+/// The best of the candidates that are built in, or of those that are not.
+fn best<'a>(gateway: &Gateway, found: &'a [Candidate], built_in: bool) -> Option<&'a Candidate> {
+    found
+        .iter()
+        .find(|it| is_built_in(gateway, &it.entry.provider) == built_in)
+}
+
 fn is_built_in(gateway: &Gateway, provider: &str) -> bool {
     provider
         .parse::<ServerName>()
@@ -93,14 +101,17 @@ fn is_built_in(gateway: &Gateway, provider: &str) -> bool {
 
 /// True if a search is about coding agents. The built-in tools know about those and every caller
 /// has them, but most searches are about something else.
-fn is_about_agents(text: &str, found: &[Candidate], built_in: impl Fn(&Candidate) -> bool) -> bool {
+fn is_about_agents(gateway: &Gateway, text: &str, found: &[Candidate]) -> bool {
     static AGENTS: LazyLock<Library> = LazyLock::new(Library::built_in);
-    let best = |wanted: bool| found.iter().find(|it| built_in(it) == wanted);
-    let others = best(false).map_or(0.0, |it| it.score);
-    // Scores without a vector are generous and say nothing here.
-    let stands_out =
-        |it: &Candidate| it.cosine.is_some() && it.score >= GOOD && it.score - others >= LEAD;
-    best(true).is_some_and(stands_out) || AGENTS.mentions_an_agent(text) || is_named(text)
+    let others = best(gateway, found, false).map_or(0.0, |it| it.score);
+    best(gateway, found, true).is_some_and(|it| stands_out(it, others))
+        || AGENTS.mentions_an_agent(text)
+        || is_named(text)
+}
+
+/// Scores without a vector are generous and say nothing here.
+fn stands_out(built_in: &Candidate, others: f32) -> bool {
+    built_in.cosine.is_some() && built_in.score >= GOOD && built_in.score - others >= LEAD
 }
 
 /// Words for what the built-in tools are about, besides the names of agents.

@@ -36,6 +36,18 @@ impl FlightLimits {
         small: 64 << 10,
         patience: Duration::from_secs(5),
     };
+
+    /// True if an answer can go to a caller that has this load, beside all others.
+    fn fits(self, bytes: usize, load: Load, all: usize) -> bool {
+        bytes <= self.small
+            || load.bytes == 0
+            || (load.bytes + bytes <= self.each && all + bytes <= self.all)
+    }
+
+    /// True if an answer that does not fit yet may wait until it does.
+    fn may_wait(self, bytes: usize, load: Load, all: usize) -> bool {
+        load.bytes + bytes <= 2 * self.each && all + bytes <= self.all
+    }
 }
 
 impl Default for FlightLimits {
@@ -103,15 +115,11 @@ impl HeldMessage {
 impl Flights {
     /// Counts an open request, if the caller may have one more.
     pub(crate) fn open_request(&self, caller: &Caller) -> Option<HeldLoad> {
-        let fits = |load: Load, _| load.requests < MOST_REQUESTS_EACH;
-        self.hold(
-            caller,
-            Load {
-                bytes: 0,
-                requests: 1,
-            },
-            fits,
-        )
+        let one = Load {
+            bytes: 0,
+            requests: 1,
+        };
+        self.hold(caller, one, |load, _| load.requests < MOST_REQUESTS_EACH)
     }
 
     /// Counts a message to a client, if it fits within the limits.
@@ -121,12 +129,10 @@ impl Flights {
         message: Message,
     ) -> Result<HeldMessage, TooMuchUnread> {
         let (bytes, limits) = (length(&message), self.shared.limits);
-        let fits = |load: Load, all: usize| {
-            bytes <= limits.small
-                || load.bytes == 0
-                || (load.bytes + bytes <= limits.each && all + bytes <= limits.all)
-        };
-        match self.hold(caller, Load { bytes, requests: 0 }, fits) {
+        let held = self.hold(caller, Load { bytes, requests: 0 }, |load, all| {
+            limits.fits(bytes, load, all)
+        });
+        match held {
             Some(held) => Ok(HeldMessage {
                 message,
                 held: Some(held),
@@ -148,10 +154,10 @@ impl Flights {
             Err(unsent) => unsent.message,
         };
         let (bytes, limits) = (length(&message), self.shared.limits);
-        let may_wait = |load: Load, all: usize| {
-            load.bytes + bytes <= 2 * limits.each && all + bytes <= limits.all
-        };
-        let Some(held) = self.hold(caller, Load { bytes, requests: 0 }, may_wait) else {
+        let held = self.hold(caller, Load { bytes, requests: 0 }, |load, all| {
+            limits.may_wait(bytes, load, all)
+        });
+        let Some(held) = held else {
             return Err(self.unread(caller, message));
         };
         match tokio::time::timeout(limits.patience, self.room(caller)).await {

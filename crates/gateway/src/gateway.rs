@@ -96,12 +96,13 @@ impl Gateway {
 
     /// The figures of the meter that the caller may see.
     pub(crate) fn figures(&self, catalog: &Catalog, caller: &Caller) -> UsageFigures {
-        let visible = |name: &str, server: Option<&ServerName>| match (catalog.tool(name), server) {
-            (Some(entry), _) => self.policy.visible(caller, &entry.capability),
-            (None, Some(server)) => self.server_visible(catalog, caller, server),
-            (None, None) => true,
-        };
-        self.services.meter.figures(caller, visible)
+        self.services
+            .meter
+            .figures(caller, |name, server| match (catalog.tool(name), server) {
+                (Some(entry), _) => self.policy.visible(caller, &entry.capability),
+                (None, Some(server)) => self.server_visible(catalog, caller, server),
+                (None, None) => true,
+            })
     }
 
     /// Returns the number of tools of the index that the caller may see, and the number of those

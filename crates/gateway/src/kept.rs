@@ -31,6 +31,12 @@ struct KeptResult {
     since: Instant,
 }
 
+impl KeptResult {
+    fn bytes(&self) -> usize {
+        self.pages.whole().len()
+    }
+}
+
 impl Kept {
     /// Keeps a result, and names it.
     pub(crate) fn keep(&self, caller: &Caller, pages: Pages) -> String {
@@ -68,10 +74,11 @@ impl Kept {
 
 /// The caller who has most, if there is too much in all.
 fn payer(results: &VecDeque<KeptResult>) -> Option<Caller> {
-    let bytes = |it: &KeptResult| it.pages.whole().len();
-    let all: usize = results.iter().map(bytes).sum();
-    let holder = || largest_holder(results.iter().map(|it| (&it.caller, bytes(it)))).cloned();
-    (all > MOST_BYTES).then(holder).flatten()
+    let all: usize = results.iter().map(KeptResult::bytes).sum();
+    if all <= MOST_BYTES {
+        return None;
+    }
+    largest_holder(results.iter().map(|it| (&it.caller, it.bytes()))).cloned()
 }
 
 /// Takes out the oldest of those that count, and says how long it was.
@@ -80,7 +87,7 @@ fn drop_one(
     counts: impl Fn(&KeptResult) -> bool,
 ) -> Option<usize> {
     let oldest = results.iter().position(counts)?;
-    results.remove(oldest).map(|gone| gone.pages.whole().len())
+    results.remove(oldest).map(|gone| gone.bytes())
 }
 
 /// Takes out the oldest of those that count, until the rest is small enough.
@@ -92,7 +99,7 @@ fn drop_oldest(
     let mut bytes: usize = results
         .iter()
         .filter(|it| counts(it))
-        .map(|it| it.pages.whole().len())
+        .map(KeptResult::bytes)
         .sum();
     while bytes > most
         && let Some(gone) = drop_one(results, &counts)

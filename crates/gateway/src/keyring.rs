@@ -71,7 +71,7 @@ impl Keyring {
             });
             working
                 .join()
-                .expect("whoever talks to the keyring does not panic")
+                .expect("the work on an entry of the keyring does not panic")
         });
         done.map_err(|error| Error::Keeper {
             place: self.place(),

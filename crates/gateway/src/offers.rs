@@ -38,11 +38,7 @@ pub struct ResourceRow {
 
 /// The tools a local client sees, as far as they are known.
 pub fn tools(catalog: &Catalog, policy: &Policy) -> Vec<ToolRow> {
-    let visible = catalog
-        .tools
-        .iter()
-        .filter(|it| policy.visible(&Caller::local(), &it.capability));
-    visible
+    visible(&catalog.tools, policy)
         .map(|entry| ToolRow {
             name: entry.exposed.clone(),
             server: entry.capability.server.clone(),
@@ -54,11 +50,7 @@ pub fn tools(catalog: &Catalog, policy: &Policy) -> Vec<ToolRow> {
 
 /// The prompts a local client sees, as far as they are known.
 pub fn prompts(catalog: &Catalog, policy: &Policy) -> Vec<PromptRow> {
-    let visible = catalog
-        .prompts
-        .iter()
-        .filter(|it| policy.visible(&Caller::local(), &it.capability));
-    visible
+    visible(&catalog.prompts, policy)
         .map(|entry| PromptRow {
             name: entry.exposed.clone(),
             server: entry.capability.server.clone(),
@@ -71,32 +63,40 @@ pub fn prompts(catalog: &Catalog, policy: &Policy) -> Vec<PromptRow> {
 
 /// The resources a local client sees, as far as they are known, then the templates.
 pub fn resources(catalog: &Catalog, policy: &Policy) -> Vec<ResourceRow> {
-    let seen = |it: &Capability| policy.visible(&Caller::local(), it);
-    let row = |entry: &CatalogEntry, template: bool| {
-        let definition = catalog.resource_definition(entry, template, &seen);
-        let uri = told(
-            &definition,
-            if template { &["uriTemplate"] } else { &["uri"] },
-        );
-        ResourceRow {
-            uri: uri.unwrap_or_default(),
-            template,
-            server: entry.capability.server.clone(),
-            name: told(&definition, &["name"]),
-            mime_type: told(&definition, &["mimeType"]),
-            description: told(&definition, &["description", "title"]),
-        }
-    };
-    let visible = |entries: &[CatalogEntry], template: bool| -> Vec<ResourceRow> {
-        entries
-            .iter()
-            .filter(|it| seen(&it.capability))
-            .map(|it| row(it, template))
-            .collect()
-    };
-    let mut rows = visible(&catalog.resources, false);
-    rows.extend(visible(&catalog.templates, true));
-    rows
+    let resources = visible(&catalog.resources, policy).map(|it| (it, false));
+    let templates = visible(&catalog.templates, policy).map(|it| (it, true));
+    resources
+        .chain(templates)
+        .map(|(entry, template)| {
+            let definition =
+                catalog.resource_definition(entry, template, &|it| is_visible(it, policy));
+            resource_row(entry, template, &definition)
+        })
+        .collect()
+}
+
+fn resource_row(entry: &CatalogEntry, template: bool, definition: &Raw) -> ResourceRow {
+    let uri = if template { "uriTemplate" } else { "uri" };
+    ResourceRow {
+        uri: told(definition, &[uri]).unwrap_or_default(),
+        template,
+        server: entry.capability.server.clone(),
+        name: told(definition, &["name"]),
+        mime_type: told(definition, &["mimeType"]),
+        description: told(definition, &["description", "title"]),
+    }
+}
+
+fn visible<'a>(
+    entries: &'a [CatalogEntry],
+    policy: &Policy,
+) -> impl Iterator<Item = &'a CatalogEntry> {
+    let entries = entries.iter();
+    entries.filter(|entry| is_visible(&entry.capability, policy))
+}
+
+fn is_visible(capability: &Capability, policy: &Policy) -> bool {
+    policy.visible(&Caller::local(), capability)
 }
 
 /// Returns the first of these members that holds a text.

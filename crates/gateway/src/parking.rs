@@ -15,6 +15,7 @@ use kitbag_upstream::{ClientQuestion, InFlight};
 use crate::failure::Failure;
 use crate::fairness::largest_holder;
 use crate::secret::random_token;
+use crate::session::holders::has_ended_key;
 use kitbag_domain::sync::lock;
 
 const KEPT_FOR: Duration = Duration::from_secs(600);
@@ -102,16 +103,8 @@ impl Parking {
 
     /// Gives up the calls of keys that open nothing any more.
     pub(crate) fn give_up_of(&self, ended: &[KeyId]) {
-        let is_ended = |place: &ParkingPlace| {
-            place
-                .purpose
-                .caller
-                .key
-                .as_ref()
-                .is_some_and(|key| ended.contains(key))
-        };
         let given_up: Vec<_> = lock(&self.places)
-            .extract_if(|_, place| is_ended(place))
+            .extract_if(|_, place| has_ended_key(&place.purpose.caller, ended))
             .collect();
         // Dropping one cancels it at its server, which is nothing to do while others wait.
         drop(given_up);

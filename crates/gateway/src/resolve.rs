@@ -142,10 +142,10 @@ fn of_all_servers(
             Ok(capability)
         }
         CallSubject::Completion(CompletionReference::Prompt(name)) => prompt(turn, name),
-        CallSubject::Completion(CompletionReference::Resource(uri)) => {
-            let seen = |capability: &Capability| turn.sees(capability);
-            only_owner(turn.catalog.routes().template(uri, &seen), uri)
-        }
+        CallSubject::Completion(CompletionReference::Resource(uri)) => only_owner(
+            turn.catalog.routes().template(uri, &|it| turn.sees(it)),
+            uri,
+        ),
         CallSubject::List(_) | CallSubject::Task(..) => Err(Failure::UnknownMethod {
             method: subject.method().to_owned(),
         }),
@@ -169,8 +169,10 @@ fn prompt(turn: &Turn, name: &str) -> Result<Capability, Failure> {
 
 /// The resource that a URI means to this caller.
 pub(crate) fn resource(turn: &Turn, uri: &str) -> Result<Capability, Failure> {
-    let seen = |capability: &Capability| turn.sees(capability);
-    only_owner(turn.catalog.routes().resource(uri, &seen), uri)
+    only_owner(
+        turn.catalog.routes().resource(uri, &|it| turn.sees(it)),
+        uri,
+    )
 }
 
 /// The one server that a URI leads to.
@@ -286,11 +288,14 @@ fn refuse_lookalikes(params: &RawObject) -> Result<(), Failure> {
     }
 }
 
-/// Upper case first, because some letters, such as the long s, have only that in common.
 fn lookalike<'a>(member: &'a str, names: &[&'static str]) -> Option<(&'a str, &'static str)> {
-    let folded = |text: &str| text.to_uppercase().to_lowercase();
     let meant = names
         .iter()
         .find(|name| **name != member && folded(name) == folded(member))?;
     Some((member, meant))
+}
+
+/// Upper case first, because some letters, such as the long s, have only that in common.
+fn folded(text: &str) -> String {
+    text.to_uppercase().to_lowercase()
 }

@@ -56,23 +56,26 @@ const OWN_WORDS_TOP: usize = 3;
 
 pub(crate) async fn search(gateway: &Gateway, text: &str, options: &Options) -> SearchResult {
     let findings = find(gateway, &Caller::local(), text, options).await;
-    let shown = |it: Candidate| FoundTool {
-        tool_name: it.entry.tool_name.clone(),
-        score: it.score,
-        parts: it.parts,
-        cosine: it.cosine,
-        description: it.entry.description.clone(),
-        write_class: it.entry.write_class,
-        also: it
-            .copies
-            .iter()
-            .map(|copy| copy.tool_name.clone())
-            .collect(),
-    };
     SearchResult {
-        found: findings.candidates.into_iter().map(shown).collect(),
+        found: findings.candidates.iter().map(FoundTool::of).collect(),
         confident: findings.confident,
         warning: findings.degraded,
+    }
+}
+
+impl FoundTool {
+    fn of(candidate: &Candidate) -> Self {
+        let entry = &candidate.entry;
+        let copies = candidate.copies.iter();
+        Self {
+            tool_name: entry.tool_name.clone(),
+            score: candidate.score,
+            parts: candidate.parts,
+            cosine: candidate.cosine,
+            description: entry.description.clone(),
+            write_class: entry.write_class,
+            also: copies.map(|copy| copy.tool_name.clone()).collect(),
+        }
     }
 }
 
@@ -89,7 +92,6 @@ pub(crate) async fn verify(gateway: &Gateway) -> IndexVerdict {
         .buffered(JUDGED_AT_ONCE)
         .collect()
         .await;
-    let hidden = |problems: &&Vec<IndexProblem>| problems.iter().any(|problem| problem.hides());
     let flaws = names.iter().zip(&judged).flat_map(|(name, problems)| {
         problems.iter().map(|problem| IndexFlaw {
             tool_name: (*name).to_owned(),
@@ -99,7 +101,7 @@ pub(crate) async fn verify(gateway: &Gateway) -> IndexVerdict {
     IndexVerdict {
         tools: names.len(),
         embedded: snapshot.index.embedded(),
-        found_by_description: judged.len() - judged.iter().filter(hidden).count(),
+        found_by_description: judged.iter().filter(|it| is_found(it)).count(),
         flaws: flaws.collect(),
     }
 }
@@ -117,6 +119,10 @@ enum IndexProblem {
     UnsoundVector,
     #[error("asking with its own description does not find it")]
     NotFound,
+}
+
+fn is_found(problems: &[IndexProblem]) -> bool {
+    !problems.iter().any(|problem| problem.hides())
 }
 
 impl IndexProblem {

@@ -141,8 +141,8 @@ impl KnownTasks {
     }
 
     fn forget_oldest(&mut self, latest: &Tenant) {
-        let tasks_of = |tenant: &Tenant| self.order.get(tenant).map_or(0, VecDeque::len);
-        let payer = if tasks_of(latest) > REMEMBERED_EACH {
+        let tasks_of_latest = self.order.get(latest).map_or(0, VecDeque::len);
+        let payer = if tasks_of_latest > REMEMBERED_EACH {
             Some(latest.clone())
         } else if self.begun.len() > REMEMBERED {
             largest_holder(

@@ -135,12 +135,6 @@ impl BackChannel {
     /// Puts a question to a legacy client and waits for its answer. It lets go of the way back
     /// before it waits: the answer comes in elsewhere, and a stream ends with its last writer.
     pub(crate) async fn ask(self, method: &str, params: Option<Raw>) -> Result<Raw, ErrorObject> {
-        let gone = || {
-            ErrorObject::new(
-                code::INTERNAL_ERROR,
-                "the client went away without an answer",
-            )
-        };
         let Self {
             outbox,
             flights,
@@ -148,10 +142,8 @@ impl BackChannel {
             session: Some(session),
         } = self
         else {
-            return Err(ErrorObject::new(
-                code::METHOD_NOT_FOUND,
-                "this client cannot be asked",
-            ));
+            let message = "this client cannot be asked";
+            return Err(ErrorObject::new(code::METHOD_NOT_FOUND, message));
         };
         let (request, answer) = session.question(method, params);
         let withdraw = Withdraw {
@@ -165,6 +157,11 @@ impl BackChannel {
         withdraw.answered();
         answer
     }
+}
+
+fn gone() -> ErrorObject {
+    let message = "the client went away without an answer";
+    ErrorObject::new(code::INTERNAL_ERROR, message)
 }
 
 /// Forgets a question when no task waits for its answer any more.

@@ -1,7 +1,7 @@
 //! The part of the gateway that a client is shown, and the endpoint that decides it.
 
 use kitbag_config::Surfaces;
-use kitbag_domain::{Caller, ServerName, Surface};
+use kitbag_domain::{Caller, KeyId, ServerName, Surface};
 
 /// The part of the gateway that a client is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -17,9 +17,7 @@ impl View {
     pub(crate) fn tools_change(&self) -> bool {
         !matches!(self, Self::Merged(Surface::Search | Surface::Code))
     }
-}
 
-impl View {
     /// True if text from servers is cleaned before a client sees it.
     pub(crate) fn is_frugal(&self) -> bool {
         matches!(self, Self::Merged(surface) if surface.is_frugal())
@@ -43,30 +41,29 @@ impl McpEndpoint {
             Self::Server(server) => View::One(server.clone()),
             Self::Surface(surface) => View::Merged(*surface),
             Self::Main => {
-                let by_key = caller.key.as_ref().and_then(|key| {
-                    surfaces
-                        .keys
-                        .iter()
-                        .find(|(id, _)| *id == key.0)
-                        .map(|(_, surface)| *surface)
-                });
-                let by_name = || {
-                    let name = client?;
-                    surfaces
-                        .clients
-                        .iter()
-                        .find(|(it, _)| it.matches(name))
-                        .map(|(_, surface)| *surface)
-                };
-                View::Merged(by_key.or_else(by_name).unwrap_or(surfaces.default))
+                let by_key = caller.key.as_ref().and_then(|key| of_key(surfaces, key));
+                let by_name = client.and_then(|name| of_client(surfaces, name));
+                View::Merged(by_key.or(by_name).unwrap_or(surfaces.default))
             }
         }
     }
 }
 
+fn of_key(surfaces: &Surfaces, key: &KeyId) -> Option<Surface> {
+    let mut keys = surfaces.keys.iter();
+    keys.find(|(id, _)| *id == key.0)
+        .map(|(_, surface)| *surface)
+}
+
+fn of_client(surfaces: &Surfaces, name: &str) -> Option<Surface> {
+    let mut clients = surfaces.clients.iter();
+    clients
+        .find(|(pattern, _)| pattern.matches(name))
+        .map(|(_, surface)| *surface)
+}
+
 #[cfg(test)]
 mod tests {
-    use kitbag_domain::KeyId;
     use kitbag_policy::Pattern;
 
     use super::*;

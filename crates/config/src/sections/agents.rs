@@ -1,6 +1,7 @@
 //! `[agents]`: the built-in server with knowledge about coding agents.
 
-use std::path::PathBuf;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use kitbag_domain::ServerName;
 use kitbag_upstream::{ServerKind, ServerLimits, ServerSpec};
@@ -71,31 +72,44 @@ pub(crate) fn build(
         return Ok(None);
     }
     if taken(&name) {
-        let wanted = raw
-            .enabled
-            .map(|it| it.span())
-            .or(raw.directory.map(|it| it.span()));
-        let clash = |span| {
-            Section {
-                key: NAME.to_owned(),
-                span,
-            }
-            .wrong(Problem::NameTaken { name })
+        return match raw.written_at() {
+            Some(span) => Err(name_taken(name, span)),
+            None => Ok(None),
         };
-        return wanted.map_or(Ok(None), |span| Err(clash(span)));
     }
     let directory = raw.directory.map(|path| ground.path(path.get_ref()));
-    let place = directory
-        .as_ref()
-        .map(|path| path.display().to_string())
-        .unwrap_or_default();
-    let version = format!("{} {place}", env!("CARGO_PKG_VERSION"));
-    let spec = ServerSpec {
+    let spec = spec(name, directory.as_deref());
+    Ok(Some(Agents { directory, spec }))
+}
+
+impl RawAgents {
+    /// Returns the place of a key with which the person asks for the server.
+    fn written_at(&self) -> Option<Range<usize>> {
+        let enabled = self.enabled.as_ref().map(Spanned::span);
+        enabled.or_else(|| self.directory.as_ref().map(Spanned::span))
+    }
+}
+
+fn name_taken(name: ServerName, span: Range<usize>) -> Fault {
+    let section = Section {
+        key: NAME.to_owned(),
+        span,
+    };
+    section.wrong(Problem::NameTaken { name })
+}
+
+fn spec(name: ServerName, directory: Option<&Path>) -> ServerSpec {
+    let place = directory.map(|path| path.display().to_string());
+    let version = format!(
+        "{} {}",
+        env!("CARGO_PKG_VERSION"),
+        place.unwrap_or_default()
+    );
+    ServerSpec {
         name,
         kind: ServerKind::BuiltIn { version },
         oauth: Default::default(),
         era: None,
         limits: ServerLimits::default(),
-    };
-    Ok(Some(Agents { directory, spec }))
+    }
 }

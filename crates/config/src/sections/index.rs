@@ -222,11 +222,8 @@ fn endpoint(
     prefixes: Prefixes,
     section: &Section,
 ) -> Result<EmbeddingsEndpoint, Fault> {
-    let wrong = |reason: String| section.wrong_at("endpoint", url, Problem::EmbedderUrl { reason });
-    let parsed = Url::parse(url.get_ref()).map_err(|error| wrong(error.to_string()))?;
-    if !matches!(parsed.scheme(), "http" | "https") {
-        return Err(wrong(format!("`{}:` is not spoken here", parsed.scheme())));
-    }
+    let parsed = embedder_url(url.get_ref())
+        .map_err(|problem| section.wrong_at("endpoint", url, problem))?;
     let model = raw.model.ok_or_else(|| section.wrong(Problem::NoModel))?;
     let dimensions = match raw.dimensions {
         Some(value) => Some(section.number("dimensions", Some(value), 1, 1)?),
@@ -240,6 +237,18 @@ fn endpoint(
         timeout: section.duration("timeout", raw.timeout, DEFAULT_TIMEOUT)?,
         prefixes,
     })
+}
+
+fn embedder_url(text: &str) -> Result<Url, Problem> {
+    let url = Url::parse(text).map_err(|error| Problem::EmbedderUrl {
+        reason: error.to_string(),
+    })?;
+    match url.scheme() {
+        "http" | "https" => Ok(url),
+        other => Err(Problem::EmbedderUrl {
+            reason: format!("`{other}:` is not spoken here"),
+        }),
+    }
 }
 
 impl<'de> Deserialize<'de> for RawEmbedder {

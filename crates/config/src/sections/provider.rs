@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use http::Method;
 use kitbag_apis::ProviderSpec;
 use kitbag_domain::{ServerName, Template};
-use kitbag_policy::AddressRules;
+use kitbag_policy::{AddressRules, Network};
 use toml::{Spanned, Value};
 use url::Url;
 
@@ -147,19 +147,20 @@ pub(crate) fn build(
             ProviderSpec::DEFAULT_MAX_RESPONSE_BYTES,
         )?,
     };
-    let networks = raw.allow_addresses.iter().map(|text| {
+    let addresses = AddressRules {
+        private: raw.allow_private,
+        networks: networks(&raw.allow_addresses, section)?,
+    };
+    Ok(ProviderConfig { spec, addresses })
+}
+
+fn networks(texts: &Texts, section: &Section) -> Result<Vec<Network>, Fault> {
+    let networks = texts.iter().map(|text| {
         text.get_ref()
             .parse()
             .map_err(|error| section.wrong_at("allow_addresses", text, Problem::Network(error)))
     });
-    let networks = networks.collect::<Result<_, Fault>>()?;
-    Ok(ProviderConfig {
-        spec,
-        addresses: AddressRules {
-            private: raw.allow_private,
-            networks,
-        },
-    })
+    networks.collect()
 }
 
 /// The address ends with a path, because the paths of calls are joined to it. It holds no secret,

@@ -159,7 +159,10 @@ pub(crate) fn build(raw: RawServe) -> Result<Serve, Fault> {
         allowed_origins: raw
             .allowed_origins
             .iter()
-            .map(|text| origin(&section, text))
+            .map(|text| {
+                origin(text.get_ref())
+                    .map_err(|problem| section.wrong_at("allowed_origins", text, problem))
+            })
             .collect::<Result<_, _>>()?,
         max_body_bytes: section.number(
             "max_body_bytes",
@@ -186,14 +189,13 @@ pub fn parse_bind(text: &str) -> Result<SocketAddr, Problem> {
 }
 
 /// Returns the origin as a browser writes it into `Origin`, so that the two texts can be compared.
-fn origin(section: &Section, text: &Spanned<String>) -> Result<String, Fault> {
-    let problem = || Problem::Origin {
-        found: text.get_ref().clone(),
-    };
-    Url::parse(text.get_ref())
+fn origin(text: &str) -> Result<String, Problem> {
+    Url::parse(text)
         .ok()
         .filter(|url| url.has_host() && url.path() == "/" && url.query().is_none())
         .map(|url| url.origin().ascii_serialization())
         .filter(|origin| origin != "null")
-        .ok_or_else(|| section.wrong_at("allowed_origins", text, problem()))
+        .ok_or_else(|| Problem::Origin {
+            found: text.to_owned(),
+        })
 }

@@ -56,21 +56,21 @@ fn assignment(entry: &Entry) -> String {
 }
 
 fn comment(entry: &Entry, file: Option<&Path>) -> String {
-    let variable = |Variable {
-                        name,
-                        set,
-                        has_default,
-                    }: &Variable| match (set, has_default) {
-        (true, _) => format!(", {name} set"),
-        (false, false) => format!(", {name} not set"),
-        (false, true) => format!(", {name} not set, has a default"),
-    };
     let origin = if entry.value.is_some() {
         entry.origin.told(file)
     } else {
         "not set".to_owned()
     };
-    origin + &entry.variables.iter().map(variable).collect::<String>()
+    origin + &entry.variables.iter().map(told).collect::<String>()
+}
+
+fn told(variable: &Variable) -> String {
+    let name = &variable.name;
+    match (variable.set, variable.has_default) {
+        (true, _) => format!(", {name} set"),
+        (false, false) => format!(", {name} not set"),
+        (false, true) => format!(", {name} not set, has a default"),
+    }
 }
 
 /// A comment that does not fit after its value is written above it.

@@ -87,14 +87,22 @@ fn veil_hidden(hidden: HiddenText<'_>) -> String {
 
 /// Keeps variables and the scheme with which a secret is sent, and hides everything else.
 fn veil(text: &str) -> String {
-    let variable = |inside: &str| match inside.split_once(":-") {
+    let pieces = pieces(text).into_iter();
+    let veiled = pieces.flat_map(|(plain, inside)| {
+        [
+            veil_literal(plain),
+            inside.map(veil_default).unwrap_or_default(),
+        ]
+    });
+    veiled.collect()
+}
+
+/// Returns the reference to a variable, with its default hidden.
+fn veil_default(inside: &str) -> String {
+    match inside.split_once(":-") {
         Some((name, default)) if !default.is_empty() => format!("${{{name}:-{VEIL}}}"),
         _ => format!("${{{inside}}}"),
-    };
-    let shown = |(plain, inside): (&str, Option<&str>)| {
-        veil_literal(plain) + &inside.map(variable).unwrap_or_default()
-    };
-    pieces(text).into_iter().map(shown).collect()
+    }
 }
 
 fn veil_literal(text: &str) -> String {

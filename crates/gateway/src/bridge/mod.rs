@@ -64,17 +64,16 @@ async fn send(target: &McpTarget) -> Result<(InFlight, CallEvent), Failure> {
 /// The next thing the server says that a client can be told. What is nested too deep is dropped on
 /// the way; an answer is for the pipeline to judge.
 async fn next(in_flight: &mut InFlight) -> CallEvent {
-    let deep = |params: Option<&Raw>| params.is_some_and(|it| is_too_deep(it.get().as_bytes()));
     loop {
         match in_flight.next().await {
-            CallEvent::Progress(params) | CallEvent::Log(params) if deep(Some(&params)) => {}
-            CallEvent::Other { params, .. } if deep(params.as_ref()) => {}
-            CallEvent::Ask(ask) if deep(ask.params.as_ref()) => {
+            CallEvent::Progress(params) | CallEvent::Log(params) if is_deep(&params) => {}
+            CallEvent::Other { params, .. } if params.as_ref().is_some_and(is_deep) => {}
+            CallEvent::Ask(ask) if ask.params.as_ref().is_some_and(is_deep) => {
                 let message = format!("the question is nested deeper than {MAX_NESTING} levels");
                 ask.answer(Err(ErrorObject::new(code::INVALID_PARAMS, message)));
             }
             CallEvent::Done(Err(CallError::Refused { server, mut error })) => {
-                error.data = error.data.filter(|data| !deep(Some(data)));
+                error.data = error.data.filter(|data| !is_deep(data));
                 return CallEvent::Done(Err(CallError::Refused { server, error }));
             }
             event => return event,
@@ -82,22 +81,31 @@ async fn next(in_flight: &mut InFlight) -> CallEvent {
     }
 }
 
+fn is_deep(text: &Raw) -> bool {
+    is_too_deep(text.get().as_bytes())
+}
+
 /// Hands on what a server says along the way, as far as the client wants to hear it.
 fn pass_on(turn: &Turn, event: CallEvent) {
-    let shown = |params: Raw| match turn.view.is_frugal() {
-        true => authored::shown(params, &Secrets::default()),
-        false => params,
-    };
     match event {
-        CallEvent::Progress(params) => turn.back.notify(method::PROGRESS, Some(shown(params))),
+        CallEvent::Progress(params) => tell(turn, method::PROGRESS, Some(params)),
         CallEvent::Log(params) if turn.client.wants_log(&params) => {
-            turn.back.notify(method::LOG, Some(shown(params)));
+            tell(turn, method::LOG, Some(params));
         }
         CallEvent::Log(_) => {}
-        CallEvent::Other { method, params } => turn.back.notify(&method, params.map(shown)),
+        CallEvent::Other { method, params } => tell(turn, &method, params),
         CallEvent::Ask(ask) => decline(turn, ask),
         CallEvent::Done(_) => {}
     }
+}
+
+/// Tells the client what a server said, in the form that the surface gives to text of servers.
+fn tell(turn: &Turn, method: &str, params: Option<Raw>) {
+    let shown = match turn.view.is_frugal() {
+        true => params.map(|params| authored::shown(params, &Secrets::default())),
+        false => params,
+    };
+    turn.back.notify(method, shown);
 }
 
 /// Tells a server that this client cannot answer such a question, in the words of the

@@ -3,19 +3,19 @@
 //! An operator and the person at this machine read everything. A tenant reads its own calls that
 //! reached a server: what was refused before would tell it which hidden things exist.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, Query, State};
-use axum::response::{IntoResponse, Response as HttpResponse};
-use http::StatusCode;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
+use axum::response::Response as HttpResponse;
+use http::{HeaderMap, StatusCode};
 use kitbag_domain::{Caller, KeyId, Outcome, Timestamp};
 use kitbag_store::{AuditPage, AuditQuery, AuditRow};
 use serde_json::{Value, json};
 
 use super::auth;
-use super::response::not_admitted;
+use super::response::{not_admitted, uncached_json};
 use crate::audit::AuditLine;
 use crate::audit::terms;
 use crate::gateway::Gateway;
@@ -38,7 +38,7 @@ pub(super) async fn answer(
     };
     let query = match query(&asked) {
         Ok(query) => narrowed(query, &caller),
-        Err(reason) => return json_response(StatusCode::BAD_REQUEST, &json!({ "error": reason })),
+        Err(reason) => return uncached_json(StatusCode::BAD_REQUEST, &json!({ "error": reason })),
     };
     let found = match query {
         Some(query) => gateway
@@ -50,54 +50,58 @@ pub(super) async fn answer(
         None => Ok(page(&[], PAGE, &caller)),
     };
     match found {
-        Ok(page) => json_response(StatusCode::OK, &page),
+        Ok(page) => uncached_json(StatusCode::OK, &page),
         Err(error) => {
             tracing::warn!(%error, "the audit cannot be read");
             let told = json!({ "error": "the audit cannot be read at the moment" });
-            json_response(StatusCode::SERVICE_UNAVAILABLE, &told)
+            uncached_json(StatusCode::SERVICE_UNAVAILABLE, &told)
         }
     }
 }
 
 fn query(asked: &QueryParameters) -> Result<AuditQuery, String> {
     let mut query = AuditQuery::newest(PAGE);
-    for (name, value) in asked {
-        let wrong = |why: &dyn std::fmt::Display| format!("`{name}={value}` cannot be used: {why}");
+    for parameter in asked {
+        let (name, value) = parameter;
         match name.as_str() {
-            "tenant" => query.tenant = Some(value.parse().map_err(|error| wrong(&error))?),
-            "server" => query.server = Some(value.parse().map_err(|error| wrong(&error))?),
+            "tenant" => query.tenant = Some(read(parameter, str::parse)?),
+            "server" => query.server = Some(read(parameter, str::parse)?),
             "tool" => query.name = Some(value.clone()),
             "key" => query.key = Some(KeyId(value.clone())),
-            "outcome" => query
-                .outcomes
-                .extend(terms::outcomes(value).map_err(|error| wrong(&error))?.0),
-            "event" => query
-                .kinds
-                .push(terms::entry(value).map_err(|error| wrong(&error))?),
-            "since" => query.since = Some(terms::start(value).map_err(|error| wrong(&error))?),
-            "until" => query.until = Some(terms::start(value).map_err(|error| wrong(&error))?),
-            "limit" => {
-                query.limit = limit(value).ok_or_else(|| wrong(&"a number from 1 to 1000"))?;
-            }
-            "cursor" => {
-                query.page = cursor(value).ok_or_else(|| wrong(&"take `next` of a page"))?;
-            }
+            "outcome" => query.outcomes.extend(read(parameter, terms::outcomes)?.0),
+            "event" => query.kinds.push(read(parameter, terms::entry)?),
+            "since" => query.since = Some(read(parameter, terms::start)?),
+            "until" => query.until = Some(read(parameter, terms::start)?),
+            "limit" => query.limit = read(parameter, limit)?,
+            "cursor" => query.page = read(parameter, cursor)?,
             _ => return Err(format!("there is no `{name}`; there are {KNOWN}")),
         }
     }
     Ok(query)
 }
 
-const KNOWN: &str = "tenant, server, tool, key, outcome, event, since, until, limit and cursor";
-
-fn limit(text: &str) -> Option<u32> {
-    text.parse()
-        .ok()
-        .filter(|limit| (1..=LARGEST_PAGE).contains(limit))
+fn read<T, E: fmt::Display>(
+    (name, value): &(String, String),
+    read: impl FnOnce(&str) -> Result<T, E>,
+) -> Result<T, String> {
+    read(value).map_err(|why| format!("`{name}={value}` cannot be used: {why}"))
 }
 
-fn cursor(text: &str) -> Option<AuditPage> {
-    let (at, id) = text.split_once('.')?;
+const KNOWN: &str = "tenant, server, tool, key, outcome, event, since, until, limit and cursor";
+
+fn limit(text: &str) -> Result<u32, &'static str> {
+    let limit = text.parse().ok();
+    limit
+        .filter(|limit| (1..=LARGEST_PAGE).contains(limit))
+        .ok_or("a number from 1 to 1000")
+}
+
+fn cursor(text: &str) -> Result<AuditPage, &'static str> {
+    older_than(text).ok_or("take `next` of a page")
+}
+
+fn older_than(cursor: &str) -> Option<AuditPage> {
+    let (at, id) = cursor.split_once('.')?;
     Some(AuditPage::OlderThan {
         at: Timestamp(at.parse().ok()?),
         id: id.parse().ok()?,
@@ -128,24 +132,22 @@ fn narrowed(mut query: AuditQuery, caller: &Caller) -> Option<AuditQuery> {
 }
 
 fn page(rows: &[AuditRow], limit: u32, caller: &Caller) -> Value {
-    let line = |row| {
-        let mut line = AuditLine::of(row);
-        // A tenant must not learn who has an account on this machine.
-        line.actor = line.actor.filter(|_| caller.sees_all_tenants());
-        line
-    };
+    let lines: Vec<_> = rows.iter().map(|row| line(row, caller)).collect();
     let full = rows.len() == limit as usize;
     let next = rows
         .last()
         .filter(|_| full)
         .map(|last| format!("{}.{}", last.at.0, last.id));
-    json!({ "rows": rows.iter().map(line).collect::<Vec<_>>(), "next": next })
+    json!({ "rows": lines, "next": next })
 }
 
-fn json_response(status: StatusCode, body: &Value) -> HttpResponse {
-    let kind = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    let fresh = (CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    (status, [kind, fresh], body.to_string()).into_response()
+/// A tenant must not learn who has an account on this machine.
+fn line<'a>(row: &'a AuditRow, caller: &Caller) -> AuditLine<'a> {
+    let line = AuditLine::of(row);
+    AuditLine {
+        actor: line.actor.filter(|_| caller.sees_all_tenants()),
+        ..line
+    }
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@
 
 use std::net::SocketAddr;
 
-use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
 use kitbag_config::Serve;
 use kitbag_domain::{Caller, Role};
 use kitbag_store::{Recognition, Store};
@@ -79,13 +79,7 @@ async fn caller(
             Err(Refused::KeyWanted)
         };
     };
-    let token = authorization
-        .to_str()
-        .ok()
-        .and_then(|value| value.split_once(' '))
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-        .map(|(_, token)| token.trim())
-        .ok_or(Refused::NotABearer)?;
+    let token = bearer(authorization).ok_or(Refused::NotABearer)?;
     match store.authenticate(token, now()).await? {
         Recognition::Known(caller) => Ok(caller),
         Recognition::Unknown => Err(Refused::KeyUnknown {
@@ -107,4 +101,11 @@ async fn caller(
             })
         }
     }
+}
+
+fn bearer(authorization: &HeaderValue) -> Option<&str> {
+    let (scheme, token) = authorization.to_str().ok()?.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then_some(token.trim())
 }

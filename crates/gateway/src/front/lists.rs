@@ -3,11 +3,12 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use kitbag_domain::{Capability, Kind};
+use kitbag_domain::{Capability, Kind, ServerName};
 use kitbag_fetch::Secrets;
 use kitbag_upstream::CallError;
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Raw, RawObject, is_too_deep};
+use serde_json::value::RawValue;
 
 use crate::authored;
 use crate::bridge::complete;
@@ -79,13 +80,7 @@ fn merged(turn: &Turn, list: ListMethod, params: &RawObject) -> Result<Raw, Fail
         .collect();
     let from = start(&visible, params)?;
     let page = &visible[from..visible.len().min(from + turn.gateway.serve.page_size)];
-    let seen = |it: &Capability| turn.sees(it);
-    let shown = |entry: &CatalogEntry| match list {
-        ListMethod::Tools | ListMethod::Prompts => entry.definition.clone(),
-        ListMethod::Resources => catalog.resource_definition(entry, false, &seen),
-        ListMethod::Templates => catalog.resource_definition(entry, true, &seen),
-    };
-    let mut definitions: Vec<Raw> = page.iter().map(|entry| shown(entry)).collect();
+    let mut definitions: Vec<Raw> = page.iter().map(|it| shown(turn, list, it)).collect();
     if from == 0 && matches!(list, ListMethod::Templates) && turn.view.is_frugal() {
         definitions.push(kept::template().clone());
     }
@@ -98,28 +93,40 @@ fn merged(turn: &Turn, list: ListMethod, params: &RawObject) -> Result<Raw, Fail
     Ok(result.to_raw())
 }
 
+/// The definition of an entry, under the name by which this caller reaches the thing.
+fn shown(turn: &Turn, list: ListMethod, entry: &CatalogEntry) -> Raw {
+    let is_template = match list {
+        ListMethod::Tools | ListMethod::Prompts => return entry.definition.clone(),
+        ListMethod::Resources => false,
+        ListMethod::Templates => true,
+    };
+    turn.catalog
+        .resource_definition(entry, is_template, &|it| turn.sees(it))
+}
+
 /// A cursor names the last entry of the page before, so that it stays good while the
 /// catalog changes around it.
 fn start(visible: &[&CatalogEntry], params: &RawObject) -> Result<usize, Failure> {
     let Some(cursor) = params.get("cursor").filter(|cursor| cursor.get() != "null") else {
         return Ok(0);
     };
-    let bad = || {
-        Failure::params(
-            "this cursor is not one of ours, or what it stood for is gone; list from the start",
-        )
-    };
-    let cursor: String = serde_json::from_str(cursor.get()).map_err(|_| bad())?;
-    let last = URL_SAFE_NO_PAD
-        .decode(cursor)
-        .ok()
-        .and_then(|bytes| String::from_utf8(bytes).ok())
-        .ok_or_else(bad)?;
+    let last = last_entry(cursor);
     visible
         .iter()
-        .position(|entry| entry.exposed == last)
+        .position(|entry| Some(&entry.exposed) == last.as_ref())
         .map(|at| at + 1)
-        .ok_or_else(bad)
+        .ok_or_else(|| {
+            Failure::params(
+                "this cursor is not one of ours, or what it stood for is gone; list from the start",
+            )
+        })
+}
+
+/// The name that a cursor of ours stands for.
+fn last_entry(cursor: &RawValue) -> Option<String> {
+    let cursor: String = serde_json::from_str(cursor.get()).ok()?;
+    let name = URL_SAFE_NO_PAD.decode(cursor).ok()?;
+    String::from_utf8(name).ok()
 }
 
 /// Takes out of one server's list what the caller may not see. A list where nothing is
@@ -134,26 +141,13 @@ fn only_visible(turn: &Turn, list: ListMethod, result: Raw) -> Result<Raw, Failu
     let Some(items) = object.read::<Vec<Raw>>(list.field()) else {
         return Ok(result);
     };
-    let visible = |item: &Raw| {
-        let name: Option<String> = RawObject::open(item)
-            .ok()
-            .and_then(|item| item.read(list.key()));
-        let name = name.unwrap_or_default();
-        turn.sees(&Capability {
-            server: server.clone(),
-            kind: list.kind(),
-            name,
-        })
-    };
-    let deep = is_too_deep(result.get().as_bytes());
-    if !deep && items.iter().all(visible) {
+    let is_deep = is_too_deep(result.get().as_bytes());
+    let mut visible: Vec<&Raw> = items.iter().collect();
+    visible.retain(|item| turn.sees(&list.capability(server, item)));
+    if !is_deep && visible.len() == items.len() {
         return Ok(result);
     }
-    let shallow = |item: &Raw| !is_too_deep(item.get().as_bytes());
-    let shown: Vec<&Raw> = items
-        .iter()
-        .filter(|item| visible(item) && shallow(item))
-        .collect();
+    visible.retain(|item| !is_too_deep(item.get().as_bytes()));
     object.remove(list.field());
     if is_too_deep(object.to_raw().get().as_bytes()) {
         return Err(CallError::TooDeep {
@@ -161,7 +155,7 @@ fn only_visible(turn: &Turn, list: ListMethod, result: Raw) -> Result<Raw, Failu
         }
         .into());
     }
-    object.put(list.field(), &shown);
+    object.put(list.field(), &visible);
     Ok(object.to_raw())
 }
 
@@ -210,6 +204,16 @@ impl ListMethod {
             Self::Tools | Self::Prompts => "name",
             Self::Resources => "uri",
             Self::Templates => "uriTemplate",
+        }
+    }
+
+    /// The thing that an entry of a server's list describes.
+    fn capability(self, server: &ServerName, entry: &Raw) -> Capability {
+        let entry = RawObject::open(entry).unwrap_or_default();
+        Capability {
+            server: server.clone(),
+            kind: self.kind(),
+            name: entry.read(self.key()).unwrap_or_default(),
         }
     }
 

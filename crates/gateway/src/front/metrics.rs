@@ -156,38 +156,7 @@ fn servers(page: &mut MetricsPage, gateway: &Gateway, catalog: &Catalog, caller:
 
 /// Writes the figures of the gateway itself.
 fn whole_gateway(page: &mut MetricsPage, gateway: &Gateway) {
-    let figures: Vec<_> = gateway
-        .upstreams
-        .iter()
-        .map(|it| (it.name().as_str(), it.figures()))
-        .collect();
-    let each = |figure: fn(&ServerFigures) -> u64| {
-        figures
-            .iter()
-            .map(move |(name, it)| (vec![("server", *name)], figure(it)))
-    };
-    page.gauges(
-        "kitbag_upstream_running",
-        "Whether a server runs, or is connected to, now",
-        each(|it| u64::from(it.is_running)),
-    );
-    page.gauges(
-        "kitbag_upstream_calls_in_flight",
-        "Calls a server has not answered yet",
-        each(|it| it.in_flight as u64),
-    );
-    page.gauges(
-        "kitbag_upstream_calls_waiting",
-        "Calls that wait for a place at a server",
-        each(|it| it.waiting as u64),
-    );
-    page.counters(
-        "kitbag_upstream_starts",
-        "How often a server was started",
-        each(|it| it.starts),
-    );
-    let help = "How often a server was started after it had ended by itself";
-    page.counters("kitbag_upstream_restarts", help, each(|it| it.restarts));
+    running_servers(page, gateway);
     let refused = gateway
         .services
         .meter
@@ -221,9 +190,50 @@ fn whole_gateway(page: &mut MetricsPage, gateway: &Gateway) {
     );
 }
 
+/// Writes the figures of the servers that the operator runs.
+fn running_servers(page: &mut MetricsPage, gateway: &Gateway) {
+    let servers = gateway.upstreams.iter();
+    let figures: Vec<_> = servers
+        .map(|it| (it.name().as_str(), it.figures()))
+        .collect();
+    page.gauges(
+        "kitbag_upstream_running",
+        "Whether a server runs, or is connected to, now",
+        by_server(&figures, |it| u64::from(it.is_running)),
+    );
+    page.gauges(
+        "kitbag_upstream_calls_in_flight",
+        "Calls a server has not answered yet",
+        by_server(&figures, |it| it.in_flight as u64),
+    );
+    page.gauges(
+        "kitbag_upstream_calls_waiting",
+        "Calls that wait for a place at a server",
+        by_server(&figures, |it| it.waiting as u64),
+    );
+    page.counters(
+        "kitbag_upstream_starts",
+        "How often a server was started",
+        by_server(&figures, |it| it.starts),
+    );
+    page.counters(
+        "kitbag_upstream_restarts",
+        "How often a server was started after it had ended by itself",
+        by_server(&figures, |it| it.restarts),
+    );
+}
+
+fn by_server<'a>(
+    figures: &[(&'a str, ServerFigures)],
+    figure: fn(&ServerFigures) -> u64,
+) -> impl Iterator<Item = (Labels<'a>, u64)> {
+    figures
+        .iter()
+        .map(move |(name, it)| (vec![("server", *name)], figure(it)))
+}
+
 /// Under the names every exporter uses.
 fn process(page: &mut MetricsPage, process: &Process) {
-    let alone = |value: f64| [(Vec::new(), value)];
     page.gauge(
         "process_start_time_seconds",
         "When the process began, since the Unix epoch",
@@ -233,7 +243,7 @@ fn process(page: &mut MetricsPage, process: &Process) {
         page.counters(
             "process_cpu_seconds",
             "Time spent on processors",
-            alone(seconds),
+            [(Vec::new(), seconds)],
         );
     }
     let gauges = [

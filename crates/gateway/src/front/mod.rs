@@ -3,7 +3,7 @@
 //! # Layout
 //! - `mcp`: passes each request, whichever endpoint it came through, to the part that answers it
 //! - `http`, `stdio`: the two endpoints; `listener` opens the first, `auth` and `guard` check its
-//!   callers
+//!   callers, `body` reads what they send, `admitted` answers them
 //! - `connections`: the limits of connections; `patient`: the time that a client may take;
 //!   `outgoing`: an answer in pieces
 //! - `modern`: what every modern request says about itself; `headers`: what HTTP repeats of it
@@ -13,13 +13,15 @@
 //! - `retrieve`: the tools for an intent, for programs that assemble a context
 //! - `metrics`: the figures of the meter, for Prometheus; `tokens`:
 //!   for people
-//! - `ready`: whether the gateway can do its work now
+//! - `ready`: tells if the gateway can do its work now
 //! - `response`: JSON or a stream of events, over HTTP; `work`: where an answer is worked out
 //! - `crate::reply`: the form of every error on the wire; no other module gives errors a form
 
 mod access;
+mod admitted;
 mod audit;
 mod auth;
+mod body;
 mod connections;
 mod guard;
 mod headers;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kitbag_domain::Caller;
 use kitbag_upstream::{LogLevel, LogWish};
-use kitbag_wire::{Era, ProtocolVersion, RawObject, meta};
+use kitbag_wire::{Era, ProtocolVersion, Raw, RawObject, meta};
 use serde_json::value::RawValue;
 
 use crate::client::{ClientCapabilities, McpClient};
@@ -20,37 +20,12 @@ pub(super) fn is_modern(params: &RawObject) -> bool {
 
 /// Reads who is asking, and takes out of `params` what concerned only this hop.
 pub(super) fn read_client(caller: Caller, params: &mut RawObject) -> Result<McpClient, Failure> {
-    let missing = |key: &str| {
-        Failure::params(format!(
-            "`_meta` lacks `{key}`, which every request must carry"
-        ))
-    };
     let mut meta = params
         .object("_meta")
         .ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
-    let version: String = meta
-        .read(meta::PROTOCOL_VERSION)
-        .ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
-    if ProtocolVersion::parse(&version).is_none_or(|version| version.era() != Era::Modern) {
-        return Err(Failure::UnsupportedVersion { requested: version });
-    }
-    let capabilities = meta
-        .remove(meta::CLIENT_CAPABILITIES)
-        .ok_or_else(|| missing(meta::CLIENT_CAPABILITIES))?;
-    if !capabilities.get().starts_with('{') {
-        return Err(Failure::params(format!(
-            "`{}` must be an object",
-            meta::CLIENT_CAPABILITIES
-        )));
-    }
-    let logs = match meta.remove(meta::LOG_LEVEL) {
-        None => LogWish::None,
-        Some(level) => serde_json::from_str::<String>(level.get())
-            .ok()
-            .and_then(|level| LogLevel::parse(&level))
-            .map(LogWish::From)
-            .ok_or_else(|| Failure::params(format!("{level} is not a log level")))?,
-    };
+    check_version(&meta)?;
+    let capabilities = take_capabilities(&mut meta)?;
+    let logs = take_log_wish(&mut meta)?;
     let name = McpClient::name_in(meta.object(meta::CLIENT_INFO).as_ref());
     meta.remove(meta::PROTOCOL_VERSION);
     let info = meta.remove(meta::CLIENT_INFO);
@@ -67,6 +42,42 @@ pub(super) fn read_client(caller: Caller, params: &mut RawObject) -> Result<McpC
         capabilities: ClientCapabilities::new(Some(capabilities)),
         logs,
     })
+}
+
+fn check_version(meta: &RawObject) -> Result<(), Failure> {
+    let version: String = meta
+        .read(meta::PROTOCOL_VERSION)
+        .ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
+    match ProtocolVersion::parse(&version) {
+        Some(known) if known.era() == Era::Modern => Ok(()),
+        _ => Err(Failure::UnsupportedVersion { requested: version }),
+    }
+}
+
+fn take_capabilities(meta: &mut RawObject) -> Result<Raw, Failure> {
+    const KEY: &str = meta::CLIENT_CAPABILITIES;
+    let capabilities = meta.remove(KEY).ok_or_else(|| missing(KEY))?;
+    if !capabilities.get().starts_with('{') {
+        return Err(Failure::params(format!("`{KEY}` must be an object")));
+    }
+    Ok(capabilities)
+}
+
+fn take_log_wish(meta: &mut RawObject) -> Result<LogWish, Failure> {
+    let Some(written) = meta.remove(meta::LOG_LEVEL) else {
+        return Ok(LogWish::None);
+    };
+    let level: Option<String> = serde_json::from_str(written.get()).ok();
+    let level = level.and_then(|level| LogLevel::parse(&level));
+    level
+        .map(LogWish::From)
+        .ok_or_else(|| Failure::params(format!("{written} is not a log level")))
+}
+
+fn missing(key: &str) -> Failure {
+    Failure::params(format!(
+        "`_meta` lacks `{key}`, which every request must carry"
+    ))
 }
 
 /// There is no session; the same program in the same hands counts as one client. It is remembered

@@ -13,6 +13,7 @@ use http::header::{
     WWW_AUTHENTICATE,
 };
 use kitbag_wire::{Era, Message, RequestId, Response, sse};
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::DropGuard;
 
@@ -139,21 +140,31 @@ pub(super) fn announcements(session: &Session, since: Option<u64>) -> HttpRespon
 
 /// An answer in one message.
 fn whole(status: StatusCode, answer: HeldMessage) -> HttpResponse {
-    let response = json(status, &answer.message);
+    let response = json(status, answer.message.to_bytes());
     match answer.held {
         Some(held) => until_out(response, held),
         None => response,
     }
 }
 
-pub(super) fn json(status: StatusCode, message: &Message) -> HttpResponse {
+/// Answers with a text that is JSON already.
+pub(super) fn json(status: StatusCode, text: impl Into<Body>) -> HttpResponse {
     let kind = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-    (status, kind, message.to_bytes()).into_response()
+    (status, kind, text.into()).into_response()
+}
+
+/// Answers with figures or records that no cache may keep.
+pub(super) fn uncached_json(status: StatusCode, body: &Value) -> HttpResponse {
+    let fresh = [(CACHE_CONTROL, HeaderValue::from_static("no-store"))];
+    (fresh, json(status, body.to_string())).into_response()
 }
 
 pub(super) fn refuse_at_door(id: Option<RequestId>, era: Era, failure: &Failure) -> HttpResponse {
     let response = Response::error(id, reply::error(failure, era));
-    json(reply::door_status(failure), &response.into())
+    json(
+        reply::door_status(failure),
+        Message::from(response).to_bytes(),
+    )
 }
 
 pub(super) fn not_admitted(refused: &Refused) -> HttpResponse {

@@ -41,44 +41,9 @@ pub async fn serve(
 ) -> std::io::Result<()> {
     let (outbox, messages) = mpsc::channel(BACKLOG);
     let writer = tokio::spawn(write(output, messages));
-    let door = Arc::new(StdioConnection {
-        host,
-        entrance,
-        outbox,
-        id: random_token(),
-        session: Mutex::default(),
-        running: Mutex::default(),
-    });
+    let door = Arc::new(StdioConnection::new(host, entrance, outbox));
     let mut requests = JoinSet::new();
-    let mut line = Vec::new();
-    loop {
-        let gateway = door.host.gateway();
-        // A client that does not read what it asked for is not asked what else it wants.
-        gateway.services.flights.room(&Caller::local()).await;
-        let max = gateway.serve.max_body_bytes;
-        let read = tokio::select! {
-            read = read_line(input, &mut line, max) => read?,
-            () = ended.cancelled() => break,
-        };
-        match read {
-            Line::End => break,
-            Line::Whole if line.iter().all(u8::is_ascii_whitespace) => continue,
-            Line::Whole => {}
-            Line::Cut => {
-                let failure = Failure::TooLarge { max };
-                door.say(Response::error(None, reply::error(&failure, Era::Legacy)).into())
-                    .await;
-                continue;
-            }
-        }
-        while requests.try_join_next().is_some() {}
-        match Message::parse_shallow(&line) {
-            Ok(Message::Request(request)) => door.clone().request(request, &mut requests).await,
-            Ok(Message::Notification(notification)) => door.notification(&notification),
-            Ok(Message::Response(response)) => door.answered(response),
-            Err(malformed) => door.say(refusal(malformed).into()).await,
-        }
-    }
+    door.read_all(input, &mut requests, ended).await?;
     if !ended.is_cancelled() {
         door.cancel_all();
     }
@@ -100,7 +65,67 @@ struct StdioConnection {
     running: Mutex<HashMap<RequestId, CancellationToken>>,
 }
 
+/// A request that has been read: its parameters, and the client that sent it.
+struct StdioRequest {
+    params: RawObject,
+    client: McpClient,
+    /// The session of a legacy client.
+    session: Option<Arc<Session>>,
+}
+
 impl StdioConnection {
+    fn new(host: Arc<GatewayHost>, entrance: Entrance, outbox: mpsc::Sender<HeldMessage>) -> Self {
+        Self {
+            host,
+            entrance,
+            outbox,
+            id: random_token(),
+            session: Mutex::default(),
+            running: Mutex::default(),
+        }
+    }
+
+    /// Reads messages until the client closes its side or `ended` comes.
+    async fn read_all(
+        self: &Arc<Self>,
+        input: &mut (impl AsyncBufRead + Unpin),
+        requests: &mut JoinSet<()>,
+        ended: &CancellationToken,
+    ) -> std::io::Result<()> {
+        let mut line = Vec::new();
+        loop {
+            let gateway = self.host.gateway();
+            // A client that does not read what it asked for is not asked what else it wants.
+            gateway.services.flights.room(&Caller::local()).await;
+            let max = gateway.serve.max_body_bytes;
+            let read = tokio::select! {
+                read = read_line(input, &mut line, max) => read?,
+                () = ended.cancelled() => return Ok(()),
+            };
+            match read {
+                Line::End => return Ok(()),
+                Line::Whole if line.iter().all(u8::is_ascii_whitespace) => {}
+                Line::Whole => self.message(&line, requests).await,
+                Line::Cut => self.refuse(&Failure::TooLarge { max }).await,
+            }
+        }
+    }
+
+    async fn message(self: &Arc<Self>, line: &[u8], requests: &mut JoinSet<()>) {
+        while requests.try_join_next().is_some() {}
+        match Message::parse_shallow(line) {
+            Ok(Message::Request(request)) => self.clone().request(request, requests).await,
+            Ok(Message::Notification(notification)) => self.notification(&notification),
+            Ok(Message::Response(response)) => self.answered(response),
+            Err(malformed) => self.say(refusal(malformed).into()).await,
+        }
+    }
+
+    async fn refuse(&self, failure: &Failure) {
+        let response = Response::error(None, reply::error(failure, Era::Legacy));
+        self.say(response.into()).await;
+    }
+
     async fn request(self: Arc<Self>, request: Request, requests: &mut JoinSet<()>) {
         let gateway = self.host.gateway();
         let catalog = gateway.catalog();
@@ -134,66 +159,78 @@ impl StdioConnection {
         request: Request,
         cancelled: CancellationToken,
     ) -> HeldMessage {
-        let (id, method) = (request.id.clone(), request.method.clone());
-        let refuse = |era, failure: Failure| {
-            HeldMessage::from(Message::from(reply::response(
-                Some(id.clone()),
-                &method,
-                era,
-                &failure,
-            )))
-        };
-        let mut params = match request.object() {
-            Ok(params) => params,
-            Err(error) => {
-                return refuse(
-                    Era::Legacy,
-                    Failure::params(format!("`params` cannot be read: {error}")),
-                );
+        let method = request.method.clone();
+        let StdioRequest {
+            params,
+            client,
+            session,
+        } = match self.read(&request) {
+            Ok(read) => read,
+            Err((era, failure)) => {
+                let refusal = reply::response(Some(request.id), &method, era, &failure);
+                return Message::from(refusal).into();
             }
-        };
-        let session = lock(&self.session).clone();
-        let is_modern =
-            modern::is_modern(&params) || (session.is_none() && request.method == method::DISCOVER);
-        let (client, session) = match session {
-            _ if is_modern => match modern::read_client(Caller::local(), &mut params) {
-                Ok(client) => (
-                    McpClient {
-                        id: self.id.as_str().into(),
-                        ..client
-                    },
-                    None,
-                ),
-                Err(failure) => return refuse(Era::Modern, failure),
-            },
-            Some(session) => (session.client(), Some(session)),
-            None => {
-                let reason =
-                    "send `initialize` first, or put the modern `_meta` keys on every request"
-                        .to_owned();
-                return refuse(Era::Legacy, Failure::NoSession { reason });
-            }
-        };
-        let view = match &session {
-            Some(session) => session.view.clone(),
-            None => self
-                .entrance
-                .view(&gateway.surfaces, &client.caller, client.name.as_deref()),
-        };
-        let (flights, caller) = (gateway.services.flights.clone(), client.caller.clone());
-        let back = BackChannel::new(self.outbox.clone(), flights, caller, session.clone());
-        let origin = Origin {
-            request: Some(ShortText::cut(&request_id())),
-            ..Origin::default()
         };
         let turn = Turn {
             cancelled,
-            origin,
-            ..Turn::new(gateway, catalog, client, view, back)
+            origin: Origin {
+                request: Some(ShortText::cut(&request_id())),
+                ..Origin::default()
+            },
+            ..self.turn(gateway, catalog, client, session.as_ref())
         }
         .traced(&params);
         let response = mcp::serve(&turn, session.as_deref(), request, params).await;
         reply::sent(&turn, &method, response).await
+    }
+
+    /// Finds out which client sends a request. A refusal comes with the era in whose form the
+    /// client reads it.
+    fn read(&self, request: &Request) -> Result<StdioRequest, (Era, Failure)> {
+        let mut params = request.object().map_err(|error| {
+            let failure = Failure::params(format!("`params` cannot be read: {error}"));
+            (Era::Legacy, failure)
+        })?;
+        let session = lock(&self.session).clone();
+        let is_modern =
+            modern::is_modern(&params) || (session.is_none() && request.method == method::DISCOVER);
+        if is_modern {
+            let client = modern::read_client(Caller::local(), &mut params)
+                .map_err(|failure| (Era::Modern, failure))?;
+            let id = self.id.as_str().into();
+            return Ok(StdioRequest {
+                params,
+                client: McpClient { id, ..client },
+                session: None,
+            });
+        }
+        let Some(session) = session else {
+            let reason = "send `initialize` first, or put the modern `_meta` keys on every request";
+            let reason = reason.to_owned();
+            return Err((Era::Legacy, Failure::NoSession { reason }));
+        };
+        Ok(StdioRequest {
+            params,
+            client: session.client(),
+            session: Some(session),
+        })
+    }
+
+    fn turn(
+        &self,
+        gateway: Arc<Gateway>,
+        catalog: Arc<Catalog>,
+        client: McpClient,
+        session: Option<&Arc<Session>>,
+    ) -> Turn {
+        let (surfaces, name) = (&gateway.surfaces, client.name.as_deref());
+        let view = match session {
+            Some(session) => session.view.clone(),
+            None => self.entrance.view(surfaces, &client.caller, name),
+        };
+        let (flights, caller) = (gateway.services.flights.clone(), client.caller.clone());
+        let back = BackChannel::new(self.outbox.clone(), flights, caller, session.cloned());
+        Turn::new(gateway, catalog, client, view, back)
     }
 
     async fn initialize(&self, gateway: &Gateway, catalog: &Catalog, request: Request) -> Response {

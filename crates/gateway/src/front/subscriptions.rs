@@ -80,22 +80,7 @@ pub(super) async fn listen(
     params: &RawObject,
     id: &RequestId,
 ) -> Result<Raw, Failure> {
-    let wanted = params
-        .object("notifications")
-        .ok_or_else(|| Failure::params("`notifications` must be an object"))?;
-    let wants = |key: &str| wanted.read::<bool>(key).unwrap_or(false);
-    let uris = wanted
-        .read::<Vec<String>>("resourceSubscriptions")
-        .unwrap_or_default();
-    for (at, uri) in uris.iter().enumerate() {
-        check_room(uri, at)?;
-    }
-    let filter = SubscriptionFilter {
-        tools: wants("toolsListChanged"),
-        prompts: wants("promptsListChanged"),
-        resources: wants("resourcesListChanged"),
-        uris: uris.into_iter().collect(),
-    };
+    let filter = wanted(params)?;
     let watching = watch(turn, &filter).await;
     let filter = SubscriptionFilter {
         uris: watching.uris(),
@@ -108,19 +93,8 @@ pub(super) async fn listen(
         method::SUBSCRIPTION_ACKNOWLEDGED,
         Some(acknowledgement(&subscriber, id)),
     );
-    let tell = async {
-        let reader = subscriber.read();
-        while let Some((_, message)) = reader.next().await {
-            if let Message::Notification(notification) = message {
-                turn.back.notify(
-                    &notification.method,
-                    Some(with_subscription(&notification, id)),
-                );
-            }
-        }
-    };
     tokio::select! {
-        () = tell => {}
+        () = tell(turn, &subscriber, id) => {}
         () = turn.cancelled.cancelled() => {}
     }
     watching.end().await;
@@ -129,6 +103,34 @@ pub(super) async fn listen(
         .with("resultType", "complete")
         .with("_meta", &meta)
         .to_raw())
+}
+
+/// The changes of which the client wants to be told.
+fn wanted(params: &RawObject) -> Result<SubscriptionFilter, Failure> {
+    let wanted = params
+        .object("notifications")
+        .ok_or_else(|| Failure::params("`notifications` must be an object"))?;
+    let uris: Vec<String> = wanted.read("resourceSubscriptions").unwrap_or_default();
+    for (at, uri) in uris.iter().enumerate() {
+        check_room(uri, at)?;
+    }
+    Ok(SubscriptionFilter {
+        tools: wanted.read("toolsListChanged").unwrap_or(false),
+        prompts: wanted.read("promptsListChanged").unwrap_or(false),
+        resources: wanted.read("resourcesListChanged").unwrap_or(false),
+        uris: uris.into_iter().collect(),
+    })
+}
+
+/// Tells the client of changes until the gateway closes.
+async fn tell(turn: &Turn, subscriber: &Arc<Subscriber>, id: &RequestId) {
+    let reader = subscriber.read();
+    while let Some((_, message)) = reader.next().await {
+        if let Message::Notification(notification) = message {
+            let params = with_subscription(&notification, id);
+            turn.back.notify(&notification.method, Some(params));
+        }
+    }
 }
 
 /// Begins to watch those of the resources that the caller may watch and whose server agrees.
@@ -146,9 +148,6 @@ async fn watch(turn: &Turn, filter: &SubscriptionFilter) -> Watching {
 
 fn resource(turn: &Turn, uri: &str) -> Result<WatchedResource, Failure> {
     hidden::known_tenant(turn)?;
-    let unknown = || Failure::UnknownResource {
-        uri: uri.to_owned(),
-    };
     let capability = match &turn.view {
         View::One(server) => Capability {
             server: server.clone(),
@@ -158,13 +157,19 @@ fn resource(turn: &Turn, uri: &str) -> Result<WatchedResource, Failure> {
         View::Merged(_) => resolve::resource(turn, uri)?,
     };
     let server = turn.gateway.upstreams.get(&capability.server);
-    let server = server.cloned().ok_or_else(unknown)?;
-    hidden::permit(turn, &capability, unknown)?;
+    let server = server.cloned().ok_or_else(|| unknown(uri))?;
+    hidden::permit(turn, &capability, || unknown(uri))?;
     Ok(WatchedResource {
         uri: uri.to_owned(),
         server,
         own: capability.name,
     })
+}
+
+fn unknown(uri: &str) -> Failure {
+    Failure::UnknownResource {
+        uri: uri.to_owned(),
+    }
 }
 
 fn acknowledgement(subscriber: &Subscriber, id: &RequestId) -> Raw {

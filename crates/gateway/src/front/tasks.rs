@@ -62,22 +62,22 @@ fn shown(turn: &Turn, server: &ServerName, task: &Raw) -> Option<Raw> {
 
 /// The servers in view that say they can list tasks.
 fn servers(turn: &Turn) -> Vec<ServerName> {
-    let catalog = &turn.catalog;
-    let lists_tasks = |capabilities: &Raw| {
-        let tasks = RawObject::open(capabilities)
-            .ok()
-            .and_then(|it| it.object("tasks"));
-        tasks.is_some_and(|tasks| tasks.contains("list"))
-    };
-    catalog
-        .listings()
-        .filter(|(server, listing)| {
-            let in_view = match &turn.view {
-                View::Merged(_) => turn.sees_server(server),
-                View::One(one) => one == *server,
-            };
-            in_view && lists_tasks(&listing.capabilities)
-        })
+    let listings = turn.catalog.listings();
+    listings
+        .filter(|(server, listing)| is_in_view(turn, server) && lists_tasks(&listing.capabilities))
         .map(|(server, _)| server.clone())
         .collect()
+}
+
+fn is_in_view(turn: &Turn, server: &ServerName) -> bool {
+    match &turn.view {
+        View::Merged(_) => turn.sees_server(server),
+        View::One(one) => one == server,
+    }
+}
+
+fn lists_tasks(capabilities: &Raw) -> bool {
+    let capabilities = RawObject::open(capabilities).unwrap_or_default();
+    let tasks = capabilities.object("tasks");
+    tasks.is_some_and(|tasks| tasks.contains("list"))
 }

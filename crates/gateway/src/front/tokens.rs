@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, State};
-use axum::response::{IntoResponse, Response as HttpResponse};
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
+use axum::response::Response as HttpResponse;
+use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 use super::auth;
-use super::response::not_admitted;
+use super::response::{not_admitted, uncached_json};
 use crate::gateway::Gateway;
 use kitbag_telemetry::figures::{ListFigures, UsageFigures};
 
@@ -22,16 +22,8 @@ pub(super) async fn tokens(
         Ok(caller) => caller,
         Err(refused) => return not_admitted(&refused),
     };
-    let body = for_people(&gateway.figures(&gateway.catalog(), &caller)).to_string();
-    let kind = HeaderValue::from_static("application/json");
-    (
-        [
-            (CONTENT_TYPE, kind),
-            (CACHE_CONTROL, HeaderValue::from_static("no-store")),
-        ],
-        body,
-    )
-        .into_response()
+    let figures = gateway.figures(&gateway.catalog(), &caller);
+    uncached_json(StatusCode::OK, &for_people(&figures))
 }
 
 /// Returns the figures by surface, by tool and by client, those that cost most first.

@@ -83,12 +83,8 @@ impl Mirror {
         let namespace = self.namespace().await?;
         let mut entries: HashMap<String, String> = HashMap::new();
         if !unlisted.is_empty() {
-            let of_unlisted = |text: &str| {
-                let server = read(text).and_then(|it| it.provider.parse().ok());
-                server.is_some_and(|server: ServerName| unlisted.contains(&server))
-            };
             entries = self.store.mirrored(&namespace).await?;
-            entries.retain(|_, text| of_unlisted(text));
+            entries.retain(|_, text| owner(text).is_some_and(|it| unlisted.contains(&it)));
         }
         entries.extend(sources.iter().map(written));
         let written = self
@@ -105,9 +101,7 @@ impl Mirror {
             .store
             .mirrored_elsewhere(&self.namespace().await?)
             .await?;
-        let text =
-            |entry: &String| TextHash::parse(&serde_json::from_str::<Embedded>(entry).ok()?.text);
-        Ok(entries.iter().filter_map(text).collect())
+        Ok(entries.iter().filter_map(|it| embedded_text(it)).collect())
     }
 
     async fn namespace(&self) -> Result<String, Error> {
@@ -127,6 +121,16 @@ fn written(source: &IndexSource) -> (String, String) {
     };
     let text = serde_json::to_string(&written).expect("an entry is plain JSON");
     (entry.tool_name.clone(), text)
+}
+
+/// The server or API that an entry belongs to.
+fn owner(text: &str) -> Option<ServerName> {
+    read(text)?.provider.parse().ok()
+}
+
+fn embedded_text(text: &str) -> Option<TextHash> {
+    let embedded: Embedded = serde_json::from_str(text).ok()?;
+    TextHash::parse(&embedded.text)
 }
 
 fn read(text: &str) -> Option<Dated> {

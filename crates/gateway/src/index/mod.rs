@@ -7,8 +7,7 @@
 //! # Layout
 //! - `source`: from a tool's definition to what the index keeps of it; `priors`: what else is
 //!   known of it
-//! - `embedder`: where vectors come from: `local` (over `directory`, and `precomputed` for what is
-//!   built in) or `endpoint`
+//! - `vectors`: the vectors of the tools, in memory and in the store
 //! - `intent`: an intent that a client asks tools for, with its vectors; `intents`: the latest ones
 //! - `mirror`: what an exact name reads
 
@@ -19,15 +18,16 @@ mod intents;
 mod mirror;
 pub mod priors;
 pub mod source;
+mod vectors;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
-use kitbag_domain::{Capability, ServerName};
-use kitbag_relevance::{Candidate, Document, Index, Options, retrieve};
-use kitbag_store::{Store, TextHash};
+use kitbag_domain::{Capability, ServerName, Timestamp};
+use kitbag_relevance::{Candidate, Index, Options, retrieve};
+use kitbag_store::Store;
 use kitbag_upstream::in_words;
 use tokio::sync::watch;
 
@@ -36,16 +36,14 @@ use self::intents::IntentCache;
 use self::mirror::Mirror;
 use self::priors::{Declared, Measured, Priors};
 use self::source::{IndexSource, ToolSource};
-use crate::catalog::{self, Catalog};
+use self::vectors::ToolVectors;
+use crate::catalog::{Catalog, CatalogEntry};
 use crate::clock::now;
 use crate::providers::Providers;
-use kitbag_domain::sync::lock;
 use kitbag_embed::{EmbedderError, TextEmbedder};
 
 /// Texts that are embedded before what is there so far is published.
 const PORTION: usize = 256;
-/// Unused vectors that stay in the store for servers that come back.
-const SPARE_VECTORS: u64 = 1_000;
 /// Tools described before others get their turn: about a millisecond of work.
 const BETWEEN_YIELDS: usize = 64;
 
@@ -57,7 +55,7 @@ pub struct CapabilityIndex {
     store: Store,
     mirror: Mirror,
     measured: ArcSwap<Measured>,
-    vectors: Mutex<HashMap<TextHash, Arc<[f32]>>>,
+    vectors: ToolVectors,
     intents: Mutex<IntentCache<Arc<Vectors>>>,
 }
 
@@ -99,11 +97,11 @@ impl CapabilityIndex {
         Self {
             snapshot: ArcSwap::default(),
             begun: watch::Sender::default(),
+            vectors: ToolVectors::new(embedder.clone(), store.clone()),
             embedder,
             mirror: Mirror::new(store.clone(), configuration),
             store,
             measured: ArcSwap::default(),
-            vectors: Mutex::default(),
             intents: Mutex::default(),
         }
     }
@@ -170,7 +168,7 @@ impl CapabilityIndex {
     async fn begin(&self, contents: &Contents<'_>) -> WordIndex {
         self.measure().await;
         let sources = self.sources(contents).await;
-        let recalled = self.recall(&sources).await;
+        let recalled = self.vectors.recall(&sources).await;
         let words = self.publish(&sources, contents.subjects()).await;
         WordIndex {
             sources,
@@ -203,11 +201,11 @@ impl CapabilityIndex {
         progress: impl FnMut(usize, usize),
     ) -> Result<Index, EmbedderError> {
         if with_vectors {
-            self.recall(sources).await?;
+            self.vectors.recall(sources).await?;
             self.embed_missing(sources, None, || false, progress)
                 .await?;
         }
-        Ok(Index::build(self.documents(sources)))
+        Ok(Index::build(self.vectors.documents(sources)))
     }
 
     /// Looks at the calls of late, and says whether the index should be built anew: because they
@@ -217,30 +215,9 @@ impl CapabilityIndex {
         self.measure().await || snapshot.index.embedded() < snapshot.index.len()
     }
 
-    /// Forgets vectors in the store that no tool has any more, once there are many of them: a
-    /// server that is switched off and on again should not cost anything.
+    /// Forgets vectors in the store that no tool has any more, once there are many of them.
     pub(crate) async fn forget_unused(&self) {
-        let used: HashSet<TextHash> = lock(&self.vectors).keys().copied().collect();
-        let Ok(model) = self.embedder.id().await else {
-            return;
-        };
-        let forgotten = async {
-            let kept = self.store.vector_count(&model).await?;
-            if kept <= 2 * used.len() as u64 + SPARE_VECTORS {
-                return Ok(0);
-            }
-            let elsewhere = self.mirror.texts_elsewhere().await?;
-            let needed: HashSet<TextHash> = used.union(&elsewhere).copied().collect();
-            if kept <= 2 * needed.len() as u64 + SPARE_VECTORS {
-                return Ok(0);
-            }
-            self.store.forget_vectors(&model, &needed).await
-        };
-        match forgotten.await {
-            Ok(0) => {}
-            Ok(number) => tracing::info!(number, "vectors of tools that are gone were forgotten"),
-            Err(error) => tracing::warn!(%error, "vectors that nobody needs could not be removed"),
-        }
+        self.vectors.forget_unused(&self.mirror).await;
     }
 
     /// Measures the latest calls. Returns true if they show something else than before.
@@ -261,19 +238,10 @@ impl CapabilityIndex {
     /// Returns the sources in the order of [`Contents::subjects`].
     async fn sources(&self, contents: &Contents<'_>) -> Vec<IndexSource> {
         let (now, measured) = (now(), self.measured.load_full());
-        let source = |entry: &catalog::CatalogEntry| {
-            let (tool, declared) = (ToolSource::of(entry), contents.declared.get(&entry.exposed));
-            let priors = measured.with(declared, &entry.capability);
-            let tool = match declared {
-                Some(declared) => tool.declared(declared),
-                None => tool,
-            };
-            tool.into_source(priors, now)
-        };
         let tools = &contents.catalog.tools;
         let mut sources: Vec<IndexSource> = Vec::with_capacity(tools.len());
         for entries in tools.chunks(BETWEEN_YIELDS) {
-            sources.extend(entries.iter().map(source));
+            sources.extend(entries.iter().map(|it| contents.source(it, &measured, now)));
             tokio::task::yield_now().await;
         }
         let providers = contents
@@ -287,42 +255,6 @@ impl CapabilityIndex {
         sources
     }
 
-    /// Takes from the store the vectors that are not in memory yet, and drops from memory those
-    /// that are not needed any more.
-    async fn recall(&self, sources: &[IndexSource]) -> Result<(), EmbedderError> {
-        let wanted: HashSet<TextHash> = {
-            let mut vectors = lock(&self.vectors);
-            let mut used: HashSet<TextHash> = sources.iter().map(|it| it.hash).collect();
-            vectors.retain(|hash, _| used.contains(hash));
-            used.retain(|hash| !vectors.contains_key(hash));
-            used
-        };
-        if wanted.is_empty() {
-            return Ok(());
-        }
-        let model = self.embedder.id().await?;
-        match self
-            .store
-            .vectors(&model, &wanted.into_iter().collect::<Vec<_>>())
-            .await
-        {
-            Ok(known) => {
-                if let Some(vector) = known.values().next() {
-                    self.embedder.remembers(vector.len());
-                }
-                lock(&self.vectors).extend(
-                    known
-                        .into_iter()
-                        .map(|(hash, vector)| (hash, vector.into())),
-                );
-            }
-            Err(error) => {
-                tracing::warn!(%error, "stored vectors cannot be read and are computed again");
-            }
-        }
-        Ok(())
-    }
-
     /// Computes the vectors that are not there yet, portion by portion; where the tools are those
     /// that are served, each portion is published.
     async fn embed_missing(
@@ -332,14 +264,14 @@ impl CapabilityIndex {
         overtaken: impl Fn() -> bool,
         mut progress: impl FnMut(usize, usize),
     ) -> Result<(), EmbedderError> {
-        let missing = self.missing(sources);
+        let missing = self.vectors.missing(sources);
         let (total, started) = (missing.len(), Instant::now());
         for (number, portion) in missing.chunks(PORTION).enumerate() {
             progress(number * PORTION, total);
             if overtaken() {
                 return Ok(());
             }
-            self.embed(portion).await?;
+            self.vectors.embed(portion).await?;
             if let Some(served) = served {
                 self.publish_vectors(sources, served).await;
             }
@@ -355,46 +287,13 @@ impl CapabilityIndex {
         Ok(())
     }
 
-    fn missing(&self, sources: &[IndexSource]) -> Vec<(TextHash, String)> {
-        let vectors = lock(&self.vectors);
-        let mut seen = HashSet::new();
-        sources
-            .iter()
-            .filter(|it| !vectors.contains_key(&it.hash) && seen.insert(it.hash))
-            .map(|it| (it.hash, it.text.clone()))
-            .collect()
-    }
-
-    async fn embed(&self, portion: &[(TextHash, String)]) -> Result<(), EmbedderError> {
-        let texts: Vec<String> = portion.iter().map(|(_, text)| text.clone()).collect();
-        let embedded = self.embedder.documents(texts).await?;
-        let pairs: Vec<_> = portion
-            .iter()
-            .map(|(hash, _)| *hash)
-            .zip(embedded)
-            .collect();
-        if let Err(error) = self
-            .store
-            .put_vectors(&self.embedder.id().await?, &pairs)
-            .await
-        {
-            tracing::warn!(%error, "vectors could not be kept; the next start computes them again");
-        }
-        lock(&self.vectors).extend(
-            pairs
-                .into_iter()
-                .map(|(hash, vector)| (hash, vector.into())),
-        );
-        Ok(())
-    }
-
     /// Publishes what is known by now, and returns it; `None` when the gateway is closing.
     async fn publish(
         &self,
         sources: &[IndexSource],
         subjects: Arc<[Subject]>,
     ) -> Option<Arc<Snapshot>> {
-        let documents = self.documents(sources);
+        let documents = self.vectors.documents(sources);
         // Seconds of work for a hundred thousand tools; requests go on meanwhile.
         let index = tokio::task::spawn_blocking(move || Index::build(documents))
             .await
@@ -411,13 +310,7 @@ impl CapabilityIndex {
     /// The vectors that have come since, with the words as they are.
     async fn publish_vectors(&self, sources: &[IndexSource], served: &Snapshot) {
         let index = served.index.clone();
-        let vectors: Vec<_> = {
-            let vectors = lock(&self.vectors);
-            sources
-                .iter()
-                .map(|it| vectors.get(&it.hash).cloned())
-                .collect()
-        };
+        let vectors = self.vectors.of(sources);
         let building = tokio::task::spawn_blocking(move || index.with_vectors(vectors));
         let Ok(index) = building.await else { return };
         let subjects = served.subjects.clone();
@@ -425,16 +318,6 @@ impl CapabilityIndex {
             index: Arc::new(index),
             subjects,
         }));
-    }
-
-    /// The documents with the vectors that are known by now.
-    fn documents(&self, sources: &[IndexSource]) -> Vec<Document> {
-        let vectors = lock(&self.vectors);
-        let with_vector = |it: &IndexSource| Document {
-            vector: vectors.get(&it.hash).cloned(),
-            ..it.document.clone()
-        };
-        sources.iter().map(with_vector).collect()
     }
 }
 
@@ -453,6 +336,16 @@ impl Snapshot {
 }
 
 impl Contents<'_> {
+    fn source(&self, entry: &CatalogEntry, measured: &Measured, now: Timestamp) -> IndexSource {
+        let declared = self.declared.get(&entry.exposed);
+        let priors = measured.with(declared, &entry.capability);
+        let tool = match declared {
+            Some(declared) => ToolSource::of(entry).declared(declared),
+            None => ToolSource::of(entry),
+        };
+        tool.into_source(priors, now)
+    }
+
     fn subjects(&self) -> Arc<[Subject]> {
         let tools = self
             .catalog

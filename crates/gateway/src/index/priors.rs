@@ -61,17 +61,20 @@ fn shown_by(track: &ToolStatistics) -> Option<Priors> {
     if track.calls < LEAST_CALLS {
         return None;
     }
-    let latency = |share: f64| {
-        track
-            .latency(share)
-            .map(|it| two_digits(it.as_secs_f64() * 1e3))
-    };
+    let p95 = track.latency(0.95);
+    let p99 = track.latency(0.99);
     Some(Priors {
         cost_usd: None,
-        p95_latency_ms: latency(0.95),
-        p99_latency_ms: latency(0.99).filter(|_| track.calls >= LEAST_CALLS_FOR_P99),
+        p95_latency_ms: p95.map(milliseconds),
+        p99_latency_ms: p99
+            .filter(|_| track.calls >= LEAST_CALLS_FOR_P99)
+            .map(milliseconds),
         success_rate: Some((track.succeeded as f64 / track.calls as f64 * 100.0).round() / 100.0),
     })
+}
+
+fn milliseconds(latency: Duration) -> f64 {
+    two_digits(latency.as_secs_f64() * 1e3)
 }
 
 /// The first two digits that count, upwards: 1234 becomes 1300.

@@ -1,5 +1,6 @@
 //! From a tool's definition to what the index keeps of it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use http::Method;
@@ -11,7 +12,7 @@ use kitbag_relevance::text::ToolText;
 use kitbag_relevance::{Document, IndexedTool};
 use kitbag_store::TextHash;
 use kitbag_wire::RawObject;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::priors::Priors;
 use crate::catalog;
@@ -111,24 +112,13 @@ impl ToolSource {
             tags: &self.tags,
         };
         let (scopes, tags, text) = (text.scopes(), text.tags(), text.document());
-        let entry = IndexedTool {
-            tool_name: self.exposed,
-            description: self.description,
-            scopes,
-            tags,
-            estimated_cost_usd: priors.cost_usd,
-            p95_latency_ms: priors.p95_latency_ms,
-            p99_latency_ms: priors.p99_latency_ms,
-            success_rate: priors.success_rate,
-            last_updated_at: now.0 / 1_000,
-            write_class: self.write_class.unwrap_or(WriteClass::Unknown),
-            group: Some(self.group.unwrap_or_else(|| self.provider.clone())),
-            provider: self.provider,
-            tenants: Vec::new(),
-        };
         let document = Document {
-            entry: Arc::new(entry),
-            name: self.name,
+            name: self.name.clone(),
+            entry: Arc::new(IndexedTool {
+                scopes,
+                tags,
+                ..self.into_entry(priors, now)
+            }),
             parameters,
             twin,
             vector: None,
@@ -138,6 +128,25 @@ impl ToolSource {
             text,
             document,
             definition,
+        }
+    }
+
+    /// The entry of the tool, with its scopes and tags as they were written.
+    fn into_entry(self, priors: Priors, now: Timestamp) -> IndexedTool {
+        IndexedTool {
+            tool_name: self.exposed,
+            description: self.description,
+            scopes: self.scopes,
+            tags: self.tags,
+            estimated_cost_usd: priors.cost_usd,
+            p95_latency_ms: priors.p95_latency_ms,
+            p99_latency_ms: priors.p99_latency_ms,
+            success_rate: priors.success_rate,
+            last_updated_at: now.0 / 1_000,
+            write_class: self.write_class.unwrap_or(WriteClass::Unknown),
+            group: Some(self.group.unwrap_or_else(|| self.provider.clone())),
+            provider: self.provider,
+            tenants: Vec::new(),
         }
     }
 
@@ -181,27 +190,11 @@ impl ToolSource {
 
 /// Parameter names, required ones first. JSON Schema, and the shapes evaluation sets use.
 fn parameters(schema: &Value) -> Vec<String> {
-    let names = |value: Option<&Value>| -> Vec<String> {
-        let items = value
-            .and_then(Value::as_array)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        items
-            .iter()
-            .filter_map(|it| it.as_str().or_else(|| it.get("name")?.as_str()))
-            .map(str::to_owned)
-            .collect()
-    };
     match schema {
         Value::Array(_) => names(Some(schema)),
         Value::Object(members) => match members.get("properties") {
             Some(Value::Object(properties)) => {
-                let mut found: Vec<String> = names(members.get("required"));
-                found.retain(|name| properties.contains_key(name));
-                found.extend(properties.keys().cloned());
-                let mut seen = std::collections::HashSet::new();
-                found.retain(|name| seen.insert(name.clone()));
-                found
+                required_first(properties, names(members.get("required")))
             }
             _ if members.get("required").is_some_and(Value::is_array) => [
                 names(members.get("required")),
@@ -216,4 +209,22 @@ fn parameters(schema: &Value) -> Vec<String> {
         },
         _ => Vec::new(),
     }
+}
+
+fn required_first(properties: &Map<String, Value>, required: Vec<String>) -> Vec<String> {
+    let mut found = required;
+    found.retain(|name| properties.contains_key(name));
+    found.extend(properties.keys().cloned());
+    let mut seen = HashSet::new();
+    found.retain(|name| seen.insert(name.clone()));
+    found
+}
+
+/// Returns the names in a list of names, or of objects that have one.
+fn names(list: Option<&Value>) -> Vec<String> {
+    let items = list.and_then(Value::as_array).into_iter().flatten();
+    items
+        .filter_map(|it| it.as_str().or_else(|| it.get("name")?.as_str()))
+        .map(str::to_owned)
+        .collect()
 }

@@ -69,10 +69,9 @@ impl Meter {
     }
 
     pub(crate) fn keys_refused(&self) -> impl Iterator<Item = (KeyRefusal, u64)> {
-        let count = |why: KeyRefusal| self.keys_refused[why as usize].load(Ordering::Relaxed);
         KeyRefusal::ALL
             .into_iter()
-            .map(move |why| (why, count(why)))
+            .map(|why| (why, self.keys_refused[why as usize].load(Ordering::Relaxed)))
     }
 
     /// A list of tools was shown to a client.

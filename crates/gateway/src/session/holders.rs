@@ -63,6 +63,11 @@ impl KeyHolders {
     }
 }
 
+/// True if the caller came with one of these keys, which open nothing any more.
+pub(crate) fn has_ended_key(caller: &Caller, ended: &[KeyId]) -> bool {
+    caller.key.as_ref().is_some_and(|key| ended.contains(key))
+}
+
 impl Drop for HeldByKey {
     fn drop(&mut self) {
         lock(&self.holders.under_way).requests.remove(&self.number);

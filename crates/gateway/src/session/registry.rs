@@ -10,6 +10,7 @@ use kitbag_wire::RawObject;
 
 use super::Session;
 use super::announcements::Subscriber;
+use super::holders::has_ended_key;
 use crate::failure::Failure;
 use crate::fairness::largest_holder;
 use crate::secret::random_token;
@@ -128,15 +129,8 @@ impl SessionRegistry {
 
     /// Takes out the sessions of keys that open nothing any more.
     pub(crate) fn close_of(&self, ended: &[KeyId]) -> Vec<Arc<Session>> {
-        let is_ended = |session: &Session| {
-            session
-                .caller()
-                .key
-                .as_ref()
-                .is_some_and(|key| ended.contains(key))
-        };
         let gone: Vec<_> = lock(&self.sessions)
-            .extract_if(|_, session| is_ended(session))
+            .extract_if(|_, session| has_ended_key(session.caller(), ended))
             .collect();
         gone.into_iter()
             .map(|(_, session)| session)

@@ -3,8 +3,9 @@
 
 use http::Method;
 use kitbag_apis::Provider;
+use kitbag_domain::ServerName;
 use kitbag_fetch::Secrets;
-use kitbag_upstream::Listing;
+use kitbag_upstream::{Listing, Server};
 use kitbag_wire::RawObject;
 use serde::Deserialize;
 
@@ -44,43 +45,13 @@ pub(super) fn discover(turn: &Turn, asked: Discover) -> Result<String, Failure> 
 }
 
 fn everything(turn: &Turn) -> String {
-    let caller = turn.caller();
     let mut lines = vec!["Providers:".to_owned()];
-    for server in turn
-        .gateway
-        .upstreams
-        .iter()
-        .filter(|it| turn.sees_server(it.name()))
-    {
-        let own = groups::visible(turn).filter(|it| it.capability.server == *server.name());
-        let state = match (server.trouble(), server.listing()) {
-            (Some(trouble), _) => format!("locked: {}", way_out(caller, &trouble)),
-            (None, None) => "not listed yet".to_owned(),
-            (None, Some(_)) => groups::counted(own.count()),
-        };
-        let about = server
-            .listing()
-            .and_then(|listing| described(&listing))
-            .map(|about| format!(" · {about}"));
-        lines.push(format!(
-            "{} · {state}{}",
-            server.name(),
-            about.unwrap_or_default()
-        ));
-    }
-    for name in turn
-        .gateway
-        .providers
-        .names()
-        .filter(|it| turn.sees_server(it))
-    {
-        lines.extend(
-            turn.gateway
-                .providers
-                .get(name)
-                .map(|provider| api(provider)),
-        );
-    }
+    let servers = turn.gateway.upstreams.iter();
+    let servers = servers.filter(|it| turn.sees_server(it.name()));
+    lines.extend(servers.map(|it| server_line(turn, it)));
+    let apis = turn.gateway.providers.iter();
+    let apis = apis.filter(|it| turn.sees_server(&it.spec().name));
+    lines.extend(apis.map(api));
     if lines.len() == 1 {
         return "Nothing is connected yet.".to_owned();
     }
@@ -96,6 +67,22 @@ fn everything(turn: &Turn) -> String {
     lines.join("\n")
 }
 
+/// A server in one line.
+fn server_line(turn: &Turn, server: &Server) -> String {
+    let state = match (server.trouble(), server.listing()) {
+        (Some(trouble), _) => format!("locked: {}", way_out(turn.caller(), &trouble)),
+        (None, None) => "not listed yet".to_owned(),
+        (None, Some(_)) => groups::counted(tools_of(turn, server).count()),
+    };
+    let about = server.listing().and_then(|listing| described(&listing));
+    let about = about.map(|about| format!(" · {about}")).unwrap_or_default();
+    format!("{} · {state}{about}", server.name())
+}
+
+fn tools_of<'a>(turn: &'a Turn, server: &Server) -> impl Iterator<Item = &'a CatalogEntry> {
+    groups::visible(turn).filter(|it| it.capability.server == *server.name())
+}
+
 /// An HTTP API in one line.
 fn api(provider: &Provider) -> String {
     let spec = provider.spec();
@@ -108,49 +95,47 @@ fn api(provider: &Provider) -> String {
 }
 
 fn one_provider(turn: &Turn, name: &str) -> Result<String, Failure> {
-    let caller = turn.caller();
-    let visible = |name: &_| turn.sees_server(name);
-    let known = name.parse().ok().filter(visible);
-    if let Some(provider) = known
-        .as_ref()
-        .and_then(|name| turn.gateway.providers.get(name))
-    {
+    let known: Option<ServerName> = name.parse().ok();
+    let Some(known) = known.filter(|known| turn.sees_server(known)) else {
+        return Err(unknown_provider(turn, name));
+    };
+    if let Some(provider) = turn.gateway.providers.get(&known) {
         return Ok(format!(
             "{}\nRequest: call_api(provider, method, path, query, body).",
             api(provider)
         ));
     }
-    let Some(server) = known
-        .as_ref()
-        .and_then(|name| turn.gateway.upstreams.get(name))
-    else {
-        let servers = turn
-            .gateway
-            .upstreams
-            .iter()
-            .map(|it| it.name())
-            .filter(|name| visible(name));
-        let mut names: Vec<String> = servers.map(ToString::to_string).collect();
-        names.extend(resolve::visible_providers(turn));
-        let near: Vec<_> = near(name, names.iter().map(String::as_str))
-            .into_iter()
-            .map(str::to_owned)
-            .collect();
-        let known = if near.is_empty() { names } else { near };
-        return Err(Failure::UnknownProvider {
-            provider: name.to_owned(),
-            known,
-        });
-    };
-    let own = groups::visible(turn).filter(|it| it.capability.server == *server.name());
-    let lines: Vec<String> = own.map(|entry| line(turn, entry)).collect();
+    match turn.gateway.upstreams.get(&known) {
+        Some(server) => Ok(one_server(turn, server)),
+        None => Err(unknown_provider(turn, name)),
+    }
+}
+
+fn one_server(turn: &Turn, server: &Server) -> String {
+    let name = server.name();
+    let lines: Vec<String> = tools_of(turn, server).map(|it| line(turn, it)).collect();
     let said = server
         .listing()
         .and_then(|listing| quoted(name, listing.instructions.as_deref()?));
     match (server.trouble(), lines.is_empty()) {
-        (Some(trouble), true) => Ok(explain(&trouble_for(caller, &trouble))),
-        (None, true) => Ok(format!("{name} offers no tools.")),
-        (_, false) => Ok(said.into_iter().chain(lines).collect::<Vec<_>>().join("\n")),
+        (Some(trouble), true) => explain(&trouble_for(turn.caller(), &trouble)),
+        (None, true) => format!("{name} offers no tools."),
+        (_, false) => said.into_iter().chain(lines).collect::<Vec<_>>().join("\n"),
+    }
+}
+
+/// The refusal with the names that are near, or else with all names that the caller may know.
+fn unknown_provider(turn: &Turn, name: &str) -> Failure {
+    let servers = turn.gateway.upstreams.iter().map(|it| it.name());
+    let servers = servers.filter(|name| turn.sees_server(name));
+    let mut names: Vec<String> = servers.map(ToString::to_string).collect();
+    names.extend(resolve::visible_providers(turn));
+    let near = near(name, names.iter().map(String::as_str));
+    let near: Vec<_> = near.into_iter().map(str::to_owned).collect();
+    let known = if near.is_empty() { names } else { near };
+    Failure::UnknownProvider {
+        provider: name.to_owned(),
+        known,
     }
 }
 
@@ -172,7 +157,7 @@ fn described(listing: &Listing) -> Option<String> {
 }
 
 /// The instructions of a server, marked as the words of its author, who is not the user.
-fn quoted(server: &str, instructions: &str) -> Option<String> {
+fn quoted(server: &ServerName, instructions: &str) -> Option<String> {
     /// Some three hundred tokens; a longer text belongs into a document.
     const MOST: usize = 1_200;
     let text = instructions.trim();

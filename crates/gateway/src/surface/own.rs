@@ -28,13 +28,10 @@ pub(super) fn arguments<T: DeserializeOwned>(
     }
     let taken = checker.taken(definition, &given);
     let arguments = taken.as_ref().map_or(&given, |taken| &taken.arguments);
-    let unfit = |misfit| Failure::Arguments {
-        tool: tool.name().to_owned(),
-        misfit,
-    };
-    checker
-        .check_arguments(definition, arguments)
-        .map_err(unfit)?;
+    if let Err(misfit) = checker.check_arguments(definition, arguments) {
+        let tool = tool.name().to_owned();
+        return Err(Failure::Arguments { tool, misfit });
+    }
     let read = serde_json::from_str(arguments.get()).map_err(|_| unreadable(tool))?;
     Ok((read, taken))
 }

@@ -47,9 +47,12 @@ pub(super) enum ApiRequest {
     },
 }
 
+const ONE_OF: &str =
+    "give one of: tool (with arguments), provider (with method and path), result (with offset)";
+const NO_PATH: &str = "`path` is missing: where below the provider's address the request goes";
+
 impl ApiRequest {
     pub(super) fn read(asked: CallApiArguments) -> Result<Self, Failure> {
-        let one_of = "give one of: tool (with arguments), provider (with method and path), result (with offset)";
         match asked {
             CallApiArguments {
                 tool: Some(name),
@@ -71,22 +74,10 @@ impl ApiRequest {
                 body,
                 ..
             } => {
-                let path = path.ok_or_else(|| {
-                    Failure::params(
-                        "`path` is missing: where below the provider's address the request goes",
-                    )
-                })?;
-                let method = method.unwrap_or_else(|| "GET".to_owned()).to_uppercase();
-                let method = Method::from_bytes(method.as_bytes())
-                    .map_err(|_| Failure::params(format!("`{method}` is not an HTTP method")))?;
-                let query = query
-                    .unwrap_or_default()
-                    .into_iter()
-                    .map(|(key, value)| (key, plain(value)));
                 let call = ProviderCall {
-                    method,
-                    path,
-                    query: query.collect(),
+                    path: path.ok_or_else(|| Failure::params(NO_PATH))?,
+                    method: http_method(method)?,
+                    query: plain_query(query.unwrap_or_default()),
                     body,
                 };
                 Ok(Self::Provider { provider, call })
@@ -101,7 +92,7 @@ impl ApiRequest {
                 result,
                 offset: offset.unwrap_or(0),
             }),
-            _ => Err(Failure::params(one_of)),
+            _ => Err(Failure::params(ONE_OF)),
         }
     }
 
@@ -142,20 +133,32 @@ impl ApiRequest {
                 metered(turn, OWN, answer.map(|answer| fitted(turn, answer, tokens)))
             }
             Self::Rest { result, offset } => {
-                let whole = turn
-                    .gateway
-                    .services
-                    .kept
-                    .find(&turn.client.caller, &result);
-                let whole = whole.ok_or(Failure::UnknownResult {
-                    result: result.clone(),
-                })?;
-                let page = whole.page(offset, tokens);
-                let notice = notice::page(&page, |offset| read_on(&result, offset));
-                metered(turn, OWN, Ok(text(&format!("{}\n{notice}", page.text))))
+                let rest = rest(turn, result, offset, tokens)?;
+                metered(turn, OWN, Ok(text(&rest)))
             }
         }
     }
+}
+
+/// A page of a long result that is kept, with a notice of how to read on.
+fn rest(turn: &Turn, result: String, offset: usize, tokens: usize) -> Result<String, Failure> {
+    let Some(whole) = turn.gateway.services.kept.find(turn.caller(), &result) else {
+        return Err(Failure::UnknownResult { result });
+    };
+    let page = whole.page(offset, tokens);
+    let notice = notice::page(&page, |offset| read_on(&result, offset));
+    Ok(format!("{}\n{notice}", page.text))
+}
+
+fn http_method(name: Option<String>) -> Result<Method, Failure> {
+    let name = name.unwrap_or_else(|| "GET".to_owned()).to_uppercase();
+    Method::from_bytes(name.as_bytes())
+        .map_err(|_| Failure::params(format!("`{name}` is not an HTTP method")))
+}
+
+fn plain_query(query: Map<String, Value>) -> Vec<(String, String)> {
+    let query = query.into_iter();
+    query.map(|(key, value)| (key, plain(value))).collect()
 }
 
 /// The name under which results are counted that come from no tool.

@@ -9,7 +9,7 @@
 
 use std::collections::HashSet;
 
-use kitbag_domain::Surface;
+use kitbag_domain::{Capability, Surface};
 use kitbag_relevance::MAX_TOP_K;
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Message, Notification};
@@ -22,46 +22,22 @@ use crate::view::View;
 
 /// The tools a client's list shows.
 pub(crate) async fn listed(turn: &Turn) -> Vec<&CatalogEntry> {
-    let (caller, catalog) = (turn.caller(), &turn.catalog);
+    let services = &turn.gateway.services;
     let visible: Vec<&CatalogEntry> = groups::visible(turn).collect();
-    // Every caller has the built-in tools, so they are listed only for a client that uses them.
-    let own: Vec<&CatalogEntry> = visible
-        .iter()
-        .copied()
-        .filter(|it| !turn.gateway.is_built_in(&it.capability.server))
-        .collect();
-    let all_own = if own.len() <= MAX_TOP_K {
-        own
-    } else {
-        Vec::new()
-    };
-    let favourites = turn
-        .gateway
-        .services
+    let favourites = services
         .contexts
-        .favourites(&turn.gateway.services.store, caller)
+        .favourites(&services.store, turn.caller())
         .await;
-    let (groups, recent) = turn.gateway.services.contexts.of(&holder(turn));
-    let pinned = visible.iter().copied().filter(|it| {
-        turn.gateway
-            .surfaces
-            .pinned
-            .iter()
-            .any(|pin| pin.covers(&it.capability))
-    });
+    let (groups, recent) = services.contexts.of(&holder(turn));
+    let pinned = visible.iter().copied().filter(|it| is_pinned(turn, it));
     let enabled = groups
         .iter()
         .filter_map(|group| groups::tools(turn, group).ok())
         .flatten();
-    let recent = recent.iter().filter_map(|name| catalog.tool(name));
-    let favoured = favourites.iter().filter_map(|it| {
-        visible
-            .iter()
-            .copied()
-            .find(|entry| entry.capability == *it)
-    });
+    let recent = recent.iter().filter_map(|name| turn.catalog.tool(name));
+    let favoured = favourites.iter().filter_map(|it| find(&visible, it));
     let mut seen = HashSet::new();
-    all_own
+    all_of_few(turn, &visible)
         .into_iter()
         .chain(pinned)
         .chain(enabled)
@@ -70,6 +46,30 @@ pub(crate) async fn listed(turn: &Turn) -> Vec<&CatalogEntry> {
         .filter(|entry| seen.insert(entry.exposed.as_str()))
         .take(MAX_TOP_K)
         .collect()
+}
+
+/// All tools of the servers, if there are few enough to list them. Every caller has the built-in
+/// tools, so they are listed only for a client that uses them.
+fn all_of_few<'a>(turn: &Turn, visible: &[&'a CatalogEntry]) -> Vec<&'a CatalogEntry> {
+    let visible = visible.iter().copied();
+    let own: Vec<&CatalogEntry> = visible
+        .filter(|it| !turn.gateway.is_built_in(&it.capability.server))
+        .collect();
+    if own.len() <= MAX_TOP_K {
+        own
+    } else {
+        Vec::new()
+    }
+}
+
+fn is_pinned(turn: &Turn, entry: &CatalogEntry) -> bool {
+    let mut pins = turn.gateway.surfaces.pinned.iter();
+    pins.any(|pin| pin.covers(&entry.capability))
+}
+
+fn find<'a>(entries: &[&'a CatalogEntry], wanted: &Capability) -> Option<&'a CatalogEntry> {
+    let mut entries = entries.iter().copied();
+    entries.find(|entry| entry.capability == *wanted)
 }
 
 /// A search came upon these tools.
@@ -116,18 +116,21 @@ fn change(turn: &Turn, change: impl FnOnce(&mut ClientContext) -> bool) {
 
 /// Tells every client that has this list that the list has changed.
 fn announce(turn: &Turn, holder: &ListHolder) {
-    let changed = || Message::from(Notification::new(method::TOOLS_CHANGED, None));
     match holder {
-        ListHolder::Session(_) => turn.back.announce(changed()),
+        ListHolder::Session(_) => turn.back.announce(tools_changed()),
         ListHolder::Credential(caller) => {
-            let concerned = |view: &View| *view == View::Merged(Surface::Adaptive);
             for it in turn.gateway.services.sessions.subscribers() {
-                if it.caller == *caller && concerned(&it.view) && it.filter().tools {
-                    it.mailbox.put(changed());
+                let is_shown_the_list = it.view == View::Merged(Surface::Adaptive);
+                if it.caller == *caller && is_shown_the_list && it.filter().tools {
+                    it.mailbox.put(tools_changed());
                 }
             }
         }
     }
+}
+
+fn tools_changed() -> Message {
+    Notification::new(method::TOOLS_CHANGED, None).into()
 }
 
 fn holder(turn: &Turn) -> ListHolder {

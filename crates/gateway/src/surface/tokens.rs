@@ -9,7 +9,9 @@ use kitbag_domain::ServerName;
 use kitbag_wire::{Raw, RawObject};
 use serde::{Deserialize, Serialize};
 
+use super::groups;
 use super::listed::{instructions, surface_tools};
+use crate::catalog::CatalogEntry;
 use crate::turn::Turn;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -35,33 +37,15 @@ pub struct ServerTokens {
 }
 
 pub(crate) async fn report(turn: &Turn, surface: Surface) -> SurfaceTokens {
-    let catalog = &turn.catalog;
-    let caller = &turn.client.caller;
-    let visible: Vec<_> = catalog
-        .tools
-        .iter()
-        .filter(|it| turn.gateway.policy.visible(caller, &it.capability))
-        .collect();
+    let visible: Vec<_> = groups::visible(turn).collect();
     let definitions: Vec<&Raw> = visible.iter().map(|entry| &entry.definition).collect();
     let all = count(RawObject::new().with("tools", &definitions).to_raw().get());
     let listed = match surface.is_frugal() {
         true => count(surface_tools(turn, surface).await.get()),
         false => all,
     };
-    let shown = listed
-        + instructions(&turn.gateway, &turn.catalog, caller, surface)
-            .map_or(0, |text| count(&text));
-    let mut servers: BTreeMap<&ServerName, (usize, usize)> = BTreeMap::new();
-    for entry in &visible {
-        let (tools, tokens) = servers.entry(&entry.capability.server).or_default();
-        *tools += 1;
-        *tokens += count(entry.definition.get());
-    }
-    let row = |(server, (tools, tokens)): (&ServerName, _)| ServerTokens {
-        server: server.clone(),
-        tools,
-        tokens,
-    };
+    let instructions = instructions(&turn.gateway, &turn.catalog, turn.caller(), surface);
+    let shown = listed + instructions.map_or(0, |text| count(&text));
     SurfaceTokens {
         catalog: all,
         shown,
@@ -69,6 +53,21 @@ pub(crate) async fn report(turn: &Turn, surface: Surface) -> SurfaceTokens {
         surface,
         tokenizer: Cow::Borrowed("o200k"),
         tools: visible.len(),
-        servers: servers.into_iter().map(row).collect(),
+        servers: by_server(&visible),
     }
+}
+
+fn by_server(tools: &[&CatalogEntry]) -> Vec<ServerTokens> {
+    let mut servers: BTreeMap<&ServerName, ServerTokens> = BTreeMap::new();
+    for entry in tools {
+        let server = &entry.capability.server;
+        let row = servers.entry(server).or_insert_with(|| ServerTokens {
+            server: server.clone(),
+            tools: 0,
+            tokens: 0,
+        });
+        row.tools += 1;
+        row.tokens += count(entry.definition.get());
+    }
+    servers.into_values().collect()
 }

@@ -44,12 +44,15 @@ impl AlwaysOn {
     /// Returns the tools that a surface lists. Only the adaptive surface has a list that groups can
     /// be put into.
     pub(crate) fn on(surface: Surface) -> impl Iterator<Item = Self> {
-        let listed = move |it: &Self| match surface {
+        Self::ALL.into_iter().filter(move |it| it.is_on(surface))
+    }
+
+    fn is_on(self, surface: Surface) -> bool {
+        match surface {
             Surface::All => false,
             Surface::Adaptive => true,
-            Surface::Search | Surface::Code => *it != Self::EnableGroup,
-        };
-        Self::ALL.into_iter().filter(listed)
+            Surface::Search | Surface::Code => self != Self::EnableGroup,
+        }
     }
 
     pub(crate) fn definition(self) -> &'static Raw {
@@ -90,9 +93,25 @@ impl AlwaysOn {
     }
 
     fn written(self) -> Value {
+        let (description, properties, required) = self.parts();
+        let mut schema =
+            json!({ "type": "object", "properties": properties, "additionalProperties": false });
+        if required != json!([]) {
+            schema["required"] = required;
+        }
+        let mut definition =
+            json!({ "name": self.name(), "description": description, "inputSchema": schema });
+        if matches!(self, Self::Search | Self::Discover) {
+            definition["annotations"] = json!({ "readOnlyHint": true });
+        }
+        definition
+    }
+
+    /// Returns the description, the properties of the arguments, and which of these are required.
+    fn parts(self) -> (&'static str, Value, Value) {
         let text = json!({ "type": "string" });
         let object = json!({ "type": "object" });
-        let (description, properties, required) = match self {
+        match self {
             Self::Search => (
                 "Find tools for a task. Start here.",
                 json!({
@@ -132,17 +151,6 @@ impl AlwaysOn {
                 json!({ "group": text }),
                 json!(["group"]),
             ),
-        };
-        let mut schema =
-            json!({ "type": "object", "properties": properties, "additionalProperties": false });
-        if required != json!([]) {
-            schema["required"] = required;
         }
-        let mut definition =
-            json!({ "name": self.name(), "description": description, "inputSchema": schema });
-        if matches!(self, Self::Search | Self::Discover) {
-            definition["annotations"] = json!({ "readOnlyHint": true });
-        }
-        definition
     }
 }

@@ -9,18 +9,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{ConnectInfo, Request as HttpRequest, State};
-use axum::response::{IntoResponse, Response as HttpResponse};
+use axum::response::Response as HttpResponse;
 use http::StatusCode;
-use http::header::{CONTENT_TYPE, HeaderValue};
 use kitbag_domain::Caller;
 use kitbag_relevance::Options;
-use kitbag_wire::{Raw, RawObject, raw};
+use kitbag_wire::RawObject;
+use serde::Serialize;
 use serde_json::json;
 
 use super::auth;
+use super::body::read_body;
 use super::guard;
-use super::http::read_body;
-use super::response::not_admitted;
+use super::response::{json, not_admitted};
 use crate::catalog::Catalog;
 use crate::failure::Failure;
 use crate::find::{UNSURE, find};
@@ -66,7 +66,7 @@ pub(super) async fn answer(
     });
     match asked {
         Ok(asked) => retrieve(&gateway, &caller, asked).await,
-        Err(wrong) => json_body(StatusCode::BAD_REQUEST, &raw(&json!({ "error": wrong }))),
+        Err(wrong) => refusal(StatusCode::BAD_REQUEST, &wrong),
     }
 }
 
@@ -81,26 +81,8 @@ fn known_providers(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Vec
 
 async fn retrieve(gateway: &Gateway, caller: &Caller, asked: RetrieveRequest) -> HttpResponse {
     let started = Instant::now();
-    let options = Options {
-        top_k: asked.top_k,
-        max_cost_usd: asked.max_cost_usd,
-        max_latency_ms_p99: asked.max_latency_ms_p99,
-        tenant: Some(caller.tenant.clone()),
-        scopes: asked.scopes,
-        providers: asked.providers,
-        tags: asked.tags,
-        write_classes: asked.write_class,
-        exclude: asked.exclude,
-        ..Options::default()
-    };
-    let found = match &asked.intents {
-        RequestedIntents::One(intent) => {
-            RetrieveFindings::one(find(gateway, caller, intent, &options).await)
-        }
-        RequestedIntents::Several(intents) => {
-            RetrieveFindings::several(gateway, caller, intents, &options).await
-        }
-    };
+    let options = options(&asked, caller);
+    let found = findings(gateway, caller, &asked.intents, &options).await;
     let least = asked.min_score.unwrap_or(0.0);
     let candidates = found
         .candidates
@@ -122,6 +104,43 @@ async fn retrieve(gateway: &Gateway, caller: &Caller, asked: RetrieveRequest) ->
     if !context.left_out.is_empty() {
         answer.put("left_out", &context.left_out);
     }
+    put_verdict(&mut answer, &found);
+    json(StatusCode::OK, answer.to_raw().get().to_owned())
+}
+
+fn options(asked: &RetrieveRequest, caller: &Caller) -> Options {
+    Options {
+        top_k: asked.top_k,
+        max_cost_usd: asked.max_cost_usd,
+        max_latency_ms_p99: asked.max_latency_ms_p99,
+        tenant: Some(caller.tenant.clone()),
+        scopes: asked.scopes.clone(),
+        providers: asked.providers.clone(),
+        tags: asked.tags.clone(),
+        write_classes: asked.write_class.clone(),
+        exclude: asked.exclude.clone(),
+        ..Options::default()
+    }
+}
+
+async fn findings(
+    gateway: &Gateway,
+    caller: &Caller,
+    intents: &RequestedIntents,
+    options: &Options,
+) -> RetrieveFindings {
+    match intents {
+        RequestedIntents::One(intent) => {
+            RetrieveFindings::one(find(gateway, caller, intent, options).await)
+        }
+        RequestedIntents::Several(intents) => {
+            RetrieveFindings::several(gateway, caller, intents, options).await
+        }
+    }
+}
+
+/// Adds to the answer how sure the search is of what it found.
+fn put_verdict(answer: &mut RawObject, found: &RetrieveFindings) {
     if let Some(intents) = &found.intents {
         answer.put("intents", intents);
     }
@@ -134,14 +153,12 @@ async fn retrieve(gateway: &Gateway, caller: &Caller, asked: RetrieveRequest) ->
     if let Some(degraded) = &found.degraded {
         answer.put("degraded", degraded);
     }
-    json_body(StatusCode::OK, &answer.to_raw())
 }
 
 fn problem(status: StatusCode, message: &str) -> HttpResponse {
-    json_body(status, &raw(&json!({ "error": { "message": message } })))
+    refusal(status, &json!({ "message": message }))
 }
 
-fn json_body(status: StatusCode, body: &Raw) -> HttpResponse {
-    let kind = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-    (status, kind, body.get().to_owned()).into_response()
+fn refusal(status: StatusCode, error: &impl Serialize) -> HttpResponse {
+    json(status, json!({ "error": error }).to_string())
 }

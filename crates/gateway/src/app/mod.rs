@@ -1,25 +1,33 @@
 //! A gateway in this process, built once from the configuration and asked by every verb of the
 //! command line.
+//!
+//! # Layout
+//! - `index`: the verbs that build, check and search the index
+//! - `report`: what the gateway tells of itself and of its servers
+
+mod index;
+mod report;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::future::join_all;
 use kitbag_config::Config;
+use kitbag_domain::sync::lock;
 use kitbag_domain::{Caller, Origin, ServerName, ShortText, Surface, Timestamp};
-use kitbag_relevance::Options;
 use kitbag_upstream::{CallError, LogWish, Server};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Message, Raw, RawObject};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
+pub use self::index::NotIndexed;
+pub use self::report::{CallProgress, ServerReport, ServerStatus, Status};
 use crate::announce::Changes;
 use crate::background;
 use crate::call::{Call, McpCall};
@@ -28,18 +36,14 @@ use crate::clock::now;
 use crate::failure::Failure;
 use crate::flights::HeldMessage;
 use crate::host::GatewayHost;
-use crate::index::intent::degraded;
 use crate::offers::{self, PromptRow, ResourceRow, ToolRow};
 use crate::pipeline;
-use crate::search::{self, IndexVerdict, SearchResult};
 use crate::secret::request_id;
 use crate::surface::answer::{as_meant, with_taken};
 use crate::surface::kept;
 use crate::surface::tokens::{SurfaceTokens, report};
 use crate::turn::{BackChannel, Turn};
 use crate::view::View;
-use kitbag_domain::sync::lock;
-use kitbag_embed::EmbedderError;
 
 pub struct App {
     host: Arc<GatewayHost>,
@@ -48,60 +52,6 @@ pub struct App {
     since: Timestamp,
     /// The address on which the gateway serves HTTP, if it does.
     address: OnceLock<SocketAddr>,
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("the index has no tool called `{name}`")]
-pub struct NotIndexed {
-    pub name: String,
-}
-
-impl NotIndexed {
-    pub const REMEDY: &str =
-        "see the names with `kitbag tools`; if it is there, index it with `kitbag index build`";
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub struct ServerReport {
-    pub era: Era,
-    pub version: String,
-    pub tools: usize,
-    pub prompts: usize,
-    pub resources: usize,
-    #[serde(
-        rename = "took_ms",
-        serialize_with = "milliseconds",
-        deserialize_with = "from_milliseconds"
-    )]
-    pub took: Duration,
-    pub problems: Vec<String>,
-}
-
-/// The progress that a server reports for a call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CallProgress {
-    pub progress: f64,
-    pub total: Option<f64>,
-    pub message: Option<String>,
-}
-
-/// The facts that a gateway tells about itself.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Status {
-    pub pid: u32,
-    pub version: String,
-    /// The address on which the gateway serves HTTP.
-    pub address: Option<SocketAddr>,
-    pub since: Timestamp,
-    pub servers: Vec<ServerStatus>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub struct ServerStatus {
-    pub name: ServerName,
-    pub running: bool,
-    /// The number of tools that the server offered when it was asked last.
-    pub tools: usize,
 }
 
 /// The events beside a request: progress and cancellation.
@@ -182,19 +132,7 @@ impl App {
             Some(listing) => listing,
             None => background::refresh(&self.host, server, Changes::default()).await?,
         };
-        Ok(ServerReport {
-            era: listing.era,
-            version: listing.version.clone(),
-            tools: listing.tools.len(),
-            prompts: listing.prompts.len(),
-            resources: listing.resources.len() + listing.templates.len(),
-            took: started.elapsed(),
-            problems: listing
-                .problems
-                .iter()
-                .map(|it| format!("{}: {}", it.about, it.what))
-                .collect(),
-        })
+        Ok(ServerReport::of(&listing, started.elapsed()))
     }
 
     /// The tools a local client sees at the endpoint, as far as they are known.
@@ -318,17 +256,13 @@ impl App {
     /// Returns what the gateway says of itself.
     pub fn status(&self) -> Status {
         let gateway = self.host.gateway();
-        let server = |server: &Arc<Server>| ServerStatus {
-            name: server.name().clone(),
-            running: server.is_running(),
-            tools: server.listing().map_or(0, |listing| listing.tools.len()),
-        };
+        let servers = gateway.upstreams.iter();
         Status {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             address: self.address.get().copied(),
             since: self.since,
-            servers: gateway.upstreams.iter().map(server).collect(),
+            servers: servers.map(|it| ServerStatus::of(it)).collect(),
         }
     }
 
@@ -342,84 +276,13 @@ impl App {
         Ok(self.listing(name, true).await?)
     }
 
-    /// The tools for an intent, best first, and a warning if vectors are wanting.
-    pub async fn search(&self, text: &str, options: &Options) -> anyhow::Result<SearchResult> {
-        self.host.gateway().services.index.ready().await?;
-        let indexed = if self.is_indexed() {
-            Ok(())
-        } else {
-            self.index_all(|_, _| {}).await
-        };
-        let searched = search::search(&self.host.gateway(), text, options).await;
-        let warning = searched
-            .warning
-            .or(indexed.err().map(|error| degraded(&error)));
-        Ok(SearchResult {
-            warning,
-            ..searched
-        })
-    }
-
-    /// Lists every server anew and computes the vectors that are missing. Tells which gave no
-    /// answer.
-    pub async fn build_index(
-        &self,
-        progress: impl FnMut(usize, usize),
-    ) -> anyhow::Result<Vec<CallError>> {
-        self.host.gateway().services.index.ready().await?;
-        let failed = self.list_anew(|_| true).await;
-        self.index_all(progress).await?;
-        background::mention_unknown_tools(&self.host.gateway());
-        Ok(failed)
-    }
-
-    pub async fn verify_index(
-        &self,
-        progress: impl FnMut(usize, usize),
-    ) -> anyhow::Result<IndexVerdict> {
-        self.index_all(progress).await?;
-        Ok(search::verify(&self.host.gateway()).await)
-    }
-
-    /// Returns what the mirror of the index holds under a tool's name.
-    pub async fn index_entry(&self, name: &str) -> anyhow::Result<Value> {
-        let stored = self.host.gateway().services.index.mirrored(name).await?;
-        let stored = stored.ok_or_else(|| NotIndexed {
-            name: name.to_owned(),
-        })?;
-        Ok(serde_json::from_str(&stored)?)
-    }
-
-    pub fn index_size(&self) -> usize {
-        self.host.gateway().services.index.snapshot().index.len()
-    }
-
-    /// True if the index has every tool with its vector, as the index of a running gateway has.
-    fn is_indexed(&self) -> bool {
-        let gateway = self.host.gateway();
-        let (tools, snapshot) = (
-            gateway.catalog().tools.len(),
-            gateway.services.index.snapshot(),
-        );
-        snapshot.index.len() == tools && snapshot.index.embedded() == tools
-    }
-
-    async fn index_all(&self, progress: impl FnMut(usize, usize)) -> Result<(), EmbedderError> {
-        let gateway = self.host.gateway();
-        let (catalog, unlisted) = (gateway.catalog(), gateway.unlisted());
-        gateway
-            .services
-            .index
-            .rebuild(&gateway.contents(&catalog, &unlisted), || false, progress)
-            .await
-    }
-
     /// Lists this server, or every one, unless that has been done before. Tells which gave no
     /// answer.
     pub async fn know(&self, only: Option<&ServerName>) -> Vec<CallError> {
-        let wanted = |server: &Server| only.is_none_or(|only| only == server.name());
-        self.list_anew(|server| server.listing().is_none() && wanted(server))
-            .await
+        self.list_anew(|server| {
+            server.listing().is_none() && only.is_none_or(|only| only == server.name())
+        })
+        .await
     }
 
     /// Asks those servers what they offer, and tells which gave no answer.
@@ -483,12 +346,4 @@ fn step(message: &Message) -> Option<CallProgress> {
         .as_ref()
         .filter(|_| notification.method == method::PROGRESS)?;
     serde_json::from_str(params.get()).ok()
-}
-
-fn from_milliseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    Ok(Duration::from_millis(u64::deserialize(deserializer)?))
-}
-
-fn milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_u128(duration.as_millis())
 }

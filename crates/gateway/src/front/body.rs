@@ -1,0 +1,74 @@
+//! Reads the body of an HTTP request, up to a limit of bytes and of time.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use futures::StreamExt;
+
+use crate::failure::Failure;
+use crate::flights::HeldLoad;
+
+/// The time that a client may take to send the body it has announced.
+const BODY_PATIENCE: Duration = Duration::from_secs(30);
+/// A body may have this many times the allowed size before its connection is cut.
+const EXCESS_HEARD_OUT: usize = 8;
+
+/// Reads a body of at most `max` bytes, which count for the caller as long as `held` is.
+pub(super) async fn read_body(
+    body: Body,
+    max: usize,
+    held: Option<HeldLoad>,
+) -> Result<(Vec<u8>, Option<HeldLoad>), Failure> {
+    let reader = BodyReader {
+        max,
+        bytes: Vec::new(),
+        excess: 0,
+        held,
+    };
+    tokio::time::timeout(BODY_PATIENCE, reader.read(body))
+        .await
+        .unwrap_or(Err(Failure::SlowBody))
+}
+
+struct BodyReader {
+    max: usize,
+    bytes: Vec<u8>,
+    /// The bytes that were read and dropped.
+    excess: usize,
+    held: Option<HeldLoad>,
+}
+
+impl BodyReader {
+    /// A client that is still sending does not hear a refusal, so what is too much is still read,
+    /// and dropped, as long as that is not far too much.
+    async fn read(mut self, body: Body) -> Result<(Vec<u8>, Option<HeldLoad>), Failure> {
+        let mut chunks = body.into_data_stream();
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk.map_err(|error| Failure::BrokenBody {
+                reason: error.to_string(),
+            })?;
+            self.take(&chunk)?;
+            if self.excess / EXCESS_HEARD_OUT > self.max {
+                break;
+            }
+        }
+        match self.excess {
+            0 => Ok((self.bytes, self.held)),
+            _ => Err(Failure::TooLarge { max: self.max }),
+        }
+    }
+
+    fn take(&mut self, chunk: &[u8]) -> Result<(), Failure> {
+        if self.excess > 0 || self.bytes.len() + chunk.len() > self.max {
+            self.excess += chunk.len();
+            return Ok(());
+        }
+        if let Some(held) = &mut self.held
+            && !held.grow(chunk.len())
+        {
+            return Err(Failure::TooManyRequests);
+        }
+        self.bytes.extend_from_slice(chunk);
+        Ok(())
+    }
+}

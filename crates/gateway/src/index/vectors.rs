@@ -1,0 +1,148 @@
+//! The vectors of the tools: those in memory, those in the store, and those that the embedder has to
+//! compute.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+
+use kitbag_domain::sync::lock;
+use kitbag_embed::{TextEmbedder, EmbedderError};
+use kitbag_relevance::Document;
+use kitbag_store::{Store, TextHash};
+
+use super::mirror::Mirror;
+use super::source::IndexSource;
+
+/// Unused vectors that stay in the store for servers that come back.
+const SPARE_VECTORS: u64 = 1_000;
+
+pub(super) struct ToolVectors {
+    embedder: Arc<TextEmbedder>,
+    store: Store,
+    in_memory: Mutex<HashMap<TextHash, Arc<[f32]>>>,
+}
+
+impl ToolVectors {
+    pub(super) fn new(embedder: Arc<TextEmbedder>, store: Store) -> Self {
+        Self {
+            embedder,
+            store,
+            in_memory: Mutex::default(),
+        }
+    }
+
+    /// Returns the vectors that are known by now, in the order of the tools.
+    pub(super) fn of(&self, sources: &[IndexSource]) -> Vec<Option<Arc<[f32]>>> {
+        let vectors = lock(&self.in_memory);
+        sources
+            .iter()
+            .map(|it| vectors.get(&it.hash).cloned())
+            .collect()
+    }
+
+    /// Returns the documents with the vectors that are known by now.
+    pub(super) fn documents(&self, sources: &[IndexSource]) -> Vec<Document> {
+        sources
+            .iter()
+            .zip(self.of(sources))
+            .map(|(source, vector)| Document {
+                vector,
+                ..source.document.clone()
+            })
+            .collect()
+    }
+
+    /// Takes from the store the vectors that are not in memory yet, and drops from memory those
+    /// that are not needed any more.
+    pub(super) async fn recall(&self, sources: &[IndexSource]) -> Result<(), EmbedderError> {
+        let wanted = self.keep_only(sources);
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let model = self.embedder.id().await?;
+        match self.store.vectors(&model, &wanted).await {
+            Ok(known) => {
+                if let Some(vector) = known.values().next() {
+                    self.embedder.remembers(vector.len());
+                }
+                self.learn(known);
+            }
+            Err(error) => {
+                tracing::warn!(%error, "stored vectors cannot be read and are computed again");
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops the vectors of other tools from memory. Returns the texts of these tools that have no
+    /// vector there.
+    fn keep_only(&self, sources: &[IndexSource]) -> Vec<TextHash> {
+        let mut vectors = lock(&self.in_memory);
+        let mut used: HashSet<TextHash> = sources.iter().map(|it| it.hash).collect();
+        vectors.retain(|hash, _| used.contains(hash));
+        used.retain(|hash| !vectors.contains_key(hash));
+        used.into_iter().collect()
+    }
+
+    /// Returns the texts that have no vector in memory.
+    pub(super) fn missing(&self, sources: &[IndexSource]) -> Vec<(TextHash, String)> {
+        let vectors = lock(&self.in_memory);
+        let mut seen = HashSet::new();
+        sources
+            .iter()
+            .filter(|it| !vectors.contains_key(&it.hash) && seen.insert(it.hash))
+            .map(|it| (it.hash, it.text.clone()))
+            .collect()
+    }
+
+    /// Computes the vectors of a portion, and keeps them.
+    pub(super) async fn embed(&self, portion: &[(TextHash, String)]) -> Result<(), EmbedderError> {
+        let texts: Vec<String> = portion.iter().map(|(_, text)| text.clone()).collect();
+        let embedded = self.embedder.documents(texts).await?;
+        let hashes = portion.iter().map(|(hash, _)| *hash);
+        let pairs: Vec<_> = hashes.zip(embedded).collect();
+        let model = self.embedder.id().await?;
+        if let Err(error) = self.store.put_vectors(&model, &pairs).await {
+            tracing::warn!(%error, "vectors could not be kept; the next start computes them again");
+        }
+        self.learn(pairs);
+        Ok(())
+    }
+
+    fn learn(&self, vectors: impl IntoIterator<Item = (TextHash, Vec<f32>)>) {
+        let vectors = vectors.into_iter();
+        lock(&self.in_memory).extend(vectors.map(|(hash, vector)| (hash, vector.into())));
+    }
+
+    /// Forgets vectors in the store that no tool has any more, once there are many of them: a
+    /// server that is switched off and on again should not cost anything.
+    pub(super) async fn forget_unused(&self, mirror: &Mirror) {
+        let Ok(model) = self.embedder.id().await else {
+            return;
+        };
+        match self.forget_of(&model, mirror).await {
+            Ok(0) => {}
+            Ok(number) => tracing::info!(number, "vectors of tools that are gone were forgotten"),
+            Err(error) => {
+                tracing::warn!(%error, "vectors of tools that are gone could not be removed");
+            }
+        }
+    }
+
+    async fn forget_of(&self, model: &str, mirror: &Mirror) -> Result<u64, kitbag_store::Error> {
+        let used: HashSet<TextHash> = lock(&self.in_memory).keys().copied().collect();
+        let kept = self.store.vector_count(model).await?;
+        if !are_many(kept, &used) {
+            return Ok(0);
+        }
+        let elsewhere = mirror.texts_elsewhere().await?;
+        let needed: HashSet<TextHash> = used.union(&elsewhere).copied().collect();
+        if !are_many(kept, &needed) {
+            return Ok(0);
+        }
+        self.store.forget_vectors(model, &needed).await
+    }
+}
+
+fn are_many(kept: u64, needed: &HashSet<TextHash>) -> bool {
+    kept > 2 * needed.len() as u64 + SPARE_VECTORS
+}

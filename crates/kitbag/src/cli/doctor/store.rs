@@ -26,47 +26,23 @@ pub(super) struct StoreState {
 
 pub(super) async fn check(config: &Config, findings: &mut Vec<Finding>) -> StoreState {
     let path = &config.store_path;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    findings.extend(open_to_others(
-        folder,
-        0o700,
-        "others on this machine can look into it",
-    ));
-    for (name, what) in PRIVATE {
-        findings.extend(open_to_others(&path.with_file_name(name), 0o600, what));
-    }
-    findings.extend(nearly_full(folder));
-    let none = StoreState {
-        lookup: None,
-        has_keys: false,
-    };
-    if let Some(finding) = not_writable(path) {
-        findings.push(finding);
-        return none;
-    }
+    findings.extend(around(path));
     let is_new = !path.exists();
-    let store = match Store::open(path).await {
+    let opened = match not_writable(path) {
+        Some(finding) => Err(finding),
+        None => Store::open(path).await.map_err(|it| unusable(path, it)),
+    };
+    let store = match opened {
         Ok(store) => store,
-        Err(error) => {
-            findings.push(unusable(path, error));
-            return none;
+        Err(finding) => {
+            findings.push(finding);
+            return StoreState {
+                lookup: None,
+                has_keys: false,
+            };
         }
     };
-    let has_keys = store.has_active_keys(now()).await.unwrap_or(false);
-    let unknown = unknown_tenants(&config.policy, &store)
-        .await
-        .unwrap_or_default();
-    findings.extend(unknown.iter().map(|tenant| {
-        AREA.warning(format!("tenant {tenant}"), UnknownTenant::WHAT)
-            .mend(UnknownTenant::remedy(tenant))
-    }));
-    let lookup = match vault::lookup(config, &store).await {
-        Ok(lookup) => Some(lookup),
-        Err(error) => {
-            findings.push(AREA.error("secrets", error));
-            None
-        }
-    };
+    let state = look_into(&store, config, findings).await;
     store.close().await;
     let what = if is_new {
         "was made just now"
@@ -74,7 +50,34 @@ pub(super) async fn check(config: &Config, findings: &mut Vec<Finding>) -> Store
         "opens and can be written"
     };
     findings.push(AREA.ok(path.display().to_string(), what));
-    StoreState { lookup, has_keys }
+    state
+}
+
+/// Checks the folder of the store: which users can look into it, and the room on its disk.
+fn around(path: &Path) -> Vec<Finding> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let visible = "others on this machine can look into it";
+    let mut findings: Vec<_> = open_to_others(folder, 0o700, visible).into_iter().collect();
+    for (name, what) in PRIVATE {
+        findings.extend(open_to_others(&path.with_file_name(name), 0o600, what));
+    }
+    findings.extend(nearly_full(folder));
+    findings
+}
+
+async fn look_into(store: &Store, config: &Config, findings: &mut Vec<Finding>) -> StoreState {
+    let unknown = unknown_tenants(&config.policy, store).await;
+    findings.extend(unknown.unwrap_or_default().iter().map(|tenant| {
+        AREA.warning(format!("tenant {tenant}"), UnknownTenant::WHAT)
+            .mend(UnknownTenant::remedy(tenant))
+    }));
+    let lookup = vault::lookup(config, store).await;
+    StoreState {
+        lookup: lookup
+            .map_err(|error| findings.push(AREA.error("secrets", error)))
+            .ok(),
+        has_keys: store.has_active_keys(now()).await.unwrap_or(false),
+    }
 }
 
 const PRIVATE: [(&str, &str); 3] = [

@@ -19,7 +19,7 @@ use kitbag_config::{
 use kitbag_domain::{Action, Event, ShortText};
 use tokio::sync::watch;
 
-use crate::import::{self, ImportAction};
+use crate::import::{self, ImportAction, ImportRow};
 use crate::key_check::{NoKeys, check_keys};
 use crate::trail;
 use kitbag_gateway::announce;
@@ -160,29 +160,7 @@ impl Follower {
         {
             tracing::warn!("{problem}");
         }
-        for row in &plan.rows {
-            match (row.action, &row.reason) {
-                (ImportAction::Add, _) if row.waits() => {
-                    let server = &row.name;
-                    let why = row
-                        .dangers
-                        .iter()
-                        .map(ToString::to_string)
-                        .collect::<Vec<_>>()
-                        .join("; ");
-                    let remedy =
-                        format!("if you want it, remove `enabled = false` from [servers.{server}]");
-                    tracing::warn!(%server, why, remedy, "imported from a client, and switched off until you look at it");
-                }
-                (ImportAction::Add, _) => {
-                    tracing::info!(server = %row.name, "imported from a client");
-                }
-                (ImportAction::Refused, Some(reason)) => {
-                    tracing::warn!(server = %row.name, "cannot be imported: {reason}");
-                }
-                _ => {}
-            }
-        }
+        plan.rows.iter().for_each(mention);
         for edit in kitbag_config::take_edits() {
             host.gateway()
                 .services
@@ -204,12 +182,7 @@ impl Follower {
         }
         let config = self.whereabouts.load()?;
         if entrance == ServingTransport::Http {
-            let serve = Serve {
-                bind: self.running.serve.bind,
-                ..config.serve.clone()
-            };
-            serve.guarded()?;
-            check_keys(&serve, &host.gateway().services.store).await?;
+            self.check_open_address(&config, host).await?;
         }
         let done = host
             .replace_config(&config)
@@ -241,6 +214,35 @@ impl Follower {
         self.project = config.project.clone();
         self.in_force = config;
         Ok(())
+    }
+
+    /// The address stays the one that the gateway was started with.
+    async fn check_open_address(&self, config: &Config, host: &GatewayHost) -> anyhow::Result<()> {
+        let serve = Serve {
+            bind: self.running.serve.bind,
+            ..config.serve.clone()
+        };
+        serve.guarded()?;
+        check_keys(&serve, &host.gateway().services.store).await
+    }
+}
+
+/// Logs what became of a server that a client has.
+fn mention(row: &ImportRow) {
+    let server = &row.name;
+    match (row.action, &row.reason) {
+        (ImportAction::Add, _) if row.waits() => {
+            let why: Vec<_> = row.dangers.iter().map(ToString::to_string).collect();
+            let why = why.join("; ");
+            let remedy =
+                format!("if you want it, remove `enabled = false` from [servers.{server}]");
+            tracing::warn!(%server, why, remedy, "imported from a client, and switched off until you look at it");
+        }
+        (ImportAction::Add, _) => tracing::info!(%server, "imported from a client"),
+        (ImportAction::Refused, Some(reason)) => {
+            tracing::warn!(%server, "cannot be imported: {reason}");
+        }
+        _ => {}
     }
 }
 

@@ -62,16 +62,10 @@ impl Drop for Shelf {
 
 async fn list(State(books): State<Books>, RawQuery(query): RawQuery) -> Response {
     let query = query.unwrap_or_default();
-    let asked = |key: &str| {
-        let mut pairs = url::form_urlencoded::parse(query.as_bytes());
-        pairs
-            .find(|(name, _)| name == key)
-            .map(|(_, value)| value.into_owned())
-    };
-    let search = asked("search").unwrap_or_default();
-    let from: usize = asked("cursor").map_or(0, |cursor| cursor.parse().unwrap());
-    let limit: usize = asked("limit").map_or(PER_PAGE, |limit| limit.parse().unwrap());
-    assert_eq!(asked("version").as_deref(), Some("latest"));
+    let search = parameter(&query, "search").unwrap_or_default();
+    let from: usize = parameter(&query, "cursor").map_or(0, |cursor| cursor.parse().unwrap());
+    let limit: usize = parameter(&query, "limit").map_or(PER_PAGE, |limit| limit.parse().unwrap());
+    assert_eq!(parameter(&query, "version").as_deref(), Some("latest"));
     if from == 0 {
         books.asked.lock().unwrap().push(search.clone());
     }
@@ -123,16 +117,8 @@ async fn one(
     State(books): State<Books>,
     Path((name, version)): Path<(String, String)>,
 ) -> Response {
-    let fits = |entry: &&Value| {
-        let official = &entry["_meta"]["io.modelcontextprotocol.registry/official"];
-        let wanted = if version == "latest" {
-            official["isLatest"] != json!(false)
-        } else {
-            entry["server"]["version"] == json!(version)
-        };
-        entry["server"]["name"] == json!(name) && wanted
-    };
-    match books.entries.iter().find(fits) {
+    let mut entries = books.entries.iter();
+    match entries.find(|entry| is_version(entry, &name, &version)) {
         Some(entry) => axum::Json(entry).into_response(),
         None => (
             StatusCode::NOT_FOUND,
@@ -140,4 +126,19 @@ async fn one(
         )
             .into_response(),
     }
+}
+
+fn parameter(query: &str, key: &str) -> Option<String> {
+    let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+    let (_, value) = pairs.find(|(name, _)| name == key)?;
+    Some(value.into_owned())
+}
+
+fn is_version(entry: &Value, name: &str, version: &str) -> bool {
+    let official = &entry["_meta"]["io.modelcontextprotocol.registry/official"];
+    let wanted = match version {
+        "latest" => official["isLatest"] != json!(false),
+        version => entry["server"]["version"] == json!(version),
+    };
+    entry["server"]["name"] == json!(name) && wanted
 }

@@ -97,28 +97,21 @@ async fn show(arguments: &ShowArguments, invocation: &Invocation) -> anyhow::Res
             .collect(),
     };
     let data = data_dir_origin(&invocation.at.overrides);
-    if invocation.output.json {
+    let (output, whole) = (invocation.output, arguments.section.is_none());
+    if output.json {
         let data = json!({ "key": "data_dir", "value": config.data_dir, "origin": origin(&data, &config) });
-        let head = arguments.section.is_none().then_some(data);
-        let rows: Vec<_> = head
-            .into_iter()
-            .chain(shown.iter().map(|entry| row(entry, &config)))
-            .collect();
-        return invocation.output.show(&rows, |_| String::new());
+        let mut rows: Vec<_> = whole.then_some(data).into_iter().collect();
+        rows.extend(shown.iter().map(|entry| row(entry, &config)));
+        return output.show(&rows, |_| String::new());
     }
-    let head = if arguments.section.is_none() {
-        heading(&config, &data)
-    } else {
-        String::new()
+    let head = match whole {
+        true => heading(&config, &data),
+        false => String::new(),
     };
     let text = text::toml(&shown, config.origin.as_deref());
-    invocation
-        .output
-        .print(&printable(&format!("{head}{text}")))?;
-    if shown.len() < all.len() && arguments.section.is_none() {
-        invocation
-            .output
-            .note("\nEverything else has its default: kitbag config show --all");
+    output.print(&printable(&format!("{head}{text}")))?;
+    if shown.len() < all.len() && whole {
+        output.note("\nEverything else has its default: kitbag config show --all");
     }
     Ok(())
 }

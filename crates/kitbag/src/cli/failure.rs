@@ -148,55 +148,57 @@ impl CommandFailure {
 
 /// Returns the remedy of every kind of error that has one.
 fn remedy(cause: &(dyn Error + 'static)) -> Option<String> {
-    if let Some(advised) = cause.downcast_ref::<Advised>() {
-        return Some(advised.advice.clone());
-    }
-    if let Some(config) = cause.downcast_ref::<ConfigError>() {
-        return config.remedy();
-    }
-    if let Some(call) = cause.downcast_ref::<CallError>() {
-        return call.remedy();
-    }
-    if let Some(start) = cause.downcast_ref::<StartError>() {
-        return start.remedy();
-    }
-    if let Some(keyring) = cause.downcast_ref::<KeyringError>() {
-        return Some(keyring.remedy().to_owned());
-    }
-    if let Some(embedder) = cause.downcast_ref::<EmbedderError>() {
-        return embedder.remedy();
-    }
-    if let Some(place) = cause.downcast_ref::<StorePlaceError>() {
-        return place.remedy();
-    }
-    if let Some(data) = cause.downcast_ref::<kitbag_agents::DataError>() {
-        return data.remedy();
-    }
-    if let Some(registry) = cause.downcast_ref::<RegistryError>() {
-        return registry.remedy();
-    }
-    if let Some(choice) = cause.downcast_ref::<ChoiceError>() {
-        return choice.remedy();
-    }
-    if let Some(Failure::MissingArguments { prompt, missing }) = cause.downcast_ref() {
-        let given: String = missing.iter().map(|name| format!(" {name}=…")).collect();
-        return Some(format!("kitbag prompts get {prompt}{given}"));
-    }
-    let said = match cause.downcast_ref() {
-        Some(Failure::UnknownTool { near, .. }) if near.is_empty() => {
-            "see which there are with `kitbag tools`"
+    let told_by_the_error = [
+        remedy_of(cause, |it: &Advised| Some(it.advice.clone())),
+        remedy_of(cause, ConfigError::remedy),
+        remedy_of(cause, |it: &CallError| it.remedy()),
+        remedy_of(cause, |it: &StartError| it.remedy()),
+        remedy_of(cause, |it: &KeyringError| Some(it.remedy().to_owned())),
+        remedy_of(cause, |it: &EmbedderError| it.remedy()),
+        remedy_of(cause, |it: &StorePlaceError| it.remedy()),
+        remedy_of(cause, |it: &kitbag_agents::DataError| it.remedy()),
+        remedy_of(cause, |it: &RegistryError| it.remedy()),
+        remedy_of(cause, |it: &ChoiceError| it.remedy()),
+        remedy_of(cause, of_refusal),
+    ];
+    let mut told = told_by_the_error.into_iter().flatten();
+    told.next()
+        .or_else(|| constant_remedy(cause).map(str::to_owned))
+}
+
+fn remedy_of<E: Error + 'static>(
+    cause: &(dyn Error + 'static),
+    remedy: impl FnOnce(&E) -> Option<String>,
+) -> Option<String> {
+    cause.downcast_ref().and_then(remedy)
+}
+
+fn of_refusal(failure: &Failure) -> Option<String> {
+    match failure {
+        Failure::MissingArguments { prompt, missing } => {
+            let given: String = missing.iter().map(|name| format!(" {name}=…")).collect();
+            Some(format!("kitbag prompts get {prompt}{given}"))
         }
-        _ if cause.is::<OpenDoor>() => OpenDoor::REMEDY,
-        _ if cause.is::<NoKeys>() => NoKeys::REMEDY,
-        _ if cause.is::<NotIndexed>() => NotIndexed::REMEDY,
-        _ if cause.is::<UnansweredRequest>() => UnansweredRequest::REMEDY,
-        _ if cause.is::<GatewayEnded>() => GatewayEnded::REMEDY,
-        _ if is_taken(cause) => TAKEN,
-        _ if is_about_a_file_of_the_store(cause) => OUT_OF_REACH,
-        _ if is_about_a_server_of_the_store(cause) => AWAY,
-        _ => return None,
-    };
-    Some(said.to_owned())
+        Failure::UnknownTool { near, .. } if near.is_empty() => {
+            Some("see which there are with `kitbag tools`".to_owned())
+        }
+        _ => None,
+    }
+}
+
+fn constant_remedy(cause: &(dyn Error + 'static)) -> Option<&'static str> {
+    let remedies = [
+        (cause.is::<OpenDoor>(), OpenDoor::REMEDY),
+        (cause.is::<NoKeys>(), NoKeys::REMEDY),
+        (cause.is::<NotIndexed>(), NotIndexed::REMEDY),
+        (cause.is::<UnansweredRequest>(), UnansweredRequest::REMEDY),
+        (cause.is::<GatewayEnded>(), GatewayEnded::REMEDY),
+        (is_taken(cause), TAKEN),
+        (is_about_a_file_of_the_store(cause), OUT_OF_REACH),
+        (is_about_a_server_of_the_store(cause), AWAY),
+    ];
+    let mut fitting = remedies.into_iter().filter(|(fits, _)| *fits);
+    fitting.next().map(|(_, remedy)| remedy)
 }
 
 fn is_taken(cause: &(dyn Error + 'static)) -> bool {

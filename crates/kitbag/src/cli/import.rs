@@ -71,30 +71,19 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
             .iter()
             .for_each(|review| invocation.output.note(&format!("{review}\n")));
     } else {
-        let command = format!("{} --yes", arguments.for_good());
-        agree(
-            &plan,
-            Agreement {
-                yes: arguments.yes,
-                command: &command,
-            },
-            invocation.output,
-        )?;
+        let agreement = Agreement {
+            yes: arguments.yes,
+            command: &format!("{} --yes", arguments.for_good()),
+        };
+        agree(&plan, agreement, invocation.output)?;
         plan.carry_out(&at).await?;
     }
-    let ImportPlan {
-        config,
-        follow,
-        rows: servers,
-        problems,
-        ..
-    } = plan;
     let told = ImportReport {
         done,
-        config,
-        follow,
-        servers,
-        problems,
+        config: plan.config,
+        follow: plan.follow,
+        servers: plan.rows,
+        problems: plan.problems,
     };
     tell_beside(&told, &elsewhere, invocation);
     if told.servers.is_empty() && !told.done && !invocation.output.json {
@@ -188,62 +177,15 @@ fn for_people(told: &ImportReport, rehearsed: Option<&str>) -> String {
         .iter()
         .filter(|row| row.action != ImportAction::Known)
     {
-        let sets = (!row.sets.is_empty()).then(|| format!("sets {}", row.sets.join(", ")));
-        let dangers = row
-            .dangers
-            .iter()
-            .map(|danger| format!("beware of {danger}"));
-        let notes = row
-            .reason
-            .iter()
-            .cloned()
-            .chain(renamed(row))
-            .chain(sets)
-            .chain(dangers);
-        let notes = notes.chain(row.notes.iter().map(ToString::to_string));
-        let foreign = row
-            .missing
-            .iter()
-            .filter(|it| it.source == VariableSource::Foreign);
-        let foreign =
-            foreign.map(|it| format!("only the client can fill in ${{{}}}; replace it", it.name));
-        text.extend(
-            notes
-                .chain(foreign)
-                .map(|note| format!("\n{}: {}", row.name, printable(&note))),
-        );
+        let remarks = remarks(row).into_iter();
+        text.extend(remarks.map(|it| format!("\n{}: {}", row.name, printable(&it))));
     }
     if !text.ends_with('\n') {
         text.push('\n');
     }
     text.push_str(&files(&told.servers));
-    text.push_str(&missing(
-        told.servers
-            .iter()
-            .filter(|row| row.action == ImportAction::Add),
-    ));
-    let adds = told
-        .servers
-        .iter()
-        .filter(|row| row.action == ImportAction::Add);
-    let (servers, secrets) = adds.fold((0, 0), |(servers, secrets), row| {
-        (servers + 1, secrets + row.secrets.len())
-    });
-    let (added, servers, path) = (servers > 0, count(servers, "server"), told.config.display());
-    let secrets = match secrets {
-        0 => String::new(),
-        number => format!(", with {} encrypted in the store", count(number, "secret")),
-    };
-    text.push_str(&match (told.done && added, rehearsed) {
-        (true, _) => format!(
-            "\nAdded {servers} to {path}{secrets}.\nSee whether they work: kitbag servers test\nPut Kitbag into a \
-             client: kitbag install --client NAME --move-servers"
-        ),
-        (false, Some(command)) if added => {
-            format!("\nWould add {servers} to {path}{secrets}.\nDo it: {command}")
-        }
-        (false, _) => format!("\nNothing to add to {path}."),
-    });
+    text.push_str(&missing(told.added()));
+    text.push_str(&told.summary(rehearsed));
     if !told.follow.is_empty() {
         let clients: Vec<_> = told.follow.iter().map(|client| client.title()).collect();
         text.push_str(&format!(
@@ -252,6 +194,47 @@ fn for_people(told: &ImportReport, rehearsed: Option<&str>) -> String {
         ));
     }
     text
+}
+
+impl ImportReport {
+    fn added(&self) -> impl Iterator<Item = &ImportRow> {
+        let servers = self.servers.iter();
+        servers.filter(|row| row.action == ImportAction::Add)
+    }
+
+    fn summary(&self, rehearsed: Option<&str>) -> String {
+        let (number, path) = (self.added().count(), self.config.display());
+        let servers = count(number, "server");
+        let secrets = match self.added().map(|row| row.secrets.len()).sum() {
+            0 => String::new(),
+            number => format!(", with {} encrypted in the store", count(number, "secret")),
+        };
+        match rehearsed {
+            _ if number == 0 => format!("\nNothing to add to {path}."),
+            _ if self.done => format!(
+                "\nAdded {servers} to {path}{secrets}.\nSee whether they work: kitbag servers test\nPut Kitbag into a \
+                 client: kitbag install --client NAME --move-servers"
+            ),
+            Some(command) => format!("\nWould add {servers} to {path}{secrets}.\nDo it: {command}"),
+            None => format!("\nNothing to add to {path}."),
+        }
+    }
+}
+
+/// Returns what a person should know of a server besides its row in the table.
+fn remarks(row: &ImportRow) -> Vec<String> {
+    let mut remarks: Vec<String> = row.reason.iter().cloned().chain(renamed(row)).collect();
+    if !row.sets.is_empty() {
+        remarks.push(format!("sets {}", row.sets.join(", ")));
+    }
+    remarks.extend(row.dangers.iter().map(|it| format!("beware of {it}")));
+    remarks.extend(row.notes.iter().map(ToString::to_string));
+    let missing = row.missing.iter();
+    let foreign = missing.filter(|it| it.source == VariableSource::Foreign);
+    remarks.extend(
+        foreign.map(|it| format!("only the client can fill in ${{{}}}; replace it", it.name)),
+    );
+    remarks
 }
 
 fn cells(row: &ImportRow) -> [String; 4] {

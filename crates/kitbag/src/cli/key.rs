@@ -10,9 +10,9 @@ use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
 use kitbag_config::Config;
 use kitbag_domain::{Action, Event, KeyId, Role, ShortText, Tenant, Timestamp};
-use kitbag_store::{KeyInfo, KeyOrder, Store};
+use kitbag_store::{KeyInfo, KeyOrder, NewKey, Store};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Invocation;
 use super::completions::keys;
@@ -194,17 +194,21 @@ async fn create(store: &Store, order: &KeyOrder, invocation: &Invocation) -> any
         key.id
     ));
     let token = key.token.reveal();
-    invocation.output.show(
-        &json!({
-            "id": key.id,
-            "tenant": named_tenant(order.role, &order.tenant),
-            "role": order.role,
-            "label": order.label,
-            "expires_at": order.expires_at.map(date),
-            "key": token,
-        }),
-        |_| token.to_owned(),
-    )
+    invocation
+        .output
+        .show(&shown(&key, order), |_| token.to_owned())
+}
+
+/// Returns a key that was made just now, with its secret.
+fn shown(key: &NewKey, order: &KeyOrder) -> Value {
+    json!({
+        "id": key.id,
+        "tenant": named_tenant(order.role, &order.tenant),
+        "role": order.role,
+        "label": order.label,
+        "expires_at": order.expires_at.map(date),
+        "key": key.token.reveal(),
+    })
 }
 
 /// A slip in the name of a tenant makes a key that opens nothing, so the person is told now.
@@ -277,19 +281,10 @@ async fn rotate(
         "Key {new} {whose}, in place of {id}, which {ends}. Keep it now: it is not stored and cannot be \
          shown again."
     ));
+    let mut result = shown(&rotated.key, &rotated.order);
+    result["former"] = json!({ "id": id, "expires_at": date(rotated.former_ends_at) });
     let token = rotated.key.token.reveal();
-    invocation.output.show(
-        &json!({
-            "id": new,
-            "tenant": named_tenant(rotated.order.role, &rotated.order.tenant),
-            "role": rotated.order.role,
-            "label": rotated.order.label,
-            "expires_at": rotated.order.expires_at.map(date),
-            "former": { "id": id, "expires_at": date(rotated.former_ends_at) },
-            "key": token,
-        }),
-        |_| token.to_owned(),
-    )
+    invocation.output.show(&result, |_| token.to_owned())
 }
 
 async fn revoke(store: &Store, id: KeyId, invocation: &Invocation) -> anyhow::Result<()> {

@@ -52,53 +52,44 @@ Examples:
   kitbag search delete old files --write-class destructive -n 3";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let options = Options {
-        top_k: usize::from(arguments.top).min(MAX_TOP_K),
-        max_cost_usd: arguments.max_cost,
-        max_latency_ms_p99: arguments.max_latency,
-        providers: arguments.provider,
-        tags: arguments.tag,
-        write_classes: arguments.write_class,
-        ..Options::default()
-    };
     let mut gateway =
         ReachedGateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
-    let searched = search(
-        &mut gateway,
-        arguments.intent.join(" "),
-        options,
-        invocation.output,
-    )
-    .await;
+    let (intent, explain) = (arguments.intent.join(" "), arguments.explain);
+    let searched = search(&mut gateway, intent, arguments.options(), invocation.output).await;
     gateway.close().await;
-    let SearchResult {
-        found,
-        confident,
-        warning,
-    } = searched?;
-    if let Some(warning) = warning {
-        invocation.output.warn(&warning);
-    }
-    if found.is_empty() && !invocation.output.json {
-        invocation
-            .output
-            .note("Nothing fits. See what there is: kitbag tools");
-        return Ok(ExitCode::SUCCESS);
-    }
-    if confident == Some(false) {
-        invocation
-            .output
-            .note(&format!("{UNSURE}; the nearest there is:"));
-    }
-    let explain = arguments.explain;
-    invocation.output.show(&found, |found| {
-        if explain {
-            explained(found)
-        } else {
-            plain(found)
-        }
-    })?;
+    tell(&searched?, explain, invocation.output)?;
     Ok(ExitCode::SUCCESS)
+}
+
+impl Arguments {
+    fn options(self) -> Options {
+        Options {
+            top_k: usize::from(self.top).min(MAX_TOP_K),
+            max_cost_usd: self.max_cost,
+            max_latency_ms_p99: self.max_latency,
+            providers: self.provider,
+            tags: self.tag,
+            write_classes: self.write_class,
+            ..Options::default()
+        }
+    }
+}
+
+fn tell(searched: &SearchResult, explain: bool, output: Output) -> anyhow::Result<()> {
+    if let Some(warning) = &searched.warning {
+        output.warn(warning);
+    }
+    if searched.found.is_empty() && !output.json {
+        output.note("Nothing fits. See what there is: kitbag tools");
+        return Ok(());
+    }
+    if searched.confident == Some(false) {
+        output.note(&format!("{UNSURE}; the nearest there is:"));
+    }
+    output.show(&searched.found, |found| match explain {
+        true => explained(found),
+        false => plain(found),
+    })
 }
 
 async fn search(

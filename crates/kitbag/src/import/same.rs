@@ -91,40 +91,26 @@ fn pairs<'a>(
                 cwd,
             },
         ) => {
-            let folder = cwd
-                .as_deref()
-                .map(Path::new)
-                .filter(|path| path.is_absolute());
+            let folder = cwd.as_deref().map(Path::new);
+            let folder = folder.filter(|path| path.is_absolute());
             if launch.args.len() != args.len()
                 || (folder.is_some() && folder != launch.cwd.as_deref())
             {
                 return None;
             }
-            let words = launch
-                .args
-                .iter()
-                .map(|word| word.source().to_owned())
-                .zip(args);
-            let variables = named(&launch.env, env, str::to_owned)?;
-            Some(
-                [(launch.command.source().to_owned(), command)]
-                    .into_iter()
-                    .chain(words)
-                    .chain(variables)
-                    .collect(),
-            )
+            let mut pairs = vec![(launch.command.source().to_owned(), command)];
+            let words = launch.args.iter().map(|word| word.source().to_owned());
+            pairs.extend(words.zip(args));
+            pairs.extend(named(&launch.env, env, str::to_owned)?);
+            Some(pairs)
         }
         (
             ServerKind::External(Reach::Remote(endpoint)),
             ClientLaunch::Http { url, headers, .. },
         ) => {
-            let headers = named(&endpoint.headers, headers, str::to_lowercase)?;
-            Some(
-                [(endpoint.url.source().to_owned(), url)]
-                    .into_iter()
-                    .chain(headers)
-                    .collect(),
-            )
+            let mut pairs = vec![(endpoint.url.source().to_owned(), url)];
+            pairs.extend(named(&endpoint.headers, headers, str::to_lowercase)?);
+            Some(pairs)
         }
         _ => None,
     }

@@ -86,38 +86,38 @@ async fn door(found: &ClientConfig) -> Option<Finding> {
     let title = found.client.title();
     let again = format!("run `kitbag install --client {}`", found.client.name());
     match found.kitbag.as_ref()? {
-        ClientLaunch::Stdio { command, .. } => {
-            let command = command.masked();
-            let path = Path::new(&command);
-            if path.is_absolute() {
-                let gone = !path.is_file();
-                return gone.then(|| {
-                    AREA.problem(title, format!("launches {command}, which is not there"))
-                        .mend(again)
-                });
-            }
-            if programs::on_path(&command).is_none() {
-                let what = format!("launches `{command}`, which is not on the PATH");
-                // A project's file is for others, too, who have the program elsewhere.
-                let advice = if found.project.is_some() {
-                    linking(&command)
-                } else {
-                    again
-                };
-                return Some(AREA.problem(title, what).mend(advice));
-            }
-            let thin = found.project.is_none() && found.client.has_windows();
-            let what = format!(
-                "launches `{command}` without its full path, which it may not find from a window"
-            );
-            thin.then(|| AREA.warning(title, what).mend(again))
-        }
+        ClientLaunch::Stdio { command, .. } => launched(found, &command.masked(), again),
         ClientLaunch::Http { url, .. } => {
             let url = url.masked();
             let what = format!("connects to {url}, where no program answers");
             (!answers(&url).await).then(|| AREA.warning(title, what).mend("run `kitbag serve`"))
         }
     }
+}
+
+/// Checks that the client finds the program that it launches.
+fn launched(found: &ClientConfig, command: &str, again: String) -> Option<Finding> {
+    let (title, path) = (found.client.title(), Path::new(command));
+    if path.is_absolute() {
+        let gone = !path.is_file();
+        return gone.then(|| {
+            AREA.problem(title, format!("launches {command}, which is not there"))
+                .mend(again)
+        });
+    }
+    if programs::on_path(command).is_none() {
+        let what = format!("launches `{command}`, which is not on the PATH");
+        // A project's file is for others, too, who have the program elsewhere.
+        let advice = match found.project {
+            Some(_) => linking(command),
+            None => again,
+        };
+        return Some(AREA.problem(title, what).mend(advice));
+    }
+    let thin = found.project.is_none() && found.client.has_windows();
+    let what =
+        format!("launches `{command}` without its full path, which it may not find from a window");
+    thin.then(|| AREA.warning(title, what).mend(again))
 }
 
 fn linking(command: &str) -> String {

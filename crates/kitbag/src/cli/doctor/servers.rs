@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use futures::StreamExt as _;
 use kitbag_config::{Config, nearest};
-use kitbag_domain::{ExposedName, Reach, Remedy as _, ServerName};
+use kitbag_domain::{ExposedName, MissingVariable, Reach, Remedy as _, ServerName};
 use kitbag_upstream::{CallError, Cause, Diagnosis, ServerKind, ServerSpec};
 
 use super::finding::{Area, Finding};
@@ -39,18 +39,7 @@ pub(super) async fn check(
     };
     for spec in config.running() {
         let missing = spec.missing_variables(lookup);
-        findings.extend(missing.iter().map(|source| {
-            let cause = Cause::MissingVariable {
-                variable: source.variable.clone(),
-            };
-            let what = format!("was not started: {source}");
-            Finding {
-                cause: Some(cause),
-                ..AREA
-                    .problem(spec.name.as_str(), what)
-                    .mend(source.remedy().unwrap_or_default())
-            }
-        }));
+        findings.extend(missing.iter().map(|source| lacks(spec, source)));
         if missing.is_empty() {
             able.push(spec);
         }
@@ -62,6 +51,17 @@ pub(super) async fn check(
     }
     findings.sort_by(|a, b| a.subject.cmp(&b.subject));
     findings
+}
+
+fn lacks(spec: &ServerSpec, missing: &MissingVariable) -> Finding {
+    let what = format!("was not started: {missing}");
+    let finding = AREA.problem(spec.name.as_str(), what);
+    Finding {
+        cause: Some(Cause::MissingVariable {
+            variable: missing.variable.clone(),
+        }),
+        ..finding.mend(missing.remedy().unwrap_or_default())
+    }
 }
 
 /// Checks the server without starting it.

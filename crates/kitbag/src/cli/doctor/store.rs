@@ -12,7 +12,7 @@ use kitbag_store::{Error, Store};
 use super::finding::{Area, Finding};
 use crate::key_check::{UnknownTenant, unknown_tenants};
 use kitbag_gateway::clock::now;
-use kitbag_gateway::store_place::{store_address, store_may_exist};
+use kitbag_gateway::store_place::{StorePlaceError, store_address, store_may_exist};
 use kitbag_gateway::vault;
 
 const AREA: Area = Area::Store;
@@ -26,74 +26,73 @@ pub(super) struct StoreState {
 }
 
 pub(super) async fn check(config: &Config, findings: &mut Vec<Finding>) -> StoreState {
-    let none = StoreState {
-        lookup: None,
-        has_keys: false,
-    };
-    let address = match store_address(config) {
-        Ok(address) => address,
-        Err(error) => {
-            let remedy = error.remedy();
-            let finding = AREA.error("address", error);
-            findings.push(remedy.into_iter().fold(finding, Finding::mend));
-            return none;
-        }
-    };
-    if let StorePlace::File(path) = &config.store {
-        check_files(path, findings);
-        if let Some(finding) = not_writable(path) {
-            findings.push(finding);
-            return none;
-        }
-    }
-    let (is_new, place) = (!store_may_exist(config), address.to_string());
-    let store = match Store::open(address).await {
+    let is_new = !store_may_exist(config);
+    let store = match open(config, findings).await {
         Ok(store) => store,
-        Err(error) => {
-            findings.push(unusable(&place, error));
-            return none;
+        Err(finding) => {
+            findings.push(finding);
+            return StoreState {
+                lookup: None,
+                has_keys: false,
+            };
         }
     };
-    if let Err(error) = store.check_writable().await {
-        findings.push(unusable(&place, error));
-    }
-    let has_keys = store.has_active_keys(now()).await.unwrap_or(false);
-    let unknown = unknown_tenants(&config.policy, &store)
-        .await
-        .unwrap_or_default();
-    findings.extend(unknown.iter().map(|tenant| {
-        AREA.warning(format!("tenant {tenant}"), UnknownTenant::WHAT)
-            .mend(UnknownTenant::remedy(tenant))
-    }));
-    let lookup = match vault::lookup(config, &store).await {
-        Ok(lookup) => Some(lookup),
-        Err(error) => {
-            findings.push(AREA.error("secrets", error));
-            None
-        }
-    };
-    store.close().await;
+    let state = look_into(&store, config, findings).await;
     let what = if is_new {
         "was made just now"
     } else {
         "opens and can be written"
     };
-    findings.push(AREA.ok(place, what));
-    StoreState { lookup, has_keys }
+    findings.push(match store.check_writable().await {
+        Ok(()) => AREA.ok(store.place(), what),
+        Err(error) => unusable(store.place(), error),
+    });
+    store.close().await;
+    state
 }
 
-/// Checks the files of a database on this machine.
-fn check_files(path: &Path, findings: &mut Vec<Finding>) {
+async fn open(config: &Config, findings: &mut Vec<Finding>) -> Result<Store, Finding> {
+    let address = store_address(config).map_err(without_address)?;
+    if let StorePlace::File(path) = &config.store {
+        findings.extend(around(path));
+        not_writable(path).map_or(Ok(()), Err)?;
+    }
+    let place = address.to_string();
+    let opened = Store::open(address).await;
+    opened.map_err(|error| unusable(&place, error))
+}
+
+fn without_address(error: StorePlaceError) -> Finding {
+    let remedy = error.remedy();
+    let finding = AREA.error("address", error);
+    remedy.into_iter().fold(finding, Finding::mend)
+}
+
+/// Checks the folder of the store: which users can look into it, and the room on its disk.
+fn around(path: &Path) -> Vec<Finding> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    findings.extend(open_to_others(
-        folder,
-        0o700,
-        "others on this machine can look into it",
-    ));
+    let visible = "others on this machine can look into it";
+    let mut findings: Vec<_> = open_to_others(folder, 0o700, visible).into_iter().collect();
     for (name, what) in PRIVATE {
         findings.extend(open_to_others(&path.with_file_name(name), 0o600, what));
     }
     findings.extend(nearly_full(folder));
+    findings
+}
+
+async fn look_into(store: &Store, config: &Config, findings: &mut Vec<Finding>) -> StoreState {
+    let unknown = unknown_tenants(&config.policy, store).await;
+    findings.extend(unknown.unwrap_or_default().iter().map(|tenant| {
+        AREA.warning(format!("tenant {tenant}"), UnknownTenant::WHAT)
+            .mend(UnknownTenant::remedy(tenant))
+    }));
+    let lookup = vault::lookup(config, store).await;
+    StoreState {
+        lookup: lookup
+            .map_err(|error| findings.push(AREA.error("secrets", error)))
+            .ok(),
+        has_keys: store.has_active_keys(now()).await.unwrap_or(false),
+    }
 }
 
 const PRIVATE: [(&str, &str); 3] = [

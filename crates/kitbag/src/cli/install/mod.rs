@@ -92,32 +92,13 @@ pub(super) async fn install(
         launched(&spot, &config, invocation)?
     };
     let found = theirs(&spot, invocation)?;
-    if found
-        .iter()
-        .flat_map(|found| &found.servers)
-        .any(|server| server.name == NAME)
-    {
-        let path = spot.path.display();
-        return Err(anyhow!(
-            "{path} has a server `{NAME}` that is something else"
-        ))
-        .advise(|| "give that one another name there, then try again".to_owned());
-    }
+    check_vacant(&found, &spot)?;
     let mut beside: Vec<String> = found.iter().flat_map(switched_on).collect();
-    let (servers, problems) = if arguments.move_servers {
-        let command = format!("{} --yes", arguments.moving());
-        let agreement = Agreement {
-            yes: arguments.yes,
-            command: &command,
-        };
-        take_over(found, agreement, invocation).await?
+    let (servers, problems, left) = if arguments.move_servers {
+        let (servers, problems) = arguments.take_over(found, invocation).await?;
+        (servers, problems, left_behind(&spot, &places))
     } else {
-        (Vec::new(), Vec::new())
-    };
-    let left = if arguments.move_servers {
-        left_behind(&spot, &places)
-    } else {
-        Vec::new()
+        (Vec::new(), Vec::new(), Vec::new())
     };
     let moved: Vec<String> = moved(&servers)
         .filter(|name| beside.contains(name))
@@ -193,6 +174,25 @@ impl InstallTarget {
 }
 
 impl InstallArguments {
+    /// Imports the servers that the client has, once the person agrees to those that came along
+    /// with a project.
+    async fn take_over(
+        &self,
+        found: Vec<ClientConfig>,
+        invocation: &Invocation,
+    ) -> anyhow::Result<(Vec<ImportRow>, Vec<FileProblem>)> {
+        let mut plan = ImportPlan::make(found, &invocation.at)
+            .await
+            .context("the servers cannot be taken over")?;
+        let agreement = Agreement {
+            yes: self.yes,
+            command: &format!("{} --yes", self.moving()),
+        };
+        agree(&plan, agreement, invocation.output)?;
+        plan.carry_out(&invocation.at).await?;
+        Ok((plan.rows, plan.problems))
+    }
+
     /// The command that also moves the servers.
     fn moving(&self) -> String {
         let flag = if self.target.project {
@@ -207,19 +207,17 @@ impl InstallArguments {
     }
 }
 
-/// Imports the servers that the client has, once the person agrees to those that came along with a
-/// project.
-async fn take_over(
-    found: Vec<ClientConfig>,
-    agreement: Agreement<'_>,
-    invocation: &Invocation,
-) -> anyhow::Result<(Vec<ImportRow>, Vec<FileProblem>)> {
-    let mut plan = ImportPlan::make(found, &invocation.at)
-        .await
-        .context("the servers cannot be taken over")?;
-    agree(&plan, agreement, invocation.output)?;
-    plan.carry_out(&invocation.at).await?;
-    Ok((plan.rows, plan.problems))
+/// Refuses a file in which another server has our name.
+fn check_vacant(found: &[ClientConfig], spot: &ClientFile) -> anyhow::Result<()> {
+    let mut servers = found.iter().flat_map(|found| &found.servers);
+    if servers.all(|server| server.name != NAME) {
+        return Ok(());
+    }
+    let path = spot.path.display();
+    Err(anyhow!(
+        "{path} has a server `{NAME}` that is something else"
+    ))
+    .advise(|| "give that one another name there, then try again".to_owned())
 }
 
 fn switched_on(found: &ClientConfig) -> Vec<String> {

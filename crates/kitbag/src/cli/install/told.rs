@@ -43,39 +43,13 @@ pub(super) struct LeftServers {
 pub(super) fn for_people(told: &InstallReport, project: bool) -> String {
     let InstallReport {
         client,
-        path,
         changed,
-        backup,
-        moved,
         servers,
         ..
     } = told;
     let name = client.name();
     let flag = if project { " --project" } else { "" };
-    let mut text = match changed {
-        true => format!("Kitbag is in {}", path.display()),
-        false => format!("Kitbag was in {} already", path.display()),
-    };
-    if project {
-        let servers = if moved.is_empty() {
-            ""
-        } else {
-            ", and these servers in it"
-        };
-        text.push_str(&format!(
-            "\nEveryone who works on the project needs `kitbag` on the PATH{servers}."
-        ));
-    }
-    if let Some(backup) = backup {
-        text.push_str(&format!("\nAs it was before: {}", backup.display()));
-    }
-    if !moved.is_empty() {
-        let number = count(moved.len(), "server");
-        text.push_str(&format!(
-            "\nBehind Kitbag, switched off in {client}: {number} ({})",
-            moved.join(", ")
-        ));
-    }
+    let mut text = edited(told, project);
     text.push_str(&still_readable(told));
     text.push_str(&left_elsewhere(told));
     text.push_str(&staying(
@@ -94,6 +68,35 @@ pub(super) fn for_people(told: &InstallReport, project: bool) -> String {
     }
     text.push_str(&format!("\nUndo: kitbag uninstall --client {name}{flag}"));
     printable(&text)
+}
+
+/// Returns the lines about the file that Kitbag went into.
+fn edited(told: &InstallReport, project: bool) -> String {
+    let (path, moved) = (told.path.display(), &told.moved);
+    let mut text = match told.changed {
+        true => format!("Kitbag is in {path}"),
+        false => format!("Kitbag was in {path} already"),
+    };
+    if project {
+        let servers = match moved.is_empty() {
+            true => "",
+            false => ", and these servers in it",
+        };
+        text.push_str(&format!(
+            "\nEveryone who works on the project needs `kitbag` on the PATH{servers}."
+        ));
+    }
+    if let Some(backup) = &told.backup {
+        text.push_str(&format!("\nAs it was before: {}", backup.display()));
+    }
+    if !moved.is_empty() {
+        let (number, names) = (count(moved.len(), "server"), moved.join(", "));
+        let client = told.client;
+        text.push_str(&format!(
+            "\nBehind Kitbag, switched off in {client}: {number} ({names})"
+        ));
+    }
+    text
 }
 
 /// A secret that was typed is encrypted here, and yet still stands in the client's file.

@@ -8,8 +8,8 @@ use clap::Args;
 use kitbag_config::edit::Reach;
 use kitbag_domain::ServerName;
 use kitbag_registry::{
-    EntryName, EntryStatus, FilledPlan, PlanInput, Registry, RegistryEntry, RemoteKind, RunKind,
-    RunPlan, choose,
+    EntryName, EntryStatus, FilledPlan, PlanInput, Registry, RegistryEntry, RegistryError,
+    RemoteKind, RunKind, RunPlan, choose,
 };
 use kitbag_upstream::programs;
 use serde::Serialize;
@@ -19,7 +19,7 @@ use super::{ServerToAdd, Wanted, pair, vacant};
 use crate::cli::Invocation;
 use crate::cli::confirm::{Confirmation, confirm};
 use crate::cli::failure::Advise as _;
-use crate::cli::output::one_line;
+use crate::cli::output::{Output, one_line};
 use crate::cli::servers::find::RegistryChoice;
 use crate::import::keeping::Keeping;
 use kitbag_review::words::quoted;
@@ -89,15 +89,12 @@ pub(super) async fn fetch(
     .with_context(|| format!("`{}` cannot be run from here", server.name))?;
     invocation.output.note(&about(&entry, &plan, &registry));
     let mut keeping = Keeping::of(&config).await?;
-    let mut answering = Answering {
+    let answering = Answering {
         server: &name,
         keeping: &mut keeping,
         around: &invocation.at.around,
     };
-    let answers = answers::gather(&plan, &arguments.set, &mut answering, invocation.output)?;
-    let filled = plan
-        .fill(&answers, literally)
-        .map_err(|missing| answers::missing(&missing, &server.name, &arguments.set))?;
+    let filled = arguments.fill(&plan, &server.name, answering, invocation.output)?;
     let origin = RegistryOrigin {
         name: server.name.clone(),
         version: server.version.clone(),
@@ -107,13 +104,7 @@ pub(super) async fn fetch(
     let reach = reach(filled);
     let review = Review::of(name.as_str(), origin.told(&registry), &reach);
     if wish.enabled {
-        let command = arguments.agreeing(&server.name);
-        let question = Confirmation {
-            text: "Run this?",
-            yes: arguments.yes,
-            command: &command,
-        };
-        confirm(&[review], question, invocation.output)?;
+        arguments.agree(review, &server.name, invocation.output)?;
     } else {
         invocation.output.note(&review.to_string());
     }
@@ -135,6 +126,27 @@ impl RegistryOrigin {
 }
 
 impl FromRegistry {
+    fn fill(
+        &self,
+        plan: &RunPlan,
+        name: &EntryName,
+        mut answering: Answering<'_>,
+        output: Output,
+    ) -> anyhow::Result<FilledPlan> {
+        let answers = answers::gather(plan, &self.set, &mut answering, output)?;
+        plan.fill(&answers, literally)
+            .map_err(|missing| answers::missing(&missing, name, &self.set))
+    }
+
+    fn agree(&self, review: Review, name: &EntryName, output: Output) -> anyhow::Result<()> {
+        let question = Confirmation {
+            text: "Run this?",
+            yes: self.yes,
+            command: &self.agreeing(name),
+        };
+        confirm(&[review], question, output)
+    }
+
     /// Returns a flag that has no meaning for a server that is described.
     pub(super) fn given(&self) -> Option<&'static str> {
         let flags = [
@@ -164,20 +176,7 @@ async fn find(
     registry: &Registry,
     invocation: &Invocation,
 ) -> anyhow::Result<RegistryEntry> {
-    let version = arguments.version.as_deref();
-    let asking = async {
-        match wanted {
-            Wanted::Registered(name) => registry.entry(name, version).await,
-            Wanted::Ours(short) => {
-                let latest = registry.named(short.as_str()).await?;
-                if version.is_none() {
-                    Ok(latest)
-                } else {
-                    registry.entry(&latest.server.name, version).await
-                }
-            }
-        }
-    };
+    let asking = ask(wanted, arguments.version.as_deref(), registry);
     let entry = invocation
         .output
         .during(&format!("Asking {}", registry.place()), asking)
@@ -203,6 +202,21 @@ async fn find(
         }
     }
     Ok(entry)
+}
+
+async fn ask(
+    wanted: &Wanted,
+    version: Option<&str>,
+    registry: &Registry,
+) -> Result<RegistryEntry, RegistryError> {
+    match (wanted, version) {
+        (Wanted::Registered(name), version) => registry.entry(name, version).await,
+        (Wanted::Ours(short), None) => registry.named(short.as_str()).await,
+        (Wanted::Ours(short), version) => {
+            let latest = registry.named(short.as_str()).await?;
+            registry.entry(&latest.server.name, version).await
+        }
+    }
 }
 
 /// Returns where the server comes from and what it will run, for the person who decides whether to

@@ -103,25 +103,18 @@ struct ServerToAdd {
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let (enabled, force) = (!arguments.disabled, arguments.force);
-    let wanted = !arguments.no_test && enabled;
-    let new = match &arguments.name {
-        Wanted::Ours(name) if arguments.says_nothing() => return Ok(misses_everything(name)),
-        Wanted::Ours(name) if !arguments.from_registry.registry => {
-            described(name.clone(), arguments)?
-        }
-        Wanted::Ours(_) | Wanted::Registered(_) => {
-            arguments.refuse_what_the_registry_says()?;
-            let wish = AddWish { force, enabled };
-            from_registry::fetch(&arguments.name, &arguments.from_registry, wish, invocation)
-                .await?
-        }
-    };
+    let is_tested = !arguments.no_test && enabled;
+    if let Wanted::Ours(name) = &arguments.name
+        && arguments.says_nothing()
+    {
+        return Ok(misses_everything(name));
+    }
     let ServerToAdd {
         name,
         reach,
         keeping,
         origin,
-    } = new;
+    } = to_add(arguments, invocation).await?;
     let draft = Draft::of(&name, &NewServer { reach, enabled }, force, invocation)?;
     // A secret must be in the store before anything refers to it.
     keeping
@@ -129,10 +122,9 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         .await?;
     let readable = draft.config.server(&name).is_some_and(has_literal_secret);
     let config = draft.write()?;
-    let test = if wanted {
-        Some(try_out(&name, invocation).await)
-    } else {
-        None
+    let test = match is_tested {
+        true => Some(try_out(&name, invocation).await),
+        false => None,
     };
     let works = !matches!(test, Some(TestOutcome::Fails(_)));
     invocation.output.show(
@@ -148,6 +140,21 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         invocation.output.note(READABLE);
     }
     Ok(exit_code(works))
+}
+
+/// Returns the server as the command line describes it, or as the registry does.
+async fn to_add(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ServerToAdd> {
+    if let Wanted::Ours(name) = &arguments.name
+        && !arguments.from_registry.registry
+    {
+        return described(name.clone(), arguments);
+    }
+    arguments.refuse_what_the_registry_says()?;
+    let wish = AddWish {
+        force: arguments.force,
+        enabled: !arguments.disabled,
+    };
+    from_registry::fetch(&arguments.name, &arguments.from_registry, wish, invocation).await
 }
 
 const READABLE: &str = "

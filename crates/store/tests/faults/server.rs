@@ -17,10 +17,20 @@ pub(crate) struct OwnServer {
     programs: PathBuf,
     user: Option<(u32, u32)>,
     process: Option<Child>,
+    /// The port that is in the name of the socket. Only a server with settings for that listens on it.
+    port: u16,
+    settings: Vec<String>,
 }
 
 impl OwnServer {
     pub(crate) async fn start() -> Self {
+        let mut server = Self::prepare();
+        server.start_again().await;
+        server
+    }
+
+    /// A server that has its files and does not run yet.
+    pub(crate) fn prepare() -> Self {
         let programs = std::env::var_os("KITBAG_TEST_POSTGRES_PROGRAMS").expect(
             "these tests start PostgreSQL: run them as `cargo xtask postgres -- cargo nextest run -p kitbag-store`",
         );
@@ -29,14 +39,15 @@ impl OwnServer {
         if let Some((uid, gid)) = user {
             chown(folder.path(), Some(uid), Some(gid)).unwrap();
         }
-        let mut server = Self {
+        let server = Self {
             folder,
             programs: programs.into(),
             user,
             process: None,
+            port: 5432,
+            settings: Vec::new(),
         };
         server.initialise();
-        server.start_again().await;
         server
     }
 
@@ -60,7 +71,8 @@ impl OwnServer {
             .arg(self.folder.path().join("data"))
             .arg("-k")
             .arg(self.folder.path())
-            .args(["-c", "listen_addresses="])
+            .args(["-c", "listen_addresses=", "-p", &self.port.to_string()])
+            .args(self.settings.iter().flat_map(|setting| ["-c", setting]))
             .stdout(Stdio::null())
             .stderr(log);
         self.process = Some(postgres.spawn().unwrap());
@@ -69,12 +81,28 @@ impl OwnServer {
         }
     }
 
+    /// Makes the server listen on a free port of this machine, too, and returns the port.
+    pub(crate) fn listen(&mut self) -> u16 {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        self.port = free.local_addr().unwrap().port();
+        self.set("listen_addresses=127.0.0.1");
+        self.port
+    }
+
+    pub(crate) fn set(&mut self, setting: &str) {
+        self.settings.push(setting.to_owned());
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     fn command(&self, program: &str) -> Command {
         self.as_server(Command::new(self.programs.join(program)))
     }
 
     /// Runs the command as the user of the server.
-    fn as_server(&self, mut command: Command) -> Command {
+    pub(crate) fn as_server(&self, mut command: Command) -> Command {
         command.current_dir(self.folder.path());
         if let Some((uid, gid)) = self.user {
             command.uid(uid).gid(gid);
@@ -150,7 +178,8 @@ impl OwnServer {
 
     pub(crate) fn url(&self) -> String {
         let socket = self.folder.path().display().to_string();
-        format!("postgres://kitbag@{}/postgres", socket.replace('/', "%2F"))
+        let (socket, port) = (socket.replace('/', "%2F"), self.port);
+        format!("postgres://kitbag@{socket}:{port}/postgres")
     }
 
     /// An address with short limits, so that a test need not wait long.
@@ -213,5 +242,6 @@ fn send(signal: &str, pid: u32) {
     // A process that has ended in the meantime needs no signal.
     let _ = Command::new("kill")
         .args([signal, &pid.to_string()])
+        .stderr(Stdio::null())
         .status();
 }

@@ -57,7 +57,7 @@ pub use audit::tool_statistics::ToolStatistics;
 pub use audit::{AuditRecord, RowId};
 pub use changes::ChangeCounts;
 pub use copy::{CopyProgress, CopyReport, copy};
-use engine::{Alone, Engine};
+use engine::Engine;
 pub use error::Error;
 use error::{failed, unreadable};
 pub use keys::recognise::Recognition;
@@ -84,8 +84,7 @@ impl Store {
     /// too; the directories that it needs are created.
     pub async fn open(address: impl Into<StoreAddress>) -> Result<Self, Error> {
         let address = address.into();
-        let mut alone = Alone::take(&address).await?;
-        let engine = Engine::connect(&address, &mut alone).await?;
+        let (engine, alone) = Engine::prepare(&address).await?;
         let pepper = pepper::load(&engine, address.files()).await?;
         alone.release().await;
         Ok(Self {

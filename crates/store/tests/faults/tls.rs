@@ -56,14 +56,14 @@ const CERTIFICATES: &[&[&str]] = &[
     ],
 ];
 
-async fn start() -> (OwnServer, u16) {
+async fn start() -> OwnServer {
     let mut server = OwnServer::prepare();
     for arguments in CERTIFICATES {
         let mut openssl = server.as_server(Command::new("openssl"));
         let done = openssl.args(*arguments).stderr(Stdio::null()).status();
         assert!(done.unwrap().success(), "{arguments:?}");
     }
-    let port = server.listen();
+    server.listen();
     server.set("ssl=on");
     for (setting, file) in [
         ("ssl_cert_file", "server.crt"),
@@ -73,26 +73,28 @@ async fn start() -> (OwnServer, u16) {
         server.set(&format!("{setting}={path}"));
     }
     server.start_again().await;
-    (server, port)
+    server
+}
+
+async fn open(server: &OwnServer, host: &str, parameters: &str) -> Result<Store, Error> {
+    let port = server.port();
+    let url = format!("postgres://kitbag@{host}:{port}/postgres?{parameters}");
+    let address = StoreAddress::parse(&url, server.folder()).unwrap();
+    Store::open(&address).await
 }
 
 #[tokio::test]
 async fn a_server_is_trusted_by_the_authority_and_the_name_in_its_certificate() {
-    let (server, port) = start().await;
+    let server = start().await;
     let authority = server.folder().join("authority.crt");
     let trusting = format!("sslmode=verify-full&sslrootcert={}", authority.display());
-    let open = async |host: &str, parameters: &str| {
-        let url = format!("postgres://kitbag@{host}:{port}/postgres?{parameters}");
-        let address = StoreAddress::parse(&url, server.folder()).unwrap();
-        Store::open(&address).await
-    };
-    let store = open("localhost", &trusting).await.unwrap();
-    open("127.0.0.1", "sslmode=require").await.unwrap();
+    let store = open(&server, "localhost", &trusting).await.unwrap();
+    open(&server, "127.0.0.1", "sslmode=require").await.unwrap();
     for (host, parameters) in [
         ("127.0.0.1", trusting.as_str()),
         ("localhost", "sslmode=verify-full"),
     ] {
-        let error = open(host, parameters).await.unwrap_err();
+        let error = open(&server, host, parameters).await.unwrap_err();
         assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
     }
     store.check_writable().await.unwrap();

@@ -21,7 +21,7 @@
 //! - [`mod@copy`]: a whole store into another one, and backups
 //! - `engine`: the connections of both engines, their migrations, transactions and locks
 //! - `pepper`: the secret that the key hashes depend on; `private_file`: files that hold secrets
-//! - `properties`: what is to be known of the store itself
+//! - `properties`: facts about the store itself
 //!
 //! Each table has its folder, and there its statements for both engines: `sqlite.rs` and
 //! `postgres.rs`.

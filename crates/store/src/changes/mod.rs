@@ -17,8 +17,8 @@ use tokio::task::AbortHandle;
 use crate::Store;
 use crate::engine::Engine;
 
-/// How often each table may have changed since the store was opened. All of them rise when changes
-/// may have been missed, for example because the connection to the database was lost.
+/// Numbers that rise when a table may have changed. All of them rise when changes may have been
+/// missed, for example because the connection to the database was lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ChangeCounts {
     pub keys: u64,
@@ -27,7 +27,7 @@ pub struct ChangeCounts {
     pub listings: u64,
 }
 
-/// The tables that others want to hear of.
+/// The tables whose changes a gateway wants to hear of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WatchedTable {
     Keys,

@@ -12,7 +12,7 @@ use super::{CopyProgress, copy_engine};
 use crate::address::directory_of;
 use crate::engine::Engine;
 use crate::engine::sqlite::{Sqlite, create_private};
-use crate::{Error, Store, StoreAddress, failed};
+use crate::{Error, Store, StoreAddress, failed, private_file};
 
 const ACTION: &str = "write a backup";
 
@@ -78,12 +78,13 @@ impl Store {
 
 /// Takes away the rest of a backup that was interrupted.
 fn remove(draft: &Path) -> Result<(), Error> {
-    match std::fs::remove_file(draft) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => {
-            Err(Error::file("remove", draft, source))
-        }
-        _ => Ok(()),
+    let draft = draft.as_os_str();
+    for side_file in ["", "-wal", "-shm"] {
+        let mut name = draft.to_owned();
+        name.push(side_file);
+        private_file::remove(Path::new(&name))?;
     }
+    Ok(())
 }
 
 /// A backup has its name only when all of it is on the disk.

@@ -197,8 +197,11 @@ fn initialise(programs: &Path, folder: &Path, user: Option<Unprivileged>) -> any
 
 fn serve(programs: &Path, folder: &Path, user: Option<Unprivileged>) -> anyhow::Result<Child> {
     let log = fs::File::create(folder.join("log")).context("creating the log of PostgreSQL")?;
-    let mut postgres = command(&programs.join("postgres"), folder, user);
+    let mut postgres = command(Path::new("setpriv"), folder, user);
     postgres
+        // The server ends with this program, also if that is killed.
+        .args(["--pdeathsig", "INT"])
+        .arg(programs.join("postgres"))
         .arg("-D")
         .arg(folder.join("data"))
         .arg("-k")

@@ -21,7 +21,7 @@
 //! - [`mod@copy`]: a whole store into another one, and backups
 //! - `engine`: the connections of both engines, their migrations, transactions and locks
 //! - `pepper`: the secret that the key hashes depend on; `private_file`: files that hold secrets
-//! - `properties`: what is to be known of the store itself
+//! - `properties`: facts about the store itself
 //!
 //! Each table has its folder, and there its statements for both engines: `sqlite.rs` and
 //! `postgres.rs`.
@@ -57,7 +57,7 @@ pub use audit::tool_statistics::ToolStatistics;
 pub use audit::{AuditRecord, RowId};
 pub use changes::ChangeCounts;
 pub use copy::{CopyProgress, CopyReport, copy};
-use engine::{Alone, Engine};
+use engine::Engine;
 pub use error::Error;
 use error::{failed, unreadable};
 pub use keys::recognise::Recognition;
@@ -84,8 +84,7 @@ impl Store {
     /// too; the directories that it needs are created.
     pub async fn open(address: impl Into<StoreAddress>) -> Result<Self, Error> {
         let address = address.into();
-        let mut alone = Alone::take(&address).await?;
-        let engine = Engine::connect(&address, &mut alone).await?;
+        let (engine, alone) = Engine::prepare(&address).await?;
         let pepper = pepper::load(&engine, address.files()).await?;
         alone.release().await;
         Ok(Self {

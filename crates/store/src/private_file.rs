@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use crate::Error;
 use crate::address::directory_of;
 use crate::engine::sqlite::create_directory;
 
@@ -24,6 +25,16 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()?;
     fs::rename(&draft, path)?;
     File::open(directory)?.sync_all()
+}
+
+/// Removes a file; it may be gone already.
+pub(crate) fn remove(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(Error::file("remove", path, source))
+        }
+        _ => Ok(()),
+    }
 }
 
 pub(crate) fn random<const N: usize>() -> [u8; N] {

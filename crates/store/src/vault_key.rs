@@ -59,12 +59,7 @@ impl KeyKeeper for KeyFile {
     }
 
     fn remove(&self) -> Result<(), Error> {
-        match std::fs::remove_file(&self.path) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                Err(Error::file("remove", &self.path, source))
-            }
-            _ => Ok(()),
-        }
+        private_file::remove(&self.path)
     }
 
     fn place(&self) -> String {

@@ -60,7 +60,29 @@ fn postgres_address() -> String {
         "tests over PostgreSQL need a server: run them as `cargo xtask postgres -- cargo nextest run -p kitbag-store`",
     );
     let number = getrandom::u64().expect("randomness");
-    format!("{server}?schema=killed_{number:016x}")
+    let name = format!("killed_{number:016x}");
+    format!("{server}?schema={name}&application_name={name}")
+}
+
+/// The server finishes the statements of a killed writer, and only then is there nothing to come.
+async fn wait_for_end_of_writer(address: &str) {
+    let (server, name) = address.split_once("?schema=").expect("an own schema");
+    let (name, _) = name.split_once('&').expect("the name of the program");
+    let mut session = sqlx::PgConnection::connect(server)
+        .await
+        .expect("the server runs");
+    let select = "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1";
+    loop {
+        let sessions: i64 = sqlx::query_scalar(select)
+            .bind(name)
+            .fetch_one(&mut session)
+            .await
+            .expect("sessions can be counted");
+        if sessions == 0 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
 }
 
 async fn open(address: &str) -> Store {
@@ -139,6 +161,9 @@ impl Acknowledged {
     }
 
     async fn check(&self, address: &str) {
+        if address.starts_with("postgres") {
+            wait_for_end_of_writer(address).await;
+        }
         let store = open(address).await;
         let keys = store.keys().await.expect("keys can be listed");
         let known: HashMap<_, _> = keys

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::processes::children;
+use crate::processes::{alive, children};
 
 #[derive(Debug)]
 pub struct OwnPostgres {
@@ -17,10 +17,21 @@ pub struct OwnPostgres {
     programs: PathBuf,
     user: Option<(u32, u32)>,
     process: Option<Child>,
+    /// The port that is in the name of the socket. Only a server with settings for that listens on it.
+    port: u16,
+    settings: Vec<String>,
 }
 
 impl OwnPostgres {
     pub async fn start() -> Self {
+        let mut server = Self::prepare();
+        server.start_again().await;
+        server
+    }
+
+    /// A server that has its files and does not run yet.
+    #[must_use]
+    pub fn prepare() -> Self {
         let programs = std::env::var_os("KITBAG_TEST_POSTGRES_PROGRAMS").expect(
             "these tests start PostgreSQL: run them as `cargo xtask postgres -- cargo nextest run …`",
         );
@@ -29,14 +40,15 @@ impl OwnPostgres {
         if let Some((uid, gid)) = user {
             chown(folder.path(), Some(uid), Some(gid)).unwrap();
         }
-        let mut server = Self {
+        let server = Self {
             folder,
             programs: programs.into(),
             user,
             process: None,
+            port: 5432,
+            settings: Vec::new(),
         };
         server.initialise();
-        server.start_again().await;
         server
     }
 
@@ -60,7 +72,8 @@ impl OwnPostgres {
             .arg(self.folder.path().join("data"))
             .arg("-k")
             .arg(self.folder.path())
-            .args(["-c", "listen_addresses="])
+            .args(["-c", "listen_addresses=", "-p", &self.port.to_string()])
+            .args(self.settings.iter().flat_map(|setting| ["-c", setting]))
             .stdout(Stdio::null())
             .stderr(log);
         self.process = Some(postgres.spawn().unwrap());
@@ -69,9 +82,27 @@ impl OwnPostgres {
         }
     }
 
+    /// Makes the server listen on a free port of this machine, too.
+    pub fn listen(&mut self) {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        self.port = free.local_addr().unwrap().port();
+        self.set("listen_addresses=127.0.0.1");
+    }
+
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Adds a setting, such as `ssl=on`, for the next start.
+    pub fn set(&mut self, setting: &str) {
+        self.settings.push(setting.to_owned());
+    }
+
     fn is_ready(&self) -> bool {
         let mut asked = self.command("pg_isready");
         asked.arg("--quiet").arg("--host").arg(self.folder.path());
+        asked.args(["--port", &self.port.to_string()]);
         asked.status().unwrap().success()
     }
 
@@ -80,7 +111,7 @@ impl OwnPostgres {
     }
 
     /// Runs the command as the user of the server.
-    fn as_server(&self, mut command: Command) -> Command {
+    pub fn as_server(&self, mut command: Command) -> Command {
         command.current_dir(self.folder.path());
         if let Some((uid, gid)) = self.user {
             command.uid(uid).gid(gid);
@@ -121,14 +152,13 @@ impl OwnPostgres {
     /// Lets no file of the server grow beyond that many bytes, as if its disk were full.
     pub fn limit_files(&self, bytes: &str) {
         for pid in self.processes() {
-            let done = self
-                .as_server(Command::new("prlimit"))
+            let mut prlimit = self.as_server(Command::new("prlimit"));
+            prlimit
                 .arg(format!("--fsize={bytes}:"))
                 .args(["--pid", &pid.to_string()])
-                .status();
-            // A process that has ended meanwhile needs no limit.
-            let has_ended = !Path::new(&format!("/proc/{pid}")).exists();
-            assert!(done.unwrap().success() || has_ended);
+                .stderr(Stdio::null());
+            let limited = prlimit.status().unwrap().success();
+            assert!(limited || !alive(pid), "{pid} still runs");
         }
     }
 
@@ -147,7 +177,8 @@ impl OwnPostgres {
     #[must_use]
     pub fn url(&self) -> String {
         let socket = self.folder.path().display().to_string();
-        format!("postgres://kitbag@{}/postgres", socket.replace('/', "%2F"))
+        let (socket, port) = (socket.replace('/', "%2F"), self.port);
+        format!("postgres://kitbag@{socket}:{port}/postgres")
     }
 }
 
@@ -171,5 +202,6 @@ pub fn send(signal: &str, pid: u32) {
     // A process that has ended in the meantime needs no signal.
     let _ = Command::new("kill")
         .args([signal, &pid.to_string()])
+        .stderr(Stdio::null())
         .status();
 }

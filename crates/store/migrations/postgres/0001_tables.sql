@@ -92,19 +92,20 @@ CREATE TABLE mirror (
     namespace text COLLATE "C" NOT NULL,
     name      text COLLATE "C" NOT NULL,
     value     text NOT NULL, -- JSON, kept to the letter
-    -- Under which an entry is known outside.
+    -- The name of an entry outside of the store.
     key       text COLLATE "C" NOT NULL GENERATED ALWAYS AS (namespace || ':' || name) STORED,
     PRIMARY KEY (namespace, name)
 );
 
--- Whose mirror a namespace is. Several configurations may share a database, and each has its own.
+-- The configuration that owns each mirror. Several configurations may share a database, and each
+-- has its own.
 CREATE TABLE mirror_owners (
     namespace     text COLLATE "C" PRIMARY KEY,
     configuration text   NOT NULL UNIQUE,
     used_at       bigint NOT NULL
 );
 
--- What is to be known of the store itself: its identity, and the pepper of its keys.
+-- Facts about the store itself: its identity, and the pepper of its keys.
 CREATE TABLE properties (
     name  text COLLATE "C" PRIMARY KEY,
     value bytea NOT NULL
@@ -121,7 +122,7 @@ BEGIN
 END
 $$;
 
--- That a key was used changes nothing for those who recognise it.
+-- The last use of a key changes nothing for gateways that recognise it.
 CREATE TRIGGER told
     AFTER INSERT OR DELETE OR TRUNCATE OR UPDATE OF tenant, role, secret_hash, expires_at, revoked_at
     ON api_keys FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change();

@@ -12,14 +12,14 @@ INSERT INTO vectors_in_namespaces
 DROP TABLE vectors;
 ALTER TABLE vectors_in_namespaces RENAME TO vectors;
 
--- What is to be known of the store itself: its identity, the pepper of a store that was copied.
+-- Facts about the store itself: its identity, and the pepper of a store that was copied.
 CREATE TABLE properties (
     name  TEXT NOT NULL PRIMARY KEY,
     value BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 INSERT INTO properties (name, value) VALUES ('identity', randomblob(16));
 
--- How often each of these tables was changed. Processes that hold the database open look here.
+-- The number of changes of each of these tables. Processes that hold the database open read it.
 CREATE TABLE changes (
     subject TEXT    NOT NULL PRIMARY KEY,
     count   INTEGER NOT NULL
@@ -29,7 +29,7 @@ INSERT INTO changes (subject, count)
 
 CREATE TRIGGER api_keys_inserted AFTER INSERT ON api_keys
     BEGIN UPDATE changes SET count = count + 1 WHERE subject = 'api_keys'; END;
--- That a key was used changes nothing for those who recognise it.
+-- The last use of a key changes nothing for gateways that recognise it.
 CREATE TRIGGER api_keys_updated AFTER UPDATE OF tenant, role, secret_hash, expires_at, revoked_at ON api_keys
     BEGIN UPDATE changes SET count = count + 1 WHERE subject = 'api_keys'; END;
 CREATE TRIGGER api_keys_deleted AFTER DELETE ON api_keys

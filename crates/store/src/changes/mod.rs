@@ -17,8 +17,8 @@ use tokio::task::AbortHandle;
 use crate::Store;
 use crate::engine::Engine;
 
-/// How often each table may have changed since the store was opened. All of them rise when changes
-/// may have been missed, for example because the connection to the database was lost.
+/// Numbers that rise when a table may have changed. All of them rise when changes may have been
+/// missed, for example because the connection to the database was lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ChangeCounts {
     pub keys: u64,
@@ -27,7 +27,7 @@ pub struct ChangeCounts {
     pub listings: u64,
 }
 
-/// The tables that others want to hear of.
+/// The tables whose changes a gateway wants to hear of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WatchedTable {
     Keys,
@@ -172,34 +172,35 @@ mod tests {
 
     async fn a_change_of_a_table_is_heard_of_elsewhere_and_others_stay_quiet(place: TestPlace) {
         let (here, elsewhere) = (place.open().await, place.open().await);
-        let mut changes = here.changes();
-        let mut heard = async |wanted: fn(&ChangeCounts) -> u64, than: u64| {
-            let waiting = changes.wait_for(|counts| wanted(counts) > than);
-            let found = tokio::time::timeout(Duration::from_secs(5), waiting).await;
-            *found.expect("the change is heard of").unwrap()
-        };
         settle(&here, &elsewhere).await;
         let before = *here.changes().borrow();
         let order = KeyOrder::user(Tenant::local());
         let key = elsewhere.create_key(&order, Timestamp(1)).await.unwrap();
-        let after = heard(|it| it.keys, before.keys).await;
+        let after = heard(&here, |it| it.keys > before.keys).await;
         assert_eq!(
             (after.secrets, after.logins),
             (before.secrets, before.logins)
         );
         elsewhere.revoke_key(&key.id, Timestamp(2)).await.unwrap();
-        heard(|it| it.keys, after.keys).await;
+        heard(&here, |it| it.keys > after.keys).await;
 
         let (vault, secret) = (elsewhere.vault(None), Secret::new("1"));
         let name = "token".parse().unwrap();
         vault.put(&name, &secret, Timestamp(1)).await.unwrap();
-        heard(|it| it.secrets, before.secrets).await;
+        heard(&here, |it| it.secrets > before.secrets).await;
         let server = "docs".parse().unwrap();
         vault
             .put_login(&server, &secret, Timestamp(1))
             .await
             .unwrap();
-        heard(|it| it.logins, before.logins).await;
+        heard(&here, |it| it.logins > before.logins).await;
+    }
+
+    async fn heard(store: &Store, wanted: impl Fn(&ChangeCounts) -> bool) -> ChangeCounts {
+        let mut changes = store.changes();
+        let waiting = changes.wait_for(|counts| wanted(counts));
+        let found = tokio::time::timeout(Duration::from_secs(5), waiting).await;
+        *found.expect("the change is heard of").unwrap()
     }
 
     /// Waits until the feed follows: a listing is written until one is heard of.

@@ -2,6 +2,7 @@
 //! is opened like any store and copied into a new one.
 
 use std::fs::File;
+use std::io;
 use std::path::Path;
 
 use sqlx::sqlite::SqliteConnectOptions;
@@ -9,9 +10,9 @@ use sqlx::{ConnectOptions, Connection};
 
 use super::{CopyProgress, copy_engine};
 use crate::address::directory_of;
+use crate::engine::Engine;
 use crate::engine::sqlite::{Sqlite, create_private};
-use crate::engine::{Alone, Engine};
-use crate::{Error, Store, StoreAddress, failed};
+use crate::{Error, Store, StoreAddress, failed, private_file};
 
 const ACTION: &str = "write a backup";
 
@@ -65,8 +66,7 @@ impl Store {
         progress: impl FnMut(CopyProgress),
     ) -> Result<(), Error> {
         let address = StoreAddress::from(path);
-        let mut alone = Alone::take(&address).await?;
-        let backup = Engine::connect(&address, &mut alone).await?;
+        let (backup, alone) = Engine::prepare(&address).await?;
         // The copy takes the same lock.
         alone.release().await;
         let pepper = self.key_cache.pepper();
@@ -78,19 +78,23 @@ impl Store {
 
 /// Takes away the rest of a backup that was interrupted.
 fn remove(draft: &Path) -> Result<(), Error> {
-    match std::fs::remove_file(draft) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::file("remove", draft, source))
-        }
-        _ => Ok(()),
+    let draft = draft.as_os_str();
+    for side_file in ["", "-wal", "-shm"] {
+        let mut name = draft.to_owned();
+        name.push(side_file);
+        private_file::remove(Path::new(&name))?;
     }
+    Ok(())
 }
 
 /// A backup has its name only when all of it is on the disk.
 fn put_in_place(draft: &Path, path: &Path) -> Result<(), Error> {
-    let sync = |path: &Path| File::open(path)?.sync_all();
     let done = sync(draft)
         .and_then(|()| std::fs::rename(draft, path))
         .and_then(|()| sync(directory_of(path)));
     done.map_err(|source| Error::file("write", path, source))
+}
+
+fn sync(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
 }

@@ -26,7 +26,7 @@ use crate::{Error, Store, StoreAddress};
 /// Rows that are written together.
 const PAGE: usize = 1000;
 
-/// How far the copy of a table has come.
+/// The rows of a table that are copied so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CopyProgress {
     pub table: &'static str,

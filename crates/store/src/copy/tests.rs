@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kitbag_domain::{Outcome, ServerName, Tenant, Timestamp};
 
-use super::{CopyProgress, copy};
+use super::copy;
 use crate::audit::tests::{EVERYTHING, records, seen};
 use crate::test_place::{TestPlace, each_engine, execute};
 use crate::{
@@ -49,33 +49,35 @@ async fn filled(store: &Store) -> NewKey {
         .unwrap();
     let server: ServerName = "docs".parse().unwrap();
     vault.put_login(&server, &secret, NOW).await.unwrap();
-    let space = store
+    let mirror = store
         .mirror_namespace("tools", "/kitbag.toml", NOW)
         .await
         .unwrap();
     let entry = ("a".to_owned(), "{}".to_owned());
-    store.put_mirror(&space, &[entry]).await.unwrap();
+    store.put_mirror(&mirror, &[entry]).await.unwrap();
     for namespace in ["capability_index", "tenant_acme"] {
-        let space = VectorSpace {
-            namespace,
-            model: "m",
-        };
         let vector = (TextHash::of(namespace), vec![1.5, -2.0]);
-        store.put_vectors(space, &[vector]).await.unwrap();
+        store
+            .put_vectors(space(namespace), &[vector])
+            .await
+            .unwrap();
     }
     let rows = (0..ROWS).map(|at| seen(at as i64, "acme", &format!("git/{at}")));
     store.record(&records(rows)).await.unwrap();
     created
 }
 
+fn space(namespace: &str) -> VectorSpace<'_> {
+    VectorSpace {
+        namespace,
+        model: "m",
+    }
+}
+
 /// Everything that a store can be asked for.
 async fn contents(store: &Store, token: &str) -> String {
     let vault = store.vault(Some(key()));
     let server = "docs".parse().unwrap();
-    let space = |namespace| VectorSpace {
-        namespace,
-        model: "m",
-    };
     let hashes = ["capability_index", "tenant_acme"].map(TextHash::of);
     let found = store.authenticate(token, NOW).await.unwrap();
     assert!(matches!(found, Recognition::Known(_)), "{found:?}");
@@ -110,8 +112,8 @@ async fn everything_arrives_in_either_engine(place: TestPlace) {
     for target in [TestPlace::sqlite(), TestPlace::postgres()] {
         let to = target.open().await;
         let mut last = HashMap::new();
-        let noted = |it: CopyProgress| last.extend([(it.table, (it.rows, it.of))]);
-        let report = copy(&from, &to, noted).await.unwrap();
+        let report = copy(&from, &to, |it| last.extend([(it.table, (it.rows, it.of))]));
+        let report = report.await.unwrap();
         assert!(!report.resumed && report.tables.contains(&("audit", ROWS as u64)));
         assert_eq!(last["audit"], (ROWS as u64, ROWS as u64));
         assert_eq!(contents(&to, key.token.reveal()).await, wanted);

@@ -1,6 +1,7 @@
 //! Locks that several gateways on several machines share: advisory locks of PostgreSQL.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
@@ -82,7 +83,8 @@ async fn connect(
 /// Returns true if the same may succeed a moment later.
 fn is_passing(error: &sqlx::Error) -> bool {
     match error {
-        sqlx::Error::Io(_) => true,
+        // A certificate that is not trusted is invalid data, and stays so.
+        sqlx::Error::Io(error) => error.kind() != ErrorKind::InvalidData,
         // The server is starting, ending, or has no connection left.
         sqlx::Error::Database(error) => {
             matches!(error.code().as_deref(), Some("57P01" | "57P03" | "53300"))

@@ -28,6 +28,9 @@ pub(crate) type Transaction = ByEngine<sqlite::SqliteTransaction, postgres::Post
 /// The exclusive right to prepare a store, across processes and machines, until it is dropped.
 pub(crate) type Alone = ByEngine<sqlite::PreparationLock, advisory::AdvisoryLock>;
 
+/// The purpose for which a gateway is alone while it creates what others would create, too.
+const PREPARE: &str = "prepare";
+
 /// Calls the function of this name from the `sqlite.rs` or the `postgres.rs` of the room, on the
 /// engine or on a transaction.
 macro_rules! statement {
@@ -56,7 +59,7 @@ pub(crate) async fn answered<T>(
 
 impl Alone {
     pub(crate) async fn take(address: &StoreAddress) -> Result<Self, Error> {
-        Self::take_for(address, "prepare").await
+        Self::take_for(address, PREPARE).await
     }
 
     /// Takes the lock for one purpose. A file has one lock for all purposes.
@@ -82,19 +85,18 @@ impl Alone {
 }
 
 impl Engine {
-    /// Connects, and brings the tables up to date. The caller is alone meanwhile.
-    pub(crate) async fn connect(address: &StoreAddress, alone: &mut Alone) -> Result<Self, Error> {
-        match (address, alone) {
-            (StoreAddress::Postgres(address), Alone::Postgres(alone)) => {
-                let postgres = postgres::Postgres::connect(address, alone).await?;
-                Ok(Self::Postgres(postgres))
+    /// Connects, and brings the tables up to date. Returns the lock under which that was done.
+    pub(crate) async fn prepare(address: &StoreAddress) -> Result<(Self, Alone), Error> {
+        match address {
+            StoreAddress::Sqlite(path) => {
+                let alone = sqlite::PreparationLock::take(path).await?;
+                let engine = sqlite::Sqlite::connect(path).await?;
+                Ok((Self::Sqlite(engine), Alone::Sqlite(alone)))
             }
-            (StoreAddress::Sqlite(path), _) => {
-                let sqlite = sqlite::Sqlite::connect(path).await?;
-                Ok(Self::Sqlite(sqlite))
-            }
-            (StoreAddress::Postgres(_), Alone::Sqlite(_)) => {
-                unreachable!("the lock was taken for the same address")
+            StoreAddress::Postgres(address) => {
+                let mut alone = advisory::AdvisoryLock::take(address, PREPARE).await?;
+                let engine = postgres::Postgres::connect(address, &mut alone).await?;
+                Ok((Self::Postgres(engine), Alone::Postgres(alone)))
             }
         }
     }

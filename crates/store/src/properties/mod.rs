@@ -1,4 +1,4 @@
-//! What is to be known of the store itself, such as the pepper of its keys.
+//! Facts about the store itself, such as the pepper of its keys.
 
 mod postgres;
 mod sqlite;

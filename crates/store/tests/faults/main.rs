@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 mod server;
+mod tls;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -255,7 +256,7 @@ async fn a_server_that_hangs_gives_errors_in_time_and_no_wrong_answers() {
         matches!(error, Error::Silent { .. } | Error::Away { .. }),
         "{error:?}"
     );
-    assert!(begin.elapsed() < Duration::from_secs(10));
+    assert!(begin.elapsed() < Duration::from_secs(15));
     let begin = Instant::now();
     assert!(is_known(&store, &key).await.unwrap(), "it was seen before");
     assert!(begin.elapsed() < Duration::from_secs(5));
@@ -317,6 +318,12 @@ async fn a_key_revoked_elsewhere_is_refused_within_a_second_also_when_nothing_is
     }
 }
 
+/// Names that fill a table soon, because they cannot be compressed.
+fn long_name() -> String {
+    let numbers = (0..60).map(|_| getrandom::u64().unwrap());
+    numbers.map(|number| format!("{number:016x}")).collect()
+}
+
 #[tokio::test]
 async fn a_full_disk_stops_the_audit_and_nothing_of_it_is_lost() {
     let server = OwnServer::start().await;
@@ -324,11 +331,10 @@ async fn a_full_disk_stops_the_audit_and_nothing_of_it_is_lost() {
     let sink = store.audit_sink();
     let key = created(&store).await.unwrap();
     server.0.limit_files("3000000");
-    let long = "x".repeat(2000);
     let mut calls = 0;
     while !sink.is_failing() {
         for _ in 0..200 {
-            sink.observe(call(&format!("{calls} {long}")));
+            sink.observe(call(&long_name()));
             calls += 1;
         }
         while !sink.is_failing() && sink.queued() > 0 {

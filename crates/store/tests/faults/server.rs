@@ -13,9 +13,14 @@ impl OwnServer {
         Self(OwnPostgres::start().await)
     }
 
+    /// A server that has its files and does not run yet.
+    pub(crate) fn prepare() -> Self {
+        Self(OwnPostgres::prepare())
+    }
+
     pub(crate) fn address(&self) -> StoreAddress {
         let url = self.0.url();
-        let limits = "statement_timeout=1000&connect_timeout=1";
+        let limits = "statement_timeout=3000&connect_timeout=1";
         let data = self.0.folder().join("kitbag");
         StoreAddress::parse(&format!("{url}?{limits}"), &data).unwrap()
     }

@@ -56,7 +56,7 @@ async fn fill(
 }
 
 /// Batches of all gateways come one after another. Otherwise a row could become visible after one
-/// with a larger id, and would be missed by those who read on from the last row that they know.
+/// with a larger id, and a reader that goes on from the last row it knows would miss it.
 async fn begin(postgres: &Postgres) -> Result<PostgresTransaction, Error> {
     const ACTION: &str = "begin to record";
     let mut transaction = postgres.begin(ACTION).await?;

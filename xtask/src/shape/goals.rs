@@ -65,7 +65,7 @@ pub const GOALS: &[Goal] = &[
         name: "named local closures per 1,000 lines",
         unit: "",
         at_most: 2.0,
-        is_held: false,
+        is_held: true,
         measured: |shape| Some(shape.production.closures_per_thousand()),
     },
     Goal {
@@ -86,7 +86,7 @@ pub const GOALS: &[Goal] = &[
         name: "words that name no actor",
         unit: "",
         at_most: 0.0,
-        is_held: false,
+        is_held: true,
         measured: |shape| Some(count(shape.production.prose.unnamed_actors)),
     },
 ];

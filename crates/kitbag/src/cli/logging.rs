@@ -38,10 +38,12 @@ pub fn start(logging: Logging) {
         LogFormat::Text => lines.with_ansi(colored()).boxed(),
         LogFormat::Json => lines.with_ansi(false).json().boxed(),
     };
-    let lines = lines.with_filter(targets.clone());
+    // One filter for all: with a filter for each layer, a library that asks whether it may log and
+    // may not would take the next line of its thread with it.
     tracing_subscriber::registry()
+        .with(targets)
         .with(lines)
-        .with(JournalLayer.with_filter(targets))
+        .with(JournalLayer)
         .init();
 }
 

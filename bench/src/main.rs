@@ -22,6 +22,7 @@ mod proxy;
 mod retrieval;
 mod sets;
 mod speed;
+mod store;
 mod table;
 mod tokens;
 mod ways;
@@ -51,9 +52,10 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
         ["peers", rest @ ..] => peers::run(repository, rest),
         ["speed", rest @ ..] => speed::run(repository, rest),
         ["tokens", rest @ ..] => tokens::run(repository, rest),
+        ["store", rest @ ..] => store::run(repository, rest),
         ["clients", rest @ ..] => clients::run(repository, rest),
         _ => bail!(
-            "the benchmarks are proxy, retrieval, peers, speed, tokens and clients; see `cargo xtask help`"
+            "the benchmarks are proxy, retrieval, peers, speed, tokens, store and clients; see `cargo xtask help`"
         ),
     }
 }

@@ -41,6 +41,7 @@ The chores of this repository:
                                            search from a thousand tools to a million; draws docs/speed.svg
   cargo xtask bench tokens [--data DIR] [--json]
                                            the tokens that tools cost a model, against listing all of them
+  cargo xtask bench store [--json]         audit rows and key look-ups, on SQLite and on PostgreSQL
   cargo xtask bench clients [--data DIR] [--json]
                                            a thousand clients that search and call at the same time
   cargo xtask shape [--names] [--json] [--check] [--in DIR]

@@ -78,10 +78,15 @@ impl PostgresServer {
         Ok(server)
     }
 
+    #[must_use]
+    pub fn address(&self) -> String {
+        let socket = self.folder.display().to_string().replace('/', "%2F");
+        format!("postgres://kitbag@{socket}/postgres")
+    }
+
     /// Tells a command where the server is.
     pub fn announce<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        let socket = self.folder.display().to_string().replace('/', "%2F");
-        command.env(ADDRESS, format!("postgres://kitbag@{socket}/postgres"));
+        command.env(ADDRESS, self.address());
         command.env(PROGRAMS, &self.programs);
         if let Some(user) = self.user {
             command.env(USER, format!("{}:{}", user.uid, user.gid));

@@ -39,19 +39,21 @@ enum Step {
     Build,
     Setup,
     Tests,
+    Postgres,
     Doctests,
     Fuzz,
     Conformance,
 }
 
 impl Step {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Format,
         Self::Lints,
         Self::Docs,
         Self::Build,
         Self::Setup,
         Self::Tests,
+        Self::Postgres,
         Self::Doctests,
         Self::Fuzz,
         Self::Conformance,
@@ -69,6 +71,7 @@ impl Step {
             Self::Build => "build",
             Self::Setup => "setup",
             Self::Tests => "tests",
+            Self::Postgres => "postgres",
             Self::Doctests => "doctests",
             Self::Fuzz => "fuzz",
             Self::Conformance => "conformance",
@@ -78,7 +81,7 @@ impl Step {
     /// The steps that this one relies on. A whole run has done them already.
     fn needs(self) -> &'static [Self] {
         match self {
-            Self::Tests => &[Self::Build, Self::Setup],
+            Self::Tests | Self::Postgres => &[Self::Build, Self::Setup],
             _ => &[],
         }
     }
@@ -112,6 +115,7 @@ fn outcome(repository: &Repository, step: Step) -> anyhow::Result<()> {
         Step::Build => cargo::build_programs(repository),
         Step::Setup => setup::run(repository),
         Step::Tests => tests(repository),
+        Step::Postgres => on_postgres(repository),
         Step::Doctests => cargo::run(repository, &["test", "--workspace", "--doc"]),
         Step::Fuzz => fuzz::before_a_merge(repository),
         Step::Conformance => conformance::run(repository, &[]),
@@ -161,5 +165,33 @@ fn tests(repository: &Repository) -> anyhow::Result<()> {
     let server = PostgresServer::start()?;
     let mut tests = cargo::command(repository, arguments);
     tests.env("KITBAG_TOOLS", repository.tools());
+    processes::run(server.announce(&mut tests))
+}
+
+/// The parts of the end-to-end tests that are about something which is kept.
+const ABOUT_STATE: [&str; 8] = [
+    "audit::",
+    "callers::",
+    "hidden::",
+    "index::",
+    "joining::",
+    "keys::",
+    "login::",
+    "reload::",
+];
+
+/// The end-to-end tests that touch state, once more, with every store on PostgreSQL.
+fn on_postgres(repository: &Repository) -> anyhow::Result<()> {
+    let mut arguments = if processes::exists("cargo-nextest") {
+        vec!["nextest", "run", "--test-threads", "6", "--no-fail-fast"]
+    } else {
+        vec!["test"]
+    };
+    // The same packages as before, or everything would be built again with other features.
+    arguments.extend(["--workspace", "--test", "e2e", "--"]);
+    arguments.extend(ABOUT_STATE);
+    let server = PostgresServer::start()?;
+    let mut tests = cargo::command(repository, &arguments);
+    tests.env("KITBAG_TEST_ENGINE", "postgres");
     processes::run(server.announce(&mut tests))
 }

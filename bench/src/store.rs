@@ -7,9 +7,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use kitbag_domain::{
-    Caller, Capability, Observation, Origin, Outcome, Purpose, Tenant, Timestamp,
-};
+use kitbag_domain::{Caller, Capability, Observation, Origin, Outcome, Purpose, Tenant, Timestamp};
 use kitbag_store::{KeyOrder, Recognition, Store, StoreAddress};
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -67,9 +65,7 @@ struct Round {
     look_up_p99: Duration,
 }
 
-async fn measure(
-    places: &[(&'static str, StoreAddress)],
-) -> anyhow::Result<Vec<EngineFigures>> {
+async fn measure(places: &[(&'static str, StoreAddress)]) -> anyhow::Result<Vec<EngineFigures>> {
     let mut engines = Vec::new();
     for (engine, _) in places {
         let rounds = Vec::new();
@@ -212,7 +208,12 @@ impl EngineFigures {
 fn table(engines: &[EngineFigures]) {
     println!(
         "{:<11} {:>13} {:>15} {:>16} {:>18} {:>15}",
-        "engine", "audit rows/s", "required rows/s", "required p99 µs", "first key p99 µs", "key p99 µs"
+        "engine",
+        "audit rows/s",
+        "required rows/s",
+        "required p99 µs",
+        "first key p99 µs",
+        "key p99 µs"
     );
     for it in engines {
         println!(

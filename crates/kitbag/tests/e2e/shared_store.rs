@@ -8,8 +8,10 @@ use kitbag_testkit::postgres::OwnPostgres;
 use serde_json::json;
 
 use crate::harness::api::Api;
+use crate::harness::guarded::{Guarded, Ways};
 use crate::harness::store::empty_schema;
 use crate::harness::{Era, Gateway, Home, Remote, Testbed, until};
+use crate::login;
 
 /// The time within which what one gateway writes holds at the others.
 const SOON: Duration = Duration::from_secs(1);
@@ -18,7 +20,7 @@ const SOON: Duration = Duration::from_secs(1);
 fn two_homes(config: &str) -> [Arc<Home>; 2] {
     let config = format!("[store]\nurl = \"{}\"\n{config}", empty_schema());
     [(), ()].map(|()| {
-        let home = Home::new(&config);
+        let home = login::home(&config);
         home.export("KITBAG_SECRET_KEY", &"5e".repeat(32));
         home
     })
@@ -109,6 +111,23 @@ async fn a_listing_that_one_machine_reads_is_shown_by_the_gateway_of_another_wit
     })
     .await;
     assert!(listed.elapsed() < SOON, "{:?}", listed.elapsed());
+}
+
+#[tokio::test]
+async fn a_login_on_one_machine_is_used_by_the_gateway_of_another_within_a_second() {
+    let guarded = Guarded::start(Ways::default()).await;
+    let [here, there] = two_homes(&guarded.table("docs", ""));
+    let gateway = there.serve().await;
+    let client = gateway.client(Era::Modern).await;
+    assert_eq!(client.tool_names().await, [""; 0]);
+    login::logged_in(&here, &[]).await;
+    let logged_in = Instant::now();
+    until("its tools are listed", async || {
+        let names = client.tool_names().await;
+        names.contains(&"docs__echo".to_owned()).then_some(())
+    })
+    .await;
+    assert!(logged_in.elapsed() < SOON, "{:?}", logged_in.elapsed());
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use kitbag_testkit::home::CommandOutcome;
 use kitbag_testkit::programs::write_program;
 
 /// A person whose browser writes down where it was sent, for a test to go there.
-fn home(config: &str) -> Arc<Home> {
+pub(crate) fn home(config: &str) -> Arc<Home> {
     let home = Home::new(config);
     let (script, visited) = (home.path("browser.sh"), home.path("visited"));
     let visited = visited.display();
@@ -49,7 +49,7 @@ async fn login(home: &Home, words: &[&str]) -> CommandOutcome {
     running.told().await
 }
 
-async fn logged_in(home: &Home, words: &[&str]) {
+pub(crate) async fn logged_in(home: &Home, words: &[&str]) {
     let told = login(home, words).await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
 }

@@ -61,7 +61,7 @@ pub mod trust;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use clap::{Args, Parser, Subcommand};
 use kitbag_config::Edit;
 use kitbag_config::{Config, Overrides, Surroundings, Whereabouts};
@@ -69,6 +69,7 @@ use kitbag_store::Store;
 
 use crate::reload::Follower;
 use crate::trail;
+use failure::Advise as _;
 use kitbag_gateway::store_place::store_address;
 use logging::{LogFormat, Logging};
 use output::{Color, Output};
@@ -201,6 +202,18 @@ impl Invocation {
             self.output.warn(&format!("{what}\n  try: {remedy}"));
         }
         Ok(config)
+    }
+
+    /// Refuses a store that a flag or a variable names: a command line that is written down for later
+    /// must not hold an address, which may have a password in it.
+    pub(crate) fn refuse_passing_store(&self) -> anyhow::Result<()> {
+        match self.at.overrides.store {
+            None => Ok(()),
+            Some(_) => Err(anyhow!(
+                "the store is named by --store or KITBAG_STORE, which will not be there later"
+            ))
+            .advise(|| "name it under [store] in the configuration".to_owned()),
+        }
     }
 
     /// Returns the follower, which holds the configuration and follows it from now on.

@@ -26,6 +26,7 @@ pub(super) fn launched(
             args,
         });
     }
+    invocation.refuse_passing_store()?;
     let own = invocation.at.editable()?;
     args.extend(["--config".to_owned(), text(&std::path::absolute(own)?)]);
     if invocation.at.overrides.data_dir.is_some() {

@@ -94,6 +94,7 @@ async fn install(invocation: &Invocation) -> anyhow::Result<ExitCode> {
         return Err(anyhow!("a gateway runs already (pid {})", status.pid))
             .advise(|| format!("end it, then try again: kill {}", status.pid));
     }
+    invocation.refuse_passing_store()?;
     let lacking = manager.lacking(vault::variables(&config));
     if !lacking.is_empty() {
         let names = lacking.join(", ");

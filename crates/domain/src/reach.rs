@@ -1,8 +1,8 @@
-//! How a server is reached: by a command that starts it, or at an address.
+//! The way to a server: a command that starts it, or an address.
 
 use std::path::PathBuf;
 
-/// How a server is reached. `T` is the text of its parts: a [`Template`](crate::Template) where the
+/// The way to a server. `T` is the text of its parts: a [`Template`](crate::Template) where the
 /// server is used, plain text where it is written, and text with marked secrets where it was found in
 /// a client's file.
 #[derive(Debug, Clone, PartialEq, Eq)]

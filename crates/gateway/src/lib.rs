@@ -1,5 +1,4 @@
-//! Opens the endpoints, passes each request through the steps in order, and tells people what
-//! happened.
+//! The proxy: takes requests, carries each through the rooms in order, and answers.
 
 #![expect(
     missing_debug_implementations,

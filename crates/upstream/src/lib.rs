@@ -1,4 +1,4 @@
-//! How we connect to, keep alive, list and call other people's servers.
+//! Connects to other people's servers, keeps them alive, lists and calls them.
 //!
 //! [`Upstreams`] holds one [`Server`] for each that is configured. A request goes out as an
 //! [`Outbound`] and comes back as an [`InFlight`], which yields the events on the way (progress, log

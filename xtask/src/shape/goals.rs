@@ -79,7 +79,7 @@ pub const GOALS: &[Goal] = &[
         name: "comments that begin a clause without its sentence",
         unit: "",
         at_most: 0.0,
-        is_held: false,
+        is_held: true,
         measured: |shape| Some(count(shape.production.prose.headless)),
     },
     Goal {

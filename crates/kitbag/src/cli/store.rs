@@ -154,7 +154,7 @@ async fn restore(
     show(&report, &told, invocation)
 }
 
-/// What a gateway writes while its store is copied would be missing in the copy.
+/// The copy would miss everything that a gateway writes while its store is copied.
 async fn refuse_while_serving(config: &Config, invocation: &Invocation) -> anyhow::Result<()> {
     match joined::find(&invocation.at, Some(config), Want::Ask).await {
         JoinOutcome::Nothing => Ok(()),

@@ -14,7 +14,7 @@ pub(super) async fn follow(sqlite: Sqlite, news: Arc<ChangeNews>) {
     let mut known = read(&sqlite).await.unwrap_or_default();
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
-        // What cannot be read now is read the next time.
+        // A number that cannot be read now is read the next time.
         let Ok(counts) = read(&sqlite).await else {
             continue;
         };

@@ -10,7 +10,7 @@ use kitbag_upstream::{Listing, Server, StartError};
 use crate::announce::{Changes, announce_changes};
 use crate::background;
 use crate::gateway::Gateway;
-use crate::host::GatewayHost;
+use crate::host::{GatewayHost, stored_listing};
 
 /// A login may also end a trouble that no change of the store tells of, such as that of a server
 /// which was configured after the person had logged in.
@@ -88,13 +88,10 @@ async fn other_listing(
     gateway: &Gateway,
     server: &Server,
 ) -> Result<Option<(Listing, Changes)>, kitbag_store::Error> {
-    let stored = gateway.services.store.listing(server.name()).await?;
-    let stored = stored.filter(|stored| stored.fingerprint == server.spec().fingerprint());
     let known = server.listing();
-    let reading = tokio::task::spawn_blocking(move || {
-        let listing = Listing::read(&stored?.body)?;
+    let stored = stored_listing(server.spec(), &gateway.services.store).await?;
+    Ok(stored.and_then(|listing| {
         let changes = Changes::between(known.as_deref(), &listing);
         (known.is_none() || changes.any()).then_some((listing, changes))
-    });
-    Ok(reading.await.unwrap_or_default())
+    }))
 }

@@ -177,12 +177,21 @@ async fn with_listings(
 ) -> Result<Vec<(ServerSpec, Option<Listing>)>, kitbag_store::Error> {
     let mut servers = Vec::new();
     for spec in specs {
-        let stored = store.listing(&spec.name).await?;
-        let stored = stored.filter(|stored| stored.fingerprint == spec.fingerprint());
-        let reading = tokio::task::spawn_blocking(move || Listing::read(&stored?.body));
-        servers.push((spec.clone(), reading.await.unwrap_or_default()));
+        servers.push((spec.clone(), stored_listing(spec, store).await?));
     }
     Ok(servers)
+}
+
+/// The listing of a server in the store, unless its configuration has changed since.
+pub(crate) async fn stored_listing(
+    spec: &ServerSpec,
+    store: &Store,
+) -> Result<Option<Listing>, kitbag_store::Error> {
+    let stored = store.listing(&spec.name).await?;
+    let stored = stored.filter(|stored| stored.fingerprint == spec.fingerprint());
+    // A long listing takes a while to read, and requests must not wait for that.
+    let reading = tokio::task::spawn_blocking(move || Listing::read(&stored?.body));
+    Ok(reading.await.unwrap_or_default())
 }
 
 #[cfg(test)]

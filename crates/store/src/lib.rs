@@ -46,7 +46,6 @@ mod test_place;
 mod vault_key;
 pub mod vectors;
 
-use std::path::Path;
 use std::sync::Arc;
 
 pub use address::{PostgresAddress, StoreAddress, StoreAddressError};
@@ -100,11 +99,6 @@ impl Store {
     /// no password.
     pub fn place(&self) -> &str {
         &self.place
-    }
-
-    /// The same as [`Store::place`], for callers that know the database as a file.
-    pub fn path(&self) -> &Path {
-        Path::new(self.place())
     }
 
     /// Writes a value that is there already, because only a write shows that the disk is full.

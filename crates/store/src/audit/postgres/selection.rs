@@ -3,10 +3,8 @@
 use sqlx::{Postgres, QueryBuilder};
 
 use super::glob::expression;
-use crate::audit::query::{AuditPage, AuditQuery};
-
-const SELECT: &str = "SELECT id, at, event, tenant, key_id, actor, client, server, kind, name, outcome, latency_us, \
-     purpose, request_id, address, trace_id, detail FROM audit WHERE TRUE";
+use crate::audit::narrowing::{SELECT, push_owner, push_page, push_time};
+use crate::audit::query::AuditQuery;
 
 /// Selects these rows, in the order of their ids.
 pub(super) fn by_id(ids: &[i64]) -> QueryBuilder<Postgres> {
@@ -31,24 +29,6 @@ pub(super) fn by_query(query: &AuditQuery) -> QueryBuilder<Postgres> {
     select
 }
 
-fn push_owner(select: &mut QueryBuilder<Postgres>, query: &AuditQuery) {
-    if let Some(tenant) = &query.tenant {
-        push_equal(select, "tenant", tenant.as_str());
-    }
-    if let Some(server) = &query.server {
-        push_equal(select, "server", server.as_str());
-    }
-    if let Some(key) = &query.key {
-        push_equal(select, "key_id", &key.0);
-    }
-}
-
-fn push_equal(select: &mut QueryBuilder<Postgres>, column: &str, value: &str) {
-    select
-        .push(format!(" AND {column} = "))
-        .push_bind(value.to_owned());
-}
-
 fn push_name(select: &mut QueryBuilder<Postgres>, query: &AuditQuery) {
     let Some(glob) = &query.name else { return };
     let pattern = expression(glob);
@@ -70,28 +50,4 @@ fn push_any(select: &mut QueryBuilder<Postgres>, column: &str, values: Vec<&'sta
         .push(format!(" AND {column} = ANY("))
         .push_bind(values);
     select.push(")");
-}
-
-fn push_time(select: &mut QueryBuilder<Postgres>, query: &AuditQuery) {
-    if let Some(since) = query.since {
-        select.push(" AND at >= ").push_bind(since.0);
-    }
-    if let Some(until) = query.until {
-        select.push(" AND at < ").push_bind(until.0);
-    }
-}
-
-fn push_page(select: &mut QueryBuilder<Postgres>, page: AuditPage) {
-    const NEWEST_FIRST: &str = " ORDER BY at DESC, id DESC";
-    match page {
-        AuditPage::Newest => select.push(NEWEST_FIRST),
-        AuditPage::OlderThan { at, id } => {
-            select.push(" AND (at, id) < (").push_bind(at.0);
-            select.push(", ").push_bind(id).push(")");
-            select.push(NEWEST_FIRST)
-        }
-        AuditPage::WrittenAfter { id } => {
-            select.push(" AND id > ").push_bind(id).push(" ORDER BY id")
-        }
-    };
 }

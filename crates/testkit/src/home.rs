@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::programs::kitbag;
+use crate::programs::{kitbag, testbed};
 
 /// The person's own configuration.
 pub const CONFIG: &str = ".config/kitbag/kitbag.toml";
@@ -70,6 +70,14 @@ impl Home {
         let told = self.run(words);
         assert_eq!(told.code, Some(0), "{words:?}: {}", told.stderr);
         told.stdout
+    }
+
+    /// Adds the testbed as the server `bed`, and returns what the person is told.
+    #[track_caller]
+    pub fn add_testbed(&self) -> String {
+        let bed = testbed();
+        let launch = [bed.as_str(), "--era", "legacy", "stdio"];
+        self.ok(&[&["servers", "add", "bed", "--"], &launch[..]].concat())
     }
 
     #[track_caller]

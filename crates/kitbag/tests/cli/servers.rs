@@ -77,16 +77,7 @@ fn a_server_is_added_listed_and_removed() {
 #[test]
 fn a_new_server_is_tried_out_and_its_tools_are_there_at_once() {
     let home = Home::new();
-    let told = home.ok(&[
-        "servers",
-        "add",
-        "bed",
-        "--",
-        &testbed(),
-        "--era",
-        "legacy",
-        "stdio",
-    ]);
+    let told = home.add_testbed();
     assert!(
         told.contains("Added `bed`") && told.contains("It works and offers"),
         "{told}"

@@ -61,16 +61,7 @@ fn at_a_terminal_a_line_moves_and_is_gone_in_the_end() {
 #[test]
 fn an_answer_that_comes_at_once_is_not_announced() {
     let home = Home::new();
-    home.ok(&[
-        "servers",
-        "add",
-        "bed",
-        "--",
-        &testbed(),
-        "--era",
-        "legacy",
-        "stdio",
-    ]);
+    home.add_testbed();
     // On a busy machine what takes no time at all may take half a second, but not every time.
     let mut shown = (0..5).map(|_| at_a_terminal(&home, &["tools", "--server", "bed"]));
     assert!(shown.any(|it| !it.contains("Asking") && it.contains("bed__echo")));

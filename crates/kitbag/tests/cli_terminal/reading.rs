@@ -4,20 +4,10 @@ use std::fs;
 
 use crate::terminal::Terminal;
 use kitbag_testkit::home::Home;
-use kitbag_testkit::programs::testbed;
 
 fn home() -> Home {
     let home = Home::new();
-    home.ok(&[
-        "servers",
-        "add",
-        "bed",
-        "--",
-        &testbed(),
-        "--era",
-        "legacy",
-        "stdio",
-    ]);
+    home.add_testbed();
     home
 }
 

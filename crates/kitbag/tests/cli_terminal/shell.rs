@@ -72,16 +72,7 @@ fn is_break(c: char) -> bool {
 #[test]
 fn bash_completes_verbs_flags_and_names() {
     let home = Home::new();
-    home.ok(&[
-        "servers",
-        "add",
-        "bed",
-        "--",
-        &testbed(),
-        "--era",
-        "legacy",
-        "stdio",
-    ]);
+    home.add_testbed();
     home.ok(&["servers", "add", "beta", "--disabled", "--", "x"]);
     let check =
         |line: &str, expected: &[&str]| assert_eq!(completed(&home, line), expected, "{line}");
@@ -179,16 +170,7 @@ fn bash_completes_arguments_uris_prompts_keys_and_secrets_and_starts_nothing() {
 #[test]
 fn a_person_who_presses_tab_in_bash_gets_whole_arguments() {
     let home = Home::new();
-    home.ok(&[
-        "servers",
-        "add",
-        "bed",
-        "--",
-        &testbed(),
-        "--era",
-        "legacy",
-        "stdio",
-    ]);
+    home.add_testbed();
     home.write("kitbag.bash", &home.ok(&["completions", "bash"]));
     let mut terminal = Terminal::open();
     let mut bash = Command::new("bash");

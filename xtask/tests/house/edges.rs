@@ -23,7 +23,9 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "kitbag-registry",
         &["kitbag-domain", "kitbag-fetch", "kitbag-testkit"],
     ),
-    ("kitbag-sandbox", &["kitbag-domain"]),
+    ("kitbag-script", &[]),
+    ("kitbag-sandbox", &["kitbag-domain", "kitbag-script"]),
+    ("kitbag-intents", &["kitbag-domain"]),
     ("kitbag-agents", &["kitbag-domain", "kitbag-wire"]),
     ("kitbag-exam", &["kitbag-fetch", "kitbag-vendor"]),
     (
@@ -86,6 +88,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-budget",
             "kitbag-clients",
             "kitbag-sandbox",
+            "kitbag-intents",
             "kitbag-agents",
             "kitbag-vendor",
         ],
@@ -95,6 +98,8 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &[
             "kitbag-gateway",
             "kitbag-review",
+            "kitbag-sandbox",
+            "kitbag-intents",
             "kitbag-embed",
             "kitbag-config",
             "kitbag-domain",

@@ -1,0 +1,2 @@
+//! Finds which program or tool carries out a request in words, and learns from programs that
+//! worked.

@@ -1,0 +1,45 @@
+//! The one way out of a program: requests to the host, which the gateway answers.
+
+use std::future::Future;
+
+use kitbag_script::ToolPath;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// A request of a program.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostRequest {
+    /// `search(text)`: the tools for a task.
+    Search { text: String, limit: Option<usize> },
+    /// `describe(name)`: the typed declaration of one tool.
+    Describe { tool: ToolPath },
+    /// `call(name, args)` and `tools.server.tool(args)`.
+    Call {
+        tool: ToolPath,
+        arguments: Box<RawValue>,
+    },
+}
+
+/// The reason why a request failed, which the program gets as an exception.
+#[derive(Debug, Clone, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct HostError {
+    /// A word that programs can compare, such as `tool_error`, `denied` or `invalid`.
+    pub kind: String,
+    pub message: String,
+    /// The result of the tool, if the tool ran and reported an error.
+    pub result: Option<Box<RawValue>>,
+}
+
+/// The world of a program.
+pub trait Host: Send + Sync {
+    /// Answers one request. Requests that a program makes at once are answered at once.
+    fn answer(
+        &self,
+        request: HostRequest,
+    ) -> impl Future<Output = Result<Box<RawValue>, HostError>> + Send;
+
+    /// True while a person is being asked: that time is not counted against the program.
+    fn waits_for_person(&self) -> bool;
+}

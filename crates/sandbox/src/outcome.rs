@@ -1,0 +1,73 @@
+//! The end of a run: a value or the reason why there is none, and what the program printed.
+
+use std::time::Duration;
+
+use kitbag_script::{ProgramShape, SyntaxMistake};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+#[derive(Debug)]
+pub struct RunOutcome {
+    /// The value that the program returned, as JSON.
+    pub value: Result<Box<RawValue>, RunFailure>,
+    pub console: Vec<ConsoleLine>,
+    /// The shape of the program, if it was wanted and the run succeeded.
+    pub shape: Option<ProgramShape>,
+    /// The requests that the program made.
+    pub calls: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConsoleLine {
+    /// `log`, `info`, `warn`, `error` or `debug`.
+    pub level: String,
+    pub text: String,
+}
+
+/// The reason why a run has no value.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum RunFailure {
+    #[error("{0}")]
+    Syntax(SyntaxMistake),
+    /// An exception that the program did not catch.
+    #[error("{}", thrown(.message, *.line, *.column))]
+    Thrown {
+        message: String,
+        /// Where the program was, in the program as its author wrote it.
+        line: Option<usize>,
+        column: Option<usize>,
+        hint: Option<String>,
+    },
+    #[error("the program returned a value that JSON cannot hold: {reason}")]
+    NotJson { reason: String },
+    #[error("the program waits for a promise that nothing will settle")]
+    Stuck,
+    #[error("the program took longer than {}", seconds(.after))]
+    TooLong { after: Duration },
+    #[error("the program used more than {} of processor time", seconds(.after))]
+    TooBusy { after: Duration },
+    #[error("the program needed more than {bytes} bytes of memory")]
+    TooMuchMemory { bytes: usize },
+    #[error("the program returned {bytes} bytes, and may return {most}")]
+    TooMuchOutput { bytes: usize, most: usize },
+    /// The worker died. The gateway and other runs are not concerned.
+    #[error("the worker of this program ended: {how}")]
+    WorkerDied { how: String },
+    /// No worker could be started behind its jail, so nothing was run.
+    #[error("no program can be run here: {reason}")]
+    Unavailable { reason: String },
+    #[error("all {workers} workers are busy; try again later")]
+    Busy { workers: usize },
+}
+
+fn thrown(message: &str, line: Option<usize>, column: Option<usize>) -> String {
+    match (line, column) {
+        (Some(line), Some(column)) => format!("line {line}, column {column}: {message}"),
+        (Some(line), None) => format!("line {line}: {message}"),
+        _ => message.to_owned(),
+    }
+}
+
+fn seconds(time: &Duration) -> String {
+    format!("{} s", time.as_secs_f32())
+}

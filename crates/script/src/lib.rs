@@ -1,0 +1,46 @@
+//! Reads programs in JavaScript and TypeScript without running them.
+
+use serde::{Deserialize, Serialize};
+
+/// A mistake in a program that keeps it from being run, with the place where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("line {line}, column {column}: {message}")]
+pub struct SyntaxMistake {
+    pub message: String,
+    /// Counted from 1, in the program as its author wrote it.
+    pub line: usize,
+    pub column: usize,
+    /// A remedy, where one is known.
+    pub hint: Option<String>,
+}
+
+/// A program with the literals in the arguments of its calls taken out, so that programs that
+/// differ only in these are the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProgramShape {
+    /// The program, in JavaScript without comments, that reads the literals from `params`.
+    pub code: String,
+    pub literals: Vec<ShapeLiteral>,
+    /// The tools that the program calls by a name that stands in it, each as it is written there.
+    pub tools: Vec<ToolPath>,
+    /// The first comment of the program, in which models say what it is for.
+    pub purpose: Option<String>,
+}
+
+/// A literal that was taken out of a program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ShapeLiteral {
+    /// The name by which the program reads it: `params.<name>`.
+    pub name: String,
+    pub value: serde_json::Value,
+}
+
+/// The way in which a program names a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolPath {
+    /// `call("github__create_issue", …)`.
+    Exposed(String),
+    /// `tools.github.create_issue(…)`.
+    Member { server: String, tool: String },
+}

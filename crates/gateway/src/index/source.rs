@@ -93,6 +93,7 @@ impl ToolSource {
         }
         self.scopes.clone_from(&declared.scopes);
         self.group.clone_from(&declared.group);
+        self.write_class = declared.write_class.or(self.write_class);
         self
     }
 

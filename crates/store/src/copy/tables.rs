@@ -121,6 +121,7 @@ pub(super) const TABLES: [CopiedTable; 8] = [
             number("latency_us"),
             text("purpose"),
             text("request_id"),
+            text("run"),
             text("address"),
             text("trace_id"),
             text("detail"),

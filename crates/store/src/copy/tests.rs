@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use kitbag_domain::{Outcome, ServerName, Tenant, Timestamp};
+use kitbag_domain::{Observation, Outcome, ServerName, ShortText, Tenant, Timestamp};
 
 use super::copy;
 use crate::audit::tests::{EVERYTHING, records, seen};
@@ -62,9 +62,16 @@ async fn filled(store: &Store) -> NewKey {
             .await
             .unwrap();
     }
-    let rows = (0..ROWS).map(|at| seen(at as i64, "acme", &format!("git/{at}")));
+    let rows = (0..ROWS).map(row);
     store.record(&records(rows)).await.unwrap();
     created
+}
+
+/// The call of this number; every second one belongs to a run of code.
+fn row(number: usize) -> Observation {
+    let mut call = seen(number as i64, "acme", &format!("git/{number}"));
+    call.origin.run = (number % 2 == 1).then(|| ShortText::cut("5ea7"));
+    call
 }
 
 fn space(namespace: &str) -> VectorSpace<'_> {

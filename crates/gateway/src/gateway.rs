@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use kitbag_config::{Audit, Config, Serve, Surfaces};
-use kitbag_domain::{Caller, ServerName};
+use kitbag_config::{Audit, Code, Config, Serve, Surfaces};
+use kitbag_domain::{Caller, ServerName, WriteClass};
 use kitbag_policy::Policy;
+use kitbag_sandbox::{Budget, Isolation, Sandbox, SandboxSettings, WorkerCommand};
 use kitbag_upstream::Upstreams;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, CatalogEntry};
 use crate::index::Contents;
 use crate::index::priors::Declared;
 use crate::providers::Providers;
@@ -23,6 +24,8 @@ use kitbag_telemetry::figures::UsageFigures;
 pub struct Gateway {
     pub serve: Serve,
     pub(crate) surfaces: Surfaces,
+    pub(crate) code: Code,
+    pub(crate) sandbox: Arc<Sandbox>,
     pub policy: Policy,
     pub(crate) audit_settings: Audit,
     pub(crate) metrics_per_tool: bool,
@@ -46,6 +49,8 @@ impl Gateway {
         Self {
             serve: config.serve.clone(),
             surfaces: config.surfaces.clone(),
+            code: config.code.clone(),
+            sandbox: Arc::new(Sandbox::new(sandbox_settings(&config.code))),
             policy: config.policy.clone(),
             audit_settings: config.audit,
             metrics_per_tool: config.telemetry.per_tool,
@@ -65,8 +70,11 @@ impl Gateway {
         providers: Providers,
     ) -> Self {
         let mut next = Self::new(config, upstreams, providers, self.services.clone());
-        // The listener stays where it is.
+        // The listener stays where it is, and so do workers whose limits are the same.
         next.serve.bind = self.serve.bind;
+        if self.code == next.code {
+            next.sandbox = self.sandbox.clone();
+        }
         next
     }
 
@@ -152,6 +160,14 @@ impl Gateway {
             .is_some_and(|server| server.spec().is_built_in())
     }
 
+    /// Returns the effect of a tool: the declared one, or else what its server says.
+    pub(crate) fn write_class(&self, tool: &CatalogEntry) -> WriteClass {
+        let declared = self.declared.get(&tool.exposed);
+        declared
+            .and_then(|declared| declared.write_class)
+            .unwrap_or_else(|| tool.write_class())
+    }
+
     /// Builds the catalog anew from what the servers listed last.
     pub(crate) fn rebuild_catalog(&self) {
         let listings: BTreeMap<_, _> = self
@@ -162,6 +178,29 @@ impl Gateway {
         let catalog = Arc::new(Catalog::build(listings));
         let before = self.catalog.swap(catalog.clone());
         mention_contests(&before, &catalog);
+    }
+}
+
+/// Workers are this program, started once more.
+fn sandbox_settings(code: &Code) -> SandboxSettings {
+    /// A megabyte, as memory is counted.
+    const MEGABYTE: usize = 1024 * 1024;
+    SandboxSettings {
+        worker: WorkerCommand::this_program(),
+        budget: Budget {
+            wall: code.timeout,
+            cpu: code.timeout,
+            memory: code.memory_mb * MEGABYTE,
+            output: code.max_output_bytes,
+            calls: code.max_calls,
+            calls_at_once: code.max_parallel_calls,
+        },
+        warm: code.warm_workers,
+        most: code.workers,
+        isolation: match code.best_effort {
+            true => Isolation::BestEffort,
+            false => Isolation::Required,
+        },
     }
 }
 

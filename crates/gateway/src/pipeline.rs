@@ -15,6 +15,7 @@ use crate::authored;
 use crate::bridge;
 use crate::call::{Call, CallSubject};
 use crate::catalog::CatalogEntry;
+use crate::consent::consent;
 use crate::failure::Failure;
 use crate::hidden;
 use crate::prompts;
@@ -45,6 +46,7 @@ async fn attempt(
 ) -> Result<Raw, Failure> {
     decide(turn, target)?;
     validate(turn, target)?;
+    consent(turn, target).await?;
     // This is the last step before a server is touched: where the audit is required, the call is
     // recorded here.
     record.begin(turn).await?;

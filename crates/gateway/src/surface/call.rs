@@ -8,7 +8,7 @@ use super::answer::{as_meant, fitted, metered, remarked, text, with_taken};
 use super::own::arguments;
 use super::request::ApiRequest;
 use super::tools::AlwaysOn;
-use super::{batch, discover, groups, search, shown};
+use super::{batch, code, discover, groups, search, shown};
 use crate::bridge;
 use crate::call::{Call, McpCall, required};
 use crate::failure::Failure;
@@ -107,6 +107,11 @@ async fn always_on(
             let answer = batch::run(turn, asked, params).await;
             answer.map(|result| with_taken(result, taken.as_ref()))
         }
+        AlwaysOn::RunCode => {
+            let checker = &turn.gateway.services.checker;
+            let (asked, _) = arguments(checker, tool, params.get("arguments"))?;
+            code::run_code(turn, asked, &params).await
+        }
         AlwaysOn::Search | AlwaysOn::Discover | AlwaysOn::EnableGroup => {
             looking(turn, surface, tool, &params).await
         }
@@ -139,7 +144,7 @@ async fn looking(
                 "this endpoint lists no groups; call their tools with call_api, or connect to /mcp/adaptive",
             ));
         }
-        AlwaysOn::Call | AlwaysOn::Batch => {
+        AlwaysOn::Call | AlwaysOn::Batch | AlwaysOn::RunCode => {
             return Err(Failure::params(format!(
                 "call `{0}` directly, not through call_api",
                 tool.name()

@@ -11,7 +11,7 @@ use crate::turn::Turn;
 
 /// The tools that a frugal surface lists, which always fit one page.
 pub(crate) async fn surface_tools(turn: &Turn, surface: Surface) -> Raw {
-    let mut definitions: Vec<Raw> = AlwaysOn::on(surface)
+    let mut definitions: Vec<Raw> = AlwaysOn::on(surface, &turn.gateway.code.surfaces)
         .map(|it| it.definition().clone())
         .collect();
     if surface == Surface::Adaptive {
@@ -53,7 +53,9 @@ pub(crate) fn instructions(
                 names.join(", ")
             ))
         }
-        Surface::Search | Surface::Code | Surface::Adaptive => Some(format!(
+        // Its two tools say everything.
+        Surface::Code => None,
+        Surface::Search | Surface::Adaptive => Some(format!(
             "The tools of {count} servers and APIs. search_available_tools finds tools, call_api runs them."
         )),
     }

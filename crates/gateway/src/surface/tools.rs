@@ -16,15 +16,17 @@ pub(crate) enum AlwaysOn {
     Call,
     Batch,
     EnableGroup,
+    RunCode,
 }
 
 impl AlwaysOn {
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::Search,
         Self::Discover,
         Self::Call,
         Self::Batch,
         Self::EnableGroup,
+        Self::RunCode,
     ];
 
     pub(crate) fn named(name: &str) -> Option<Self> {
@@ -38,21 +40,29 @@ impl AlwaysOn {
             Self::Call => "call_api",
             Self::Batch => "batch_execute",
             Self::EnableGroup => "enable_tool_group",
+            Self::RunCode => "run_code",
         }
     }
 
-    /// Returns the tools that a surface lists. Only the adaptive surface has a list that groups can
-    /// be put into.
-    pub(crate) fn on(surface: Surface) -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(move |it| it.is_on(surface))
+    /// Returns the tools that a surface lists; `with_code` are the surfaces that list those that run
+    /// programs.
+    pub(crate) fn on(surface: Surface, with_code: &[Surface]) -> impl Iterator<Item = Self> {
+        let has_code = with_code.contains(&surface);
+        let all = Self::ALL.into_iter();
+        all.filter(move |it| (it.runs_code() && has_code) || it.is_on(surface))
     }
 
+    /// Only the adaptive surface has a list that groups can be put into.
     fn is_on(self, surface: Surface) -> bool {
         match surface {
-            Surface::All => false,
-            Surface::Adaptive => true,
-            Surface::Search | Surface::Code => self != Self::EnableGroup,
+            Surface::All | Surface::Code => false,
+            Surface::Adaptive => !self.runs_code(),
+            Surface::Search => !self.runs_code() && self != Self::EnableGroup,
         }
+    }
+
+    fn runs_code(self) -> bool {
+        self == Self::RunCode
     }
 
     pub(crate) fn definition(self) -> &'static Raw {
@@ -87,7 +97,7 @@ impl AlwaysOn {
                 schema["properties"]["offset"]["minimum"] = json!(0);
             }
             Self::Batch => schema["properties"]["calls"] = json!({ "type": "array" }),
-            Self::Search | Self::Discover | Self::EnableGroup => {}
+            Self::Search | Self::Discover | Self::EnableGroup | Self::RunCode => {}
         }
         definition
     }
@@ -150,6 +160,11 @@ impl AlwaysOn {
                 "Add a group's tools to your tool list.",
                 json!({ "group": text }),
                 json!(["group"]),
+            ),
+            Self::RunCode => (
+                "JS: await tools.server.tool(args); return",
+                json!({ "code": text }),
+                json!(["code"]),
             ),
         }
     }

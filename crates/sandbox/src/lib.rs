@@ -10,18 +10,5 @@ pub mod outcome;
 pub mod settings;
 
 pub use host::{Host, HostError, HostRequest};
-pub use kitbag_script::ToolPath;
 pub use outcome::{ConsoleLine, RunFailure, RunOutcome};
 pub use settings::{Budget, Isolation, Program, SandboxSettings, WorkerCommand};
-
-/// Placeholder until the pool is merged.
-#[derive(Debug)]
-pub struct Sandbox;
-impl Sandbox {
-    pub fn new(_: SandboxSettings) -> Self {
-        Self
-    }
-    pub async fn run<H: Host>(&self, _: &kitbag_domain::Tenant, _: Program, _: &H) -> RunOutcome {
-        unimplemented!()
-    }
-}

@@ -17,7 +17,6 @@ pub mod outcome;
 pub mod pool;
 mod protocol;
 pub mod settings;
-mod source;
 pub mod worker;
 
 pub use host::{Host, HostError, HostRequest};

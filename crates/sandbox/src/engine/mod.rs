@@ -14,7 +14,6 @@ use serde_json::value::RawValue;
 
 use crate::outcome::RunFailure;
 use crate::protocol::{FinishedRun, FromWorker, RunJob, ToWorker};
-use crate::source;
 use crate::worker::{GatewayPipe, PipeError};
 use meter::CpuMeter;
 use world::ProgramWorld;
@@ -22,7 +21,7 @@ use world::ProgramWorld;
 /// Runs a program and tells the gateway how it ended.
 pub(crate) fn run(job: &RunJob, pipe: &GatewayPipe) -> Result<(), PipeError> {
     let value = value(job, pipe)?;
-    let shape = (job.wants_shape && value.is_ok()).then(|| source::shape(&job.source).ok());
+    let shape = (job.wants_shape && value.is_ok()).then(|| kitbag_script::shape(&job.source).ok());
     pipe.send(&FromWorker::Finished(FinishedRun {
         value,
         shape: shape.flatten(),
@@ -43,7 +42,7 @@ pub(crate) fn warm_up() {
 type Ended = Result<Box<RawValue>, RunFailure>;
 
 fn value(job: &RunJob, pipe: &GatewayPipe) -> Result<Ended, PipeError> {
-    let code = match source::javascript(&job.source) {
+    let code = match kitbag_script::javascript(&job.source) {
         Ok(code) => code,
         Err(mistake) => return Ok(Err(RunFailure::Syntax(mistake))),
     };

@@ -9,7 +9,6 @@ use std::process::ExitCode;
 use crate::engine;
 use crate::jail;
 use crate::protocol::{FromWorker, JailLimits, ToWorker};
-use crate::source;
 
 pub(crate) use pipe::{GatewayPipe, PipeError};
 
@@ -55,7 +54,7 @@ fn limits(pipe: &GatewayPipe) -> Result<JailLimits, PipeError> {
 fn work(pipe: &GatewayPipe) -> Result<(), PipeError> {
     match pipe.receive()? {
         ToWorker::Run(job) => engine::run(&job, pipe),
-        ToWorker::Check { source } => pipe.send(&FromWorker::Checked(source::shape(&source))),
+        ToWorker::Check { source } => pipe.send(&FromWorker::Checked(kitbag_script::shape(&source))),
         // An answer to a run that has ended meanwhile.
         ToWorker::Answer { .. } | ToWorker::Start(_) => Ok(()),
     }

@@ -61,3 +61,4 @@ mod template;
 mod turn;
 pub mod vault;
 pub mod view;
+pub mod workers;

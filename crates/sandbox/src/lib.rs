@@ -21,6 +21,7 @@ pub mod worker;
 
 pub use host::{Host, HostError, HostRequest};
 pub use jail::{JailLayer, LayerReport};
+pub use kitbag_script::{ProgramShape, ShapeLiteral, SyntaxMistake, ToolPath};
 pub use outcome::{ConsoleLine, RunFailure, RunOutcome};
 pub use pool::Sandbox;
 pub use settings::{Budget, Isolation, Program, SandboxSettings, WorkerCommand};

@@ -16,7 +16,7 @@ use crate::catalog::CatalogEntry;
 use crate::failure::{Failure, trouble_for};
 use crate::reply::explain;
 use crate::resolve;
-use crate::signature::summary;
+use kitbag_domain::text::summary;
 use crate::turn::Turn;
 use kitbag_schema::near;
 

@@ -17,7 +17,7 @@ use super::listing::{ListArguments, OfferedRow, list};
 use super::output::{Output, one_line, printable, table};
 use kitbag_gateway::offers::PromptRow;
 use kitbag_gateway::prompts::PromptArgument;
-use kitbag_gateway::signature::summary;
+use kitbag_domain::text::summary;
 
 /// Show the prompts a client sees, or get one.
 #[derive(Debug, Args)]

@@ -11,7 +11,7 @@ use super::gateway::{JoinChoice, ReachedGateway};
 use super::output::{Output, table};
 use kitbag_gateway::find::UNSURE;
 use kitbag_gateway::search::{FoundTool, SearchResult};
-use kitbag_gateway::signature::summary;
+use kitbag_domain::text::summary;
 
 /// Find the tools for what you want to do.
 #[derive(Debug, Args)]

@@ -12,7 +12,7 @@ use super::gateway::{JoinChoice, ReachedGateway, only};
 use super::next_steps::{first_steps, is_bare};
 use super::output::{count, table};
 use kitbag_gateway::offers::ToolRow;
-use kitbag_gateway::signature::summary;
+use kitbag_domain::text::summary;
 
 /// Show the tools a client sees at the endpoint.
 #[derive(Debug, Args)]

@@ -13,7 +13,7 @@ const LEFT_OUT: &str = "/*…*/";
 
 impl TypeWriter<'_> {
     pub(super) fn members(&self, object: &Map<String, Value>, spot: &Spot) -> TypeText {
-        let members = Members::of(object);
+        let members = DeclaredMembers::of(object);
         let others = self.others(object, &spot.deeper());
         if members.is_empty() {
             return others.map_or_else(TypeText::object, |it| {
@@ -31,7 +31,7 @@ impl TypeWriter<'_> {
         TypeText::one(self.braced(&lines, spot.level))
     }
 
-    fn lines(&self, members: &Members<'_>, spot: &Spot) -> Vec<String> {
+    fn lines(&self, members: &DeclaredMembers<'_>, spot: &Spot) -> Vec<String> {
         let required = members.required.iter().map(|it| (it, ""));
         let optional = members.optional.iter().take(self.extent.optional);
         let all = required.chain(optional.map(|it| (it, "?")));
@@ -90,12 +90,12 @@ fn indent(level: usize) -> String {
 }
 
 /// The members of an object that a schema names.
-struct Members<'a> {
+struct DeclaredMembers<'a> {
     required: Vec<(&'a str, &'a Value)>,
     optional: Vec<(&'a str, &'a Value)>,
 }
 
-impl<'a> Members<'a> {
+impl<'a> DeclaredMembers<'a> {
     fn of(object: &'a Map<String, Value>) -> Self {
         let names: Vec<&str> = list(object, "required").filter_map(Value::as_str).collect();
         let properties = object.get("properties").and_then(Value::as_object);

@@ -32,13 +32,13 @@ pub struct HostError {
     pub result: Option<Box<RawValue>>,
 }
 
+/// The answer to a request, as JSON.
+pub type HostAnswer = Result<Box<RawValue>, HostError>;
+
 /// The world of a program.
 pub trait Host: Send + Sync {
     /// Answers one request. Requests that a program makes at once are answered at once.
-    fn answer(
-        &self,
-        request: HostRequest,
-    ) -> impl Future<Output = Result<Box<RawValue>, HostError>> + Send;
+    fn answer(&self, request: HostRequest) -> impl Future<Output = HostAnswer> + Send;
 
     /// True while a person is being asked: that time is not counted against the program.
     fn waits_for_person(&self) -> bool;

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::death;
 use super::worker_process::{WorkerProcess, fits};
-use crate::host::{Host, HostError, HostRequest};
+use crate::host::{Host, HostAnswer, HostError, HostRequest};
 use crate::outcome::{ConsoleLine, RunFailure, RunOutcome};
 use crate::protocol::{FinishedRun, FromWorker, ToWorker};
 use crate::settings::Budget;
@@ -25,7 +25,7 @@ pub(super) struct Conversation<'a, H> {
     calls: usize,
 }
 
-type Answer = (u64, Result<Box<RawValue>, HostError>);
+type Answer = (u64, HostAnswer);
 
 impl<'a, H: Host> Conversation<'a, H> {
     pub(super) fn new(worker: &'a mut WorkerProcess, host: &'a H, budget: &'a Budget) -> Self {
@@ -93,7 +93,7 @@ impl<'a, H: Host> Conversation<'a, H> {
         }
     }
 
-    fn tell(&mut self, id: u64, answer: Result<Box<RawValue>, HostError>) {
+    fn tell(&mut self, id: u64, answer: HostAnswer) {
         let answer = answer.and_then(bounded);
         self.worker.put(&ToWorker::Answer { id, answer });
     }
@@ -119,7 +119,7 @@ async fn answer<H: Host>(host: &H, id: u64, request: HostRequest) -> Answer {
     (id, host.answer(request).await)
 }
 
-fn bounded(value: Box<RawValue>) -> Result<Box<RawValue>, HostError> {
+fn bounded(value: Box<RawValue>) -> HostAnswer {
     if fits(&value) {
         return Ok(value);
     }

@@ -54,7 +54,9 @@ fn limits(pipe: &GatewayPipe) -> Result<JailLimits, PipeError> {
 fn work(pipe: &GatewayPipe) -> Result<(), PipeError> {
     match pipe.receive()? {
         ToWorker::Run(job) => engine::run(&job, pipe),
-        ToWorker::Check { source } => pipe.send(&FromWorker::Checked(kitbag_script::shape(&source))),
+        ToWorker::Check { source } => {
+            pipe.send(&FromWorker::Checked(kitbag_script::shape(&source)))
+        }
         // An answer to a run that has ended meanwhile.
         ToWorker::Answer { .. } | ToWorker::Start(_) => Ok(()),
     }

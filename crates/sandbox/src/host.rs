@@ -21,6 +21,24 @@ pub enum HostRequest {
     },
 }
 
+impl HostRequest {
+    /// The bytes that the program put into it.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Search { text, .. } => text.len(),
+            Self::Describe { tool } => name_size(tool),
+            Self::Call { tool, arguments } => name_size(tool) + arguments.get().len(),
+        }
+    }
+}
+
+fn name_size(tool: &ToolPath) -> usize {
+    match tool {
+        ToolPath::Exposed(name) => name.len(),
+        ToolPath::Member { server, tool } => server.len() + tool.len(),
+    }
+}
+
 /// The reason why a request failed, which the program gets as an exception.
 #[derive(Debug, Clone, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]

@@ -36,7 +36,8 @@ pub(crate) fn thrown<'js>(
 /// The engine throws this when its memory is used up, or `null` if there is no room for an error.
 pub(crate) fn is_out_of_memory(thrown: &Value<'_>) -> bool {
     let exception = thrown.as_exception();
-    exception.is_some_and(|error| error.message().as_deref() == Some("out of memory"))
+    thrown.is_null()
+        || exception.is_some_and(|error| error.message().as_deref() == Some("out of memory"))
 }
 
 /// The engine does not say what is no function.

@@ -16,7 +16,7 @@ use super::request::{self, Unanswered};
 use super::timers::Timers;
 use super::{Ended, failure};
 use crate::host::HostAnswer;
-use crate::outcome::RunFailure;
+use crate::outcome::{ConsoleLevel, RunFailure};
 use crate::protocol::{MOST_TEXT, RunJob};
 use crate::worker::GatewayPipe;
 
@@ -76,7 +76,7 @@ impl<'a, 'js> ProgramWorld<'a, 'js> {
         let clear = move |number| desk.timers.clear(number);
         native.set("clearTimer", Function::new(self.ctx.clone(), clear)?)?;
         let desk = self.desk.clone();
-        let print = move |ctx, level, values| desk.print(&ctx, level, &values);
+        let print = move |ctx, level: String, values| desk.print(&ctx, &level, &values);
         native.set("print", Function::new(self.ctx.clone(), print)?)?;
         native.set("uuid", Function::new(self.ctx.clone(), uuid)?)?;
         Ok(native)
@@ -124,7 +124,8 @@ impl<'a, 'js> ProgramWorld<'a, 'js> {
 
     fn checked(&self, json: String) -> Ended {
         if json.contains("[object Promise]") {
-            self.desk.console.write("warn", hints::PROMISE_IN_TEXT);
+            let warning = hints::PROMISE_IN_TEXT.to_owned();
+            self.desk.console.write(ConsoleLevel::Warn, warning);
         }
         RawValue::from_string(json).map_err(|error| RunFailure::NotJson {
             reason: error.to_string(),
@@ -132,14 +133,20 @@ impl<'a, 'js> ProgramWorld<'a, 'js> {
     }
 
     pub(crate) fn failure(&self, thrown: &Value<'js>) -> RunFailure {
-        if self.meter.is_over() {
-            return self.too_busy();
-        }
-        if failure::is_out_of_memory(thrown) {
+        if failure::is_out_of_memory(thrown) && !self.meter.is_over() {
             return RunFailure::TooMuchMemory {
                 bytes: self.job.memory,
             };
         }
+        let told = self.told(thrown);
+        // Telling it runs code of the program, such as getters.
+        if self.meter.is_over() {
+            return self.too_busy();
+        }
+        told
+    }
+
+    fn told(&self, thrown: &Value<'js>) -> RunFailure {
         let last = self.desk.last_answer.borrow();
         let circumstances = Circumstances {
             calls_are_open: self.awaits_answers(),
@@ -180,9 +187,19 @@ impl<'js> Desk<'js> {
         }
     }
 
-    fn print(&self, ctx: &Ctx<'js>, level: String, values: &Array<'js>) -> Result<()> {
+    fn print(&self, ctx: &Ctx<'js>, level: &str, values: &Array<'js>) -> Result<()> {
         let values: Vec<_> = values.iter().collect::<Result<_>>()?;
-        self.console.print(ctx, &level, &values)
+        self.console.print(ctx, console_level(level), &values)
+    }
+}
+
+fn console_level(name: &str) -> ConsoleLevel {
+    match name {
+        "info" => ConsoleLevel::Info,
+        "warn" => ConsoleLevel::Warn,
+        "error" => ConsoleLevel::Error,
+        "debug" => ConsoleLevel::Debug,
+        _ => ConsoleLevel::Log,
     }
 }
 

@@ -1,4 +1,7 @@
 //! Programs in real workers behind their real jail.
 
+mod escapes;
+mod fuzz;
 mod harness;
 mod programs;
+mod workers;

@@ -45,14 +45,13 @@ impl Console {
     /// Sends a line while there is room, and then once the words that there was more.
     pub(crate) fn write(&self, level: ConsoleLevel, text: String) {
         let Some(left) = self.left.get() else { return };
-        let line = ConsoleLine { level, text };
-        let rest = left.checked_sub(line.size());
-        self.left.set(rest);
-        self.send(if rest.is_some() {
-            line
-        } else {
-            cut(line, left)
-        });
+        let mut line = ConsoleLine { level, text };
+        self.left.set(left.checked_sub(line.size()));
+        if self.left.get().is_none() {
+            line.text.truncate(line.text.floor_char_boundary(left));
+            line.text.push_str(MORE);
+        }
+        self.send(line);
     }
 
     /// If the gateway is gone, the worker finds out when it waits for the next message.
@@ -61,15 +60,7 @@ impl Console {
     }
 }
 
-fn cut(line: ConsoleLine, left: usize) -> ConsoleLine {
-    let kept = &line.text[..line.text.floor_char_boundary(left)];
-    ConsoleLine {
-        text: format!("{kept}\n{MORE}"),
-        ..line
-    }
-}
-
-const MORE: &str = "… more was printed";
+const MORE: &str = "\n… more was printed";
 
 /// Text as it is, everything else as JSON.
 fn shown<'js>(ctx: &Ctx<'js>, value: &Value<'js>, most: usize) -> Result<String> {

@@ -5,7 +5,7 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 /// The state of the program when it failed.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Circumstances<'a> {
     /// The engine's word for what happened.
     pub message: &'a str,

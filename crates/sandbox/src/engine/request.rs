@@ -51,17 +51,17 @@ pub(crate) fn install<'js>(
     native: &Object<'js>,
 ) -> Result<()> {
     let here = desk.clone();
-    let search = move |ctx, error, text, limit| here.search(&ctx, error, &text, limit);
+    let search = move |ctx, error, text, limit| here.search(&ctx, error, &text, &limit);
     native.set("search", Function::new(ctx.clone(), search)?)?;
     let here = desk.clone();
     let describe = move |ctx, error, name| here.describe(&ctx, error, &name);
     native.set("describe", Function::new(ctx.clone(), describe)?)?;
     let here = desk.clone();
-    let call = move |ctx, error, name, args| here.call(&ctx, error, &name, args);
+    let call = move |ctx, error, name, args| here.call(&ctx, error, &name, &args);
     native.set("call", Function::new(ctx.clone(), call)?)?;
     let here = desk.clone();
     let member = move |ctx, error, server, tool, args| {
-        here.call_tool(&ctx, error, ToolPath::Member { server, tool }, args)
+        here.call_tool(&ctx, error, ToolPath::Member { server, tool }, &args)
     };
     native.set("member", Function::new(ctx.clone(), member)?)
 }
@@ -72,7 +72,7 @@ impl<'js> Desk<'js> {
         ctx: &Ctx<'js>,
         error: Object<'js>,
         text: &Value<'js>,
-        limit: Value<'js>,
+        limit: &Value<'js>,
     ) -> Result<Promise<'js>> {
         let text = string(ctx, text, "search(text)")?;
         let limit = limit.as_number().map(|limit| limit as usize);
@@ -96,7 +96,7 @@ impl<'js> Desk<'js> {
         ctx: &Ctx<'js>,
         error: Object<'js>,
         name: &Value<'js>,
-        args: Value<'js>,
+        args: &Value<'js>,
     ) -> Result<Promise<'js>> {
         let name = string(ctx, name, "call(name, args)")?;
         self.call_tool(ctx, error, ToolPath::Exposed(name), args)
@@ -107,10 +107,10 @@ impl<'js> Desk<'js> {
         ctx: &Ctx<'js>,
         error: Object<'js>,
         tool: ToolPath,
-        args: Value<'js>,
+        args: &Value<'js>,
     ) -> Result<Promise<'js>> {
         let name = tool_name(&tool);
-        let arguments = arguments(ctx, &name, &args)?;
+        let arguments = arguments(ctx, &name, args)?;
         self.ask(ctx, name, error, HostRequest::Call { tool, arguments })
     }
 

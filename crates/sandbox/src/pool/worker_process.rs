@@ -56,8 +56,8 @@ impl WorkerProcess {
         let start = ToWorker::Start(limits);
         match tokio::time::timeout(GREETING, self.ask(&start)).await {
             Ok(Ok(FromWorker::Ready { layers })) => Ok(layers),
-            Ok(Ok(other)) => Err(unavailable(death::strange(&other))),
-            Ok(Err(failure)) => Err(unavailable(failure)),
+            Ok(Ok(other)) => Err(unavailable(&death::strange(&other))),
+            Ok(Err(failure)) => Err(unavailable(&failure)),
             Err(_) => Err(unavailable("the worker did not answer when it was started")),
         }
     }

@@ -15,7 +15,7 @@ pub(crate) use pipe::{GatewayPipe, PipeError};
 /// Runs this process as a worker until the gateway closes the pipe. Call it before anything else:
 /// threads that are there already would stay outside the jail.
 pub fn main() -> ExitCode {
-    ended(serve(&JailLayer::ALL, engine::run))
+    ended(&serve(&JailLayer::ALL, engine::run))
 }
 
 /// A worker that attacks: before each program it calls `attack` with the text of the program, and
@@ -26,7 +26,7 @@ pub fn main_with(layers: &[JailLayer], attack: fn(&str) -> Option<String>) -> Ex
         Some(words) => engine::report(&words, pipe),
         None => engine::run(job, pipe),
     };
-    ended(serve(layers, run))
+    ended(&serve(layers, run))
 }
 
 fn serve(
@@ -45,7 +45,7 @@ fn serve(
     }
 }
 
-fn ended(served: Result<(), PipeError>) -> ExitCode {
+fn ended(served: &Result<(), PipeError>) -> ExitCode {
     match served {
         Ok(()) | Err(PipeError::Closed) => ExitCode::SUCCESS,
         Err(PipeError::Unreadable { .. }) => ExitCode::FAILURE,

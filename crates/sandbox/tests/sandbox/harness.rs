@@ -111,8 +111,8 @@ impl Default for Bench {
 impl Host for Bench {
     async fn answer(&self, request: HostRequest) -> Result<Box<RawValue>, HostError> {
         match request {
-            HostRequest::Search { text, limit } => raw(json!({ "found": text, "limit": limit })),
-            HostRequest::Describe { tool } => raw(json!(format!("{tool:?}"))),
+            HostRequest::Search { text, limit } => raw(&json!({ "found": text, "limit": limit })),
+            HostRequest::Describe { tool } => raw(&json!(format!("{tool:?}"))),
             HostRequest::Call { tool, arguments } => self.call(&tool, &arguments).await,
         }
     }
@@ -134,22 +134,22 @@ impl Bench {
     ) -> Result<Box<RawValue>, HostError> {
         let (ToolPath::Exposed(name) | ToolPath::Member { tool: name, .. }) = tool;
         match name.as_str() {
-            "echo" => raw(json!({ "tool": tool, "arguments": arguments })),
-            "issues" => raw(json!({ "total": 2, "items": [{ "id": 1 }, { "id": 2 }] })),
+            "echo" => raw(&json!({ "tool": tool, "arguments": arguments })),
+            "issues" => raw(&json!({ "total": 2, "items": [{ "id": 1 }, { "id": 2 }] })),
             "meet" => {
                 self.waits.notify_one();
                 self.meeting.wait().await;
-                raw(json!("met"))
+                raw(&json!("met"))
             }
             "ask_person" => {
                 self.person.store(true, Ordering::Relaxed);
                 tokio::time::sleep(Duration::from_millis(600)).await;
                 self.person.store(false, Ordering::Relaxed);
-                raw(json!("yes"))
+                raw(&json!("yes"))
             }
             "never" => std::future::pending().await,
-            "long" => raw(json!("x".repeat(7 << 20))),
-            "too_long" => raw(json!("x".repeat(9 << 20))),
+            "long" => raw(&json!("x".repeat(7 << 20))),
+            "too_long" => raw(&json!("x".repeat(9 << 20))),
             "kill_worker" => {
                 kill_workers();
                 std::future::pending().await
@@ -187,8 +187,8 @@ fn kill_workers() {
     }
 }
 
-fn raw(value: Value) -> Result<Box<RawValue>, HostError> {
-    Ok(to_raw_value(&value).unwrap())
+fn raw(value: &Value) -> Result<Box<RawValue>, HostError> {
+    Ok(to_raw_value(value).unwrap())
 }
 
 fn failed(name: &str) -> HostError {

@@ -154,7 +154,11 @@ fn crash() -> io::Result<()> {
     Ok(rustix::process::kill_process(own, Signal::SEGV)?)
 }
 
-#[expect(unconditional_recursion, reason = "this is the attack")]
+#[expect(
+    unconditional_recursion,
+    clippy::only_used_in_recursion,
+    reason = "this is the attack"
+)]
 fn overflow(depth: u64) -> io::Result<u64> {
     let below = overflow(depth + 1)?;
     Ok(std::hint::black_box(below) + 1)

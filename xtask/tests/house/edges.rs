@@ -24,7 +24,11 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &["kitbag-domain", "kitbag-fetch", "kitbag-testkit"],
     ),
     ("kitbag-script", &[]),
-    ("kitbag-sandbox", &["kitbag-domain", "kitbag-script"]),
+    // Its tests want itself with the feature that attacks.
+    (
+        "kitbag-sandbox",
+        &["kitbag-domain", "kitbag-script", "kitbag-sandbox"],
+    ),
     ("kitbag-intents", &["kitbag-domain"]),
     ("kitbag-agents", &["kitbag-domain", "kitbag-wire"]),
     ("kitbag-exam", &["kitbag-fetch", "kitbag-vendor"]),

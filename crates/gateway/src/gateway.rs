@@ -9,6 +9,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use kitbag_config::{Audit, Code, Config, Serve, Surfaces};
 use kitbag_domain::{Caller, ServerName, WriteClass};
+use kitbag_intents::TemplateSet;
 use kitbag_policy::Policy;
 use kitbag_sandbox::Sandbox;
 use kitbag_upstream::Upstreams;
@@ -16,6 +17,7 @@ use kitbag_upstream::Upstreams;
 use crate::catalog::{Catalog, CatalogEntry};
 use crate::index::Contents;
 use crate::index::priors::Declared;
+use crate::intents::declared_templates;
 use crate::providers::Providers;
 use crate::services::Services;
 use crate::workers::sandbox_of;
@@ -27,6 +29,8 @@ pub struct Gateway {
     pub(crate) surfaces: Surfaces,
     pub(crate) code: Code,
     pub(crate) sandbox: Sandbox,
+    /// The templates of the binary and of the operator.
+    pub(crate) templates: TemplateSet,
     pub policy: Policy,
     pub(crate) audit_settings: Audit,
     pub(crate) metrics_per_tool: bool,
@@ -52,6 +56,7 @@ impl Gateway {
             surfaces: config.surfaces.clone(),
             code: config.code.clone(),
             sandbox: sandbox_of(&config.code),
+            templates: declared_templates(&config.code),
             policy: config.policy.clone(),
             audit_settings: config.audit,
             metrics_per_tool: config.telemetry.per_tool,

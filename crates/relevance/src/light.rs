@@ -1,4 +1,4 @@
-//! A tool in about ten tokens: its name, the kind of thing it does, and how hard it is to call.
+//! A tool in about ten tokens: its name, the kind of thing it does, and the difficulty of calling it.
 
 mod category;
 mod complexity;

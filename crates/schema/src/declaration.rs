@@ -18,7 +18,7 @@ use serde_json::Value;
 use type_text::TypeText;
 use type_writer::{Spot, TypeWriter};
 
-/// How much of a tool is declared.
+/// The amount of a tool that is declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeclarationSize {
     /// One line: the names and types of the arguments, and the first sentence of the description.
@@ -184,8 +184,9 @@ impl ToolSchemas {
     /// The comment before several lines, or behind one.
     fn comments(&self, extent: &Extent) -> (String, String) {
         if extent.has_lines {
-            let text = visible_line(&self.description);
-            return (comment::block(&text, ""), String::new());
+            let comment = comment::block(&visible_line(&self.description));
+            let line = comment.map_or_else(String::new, |comment| format!("{comment}\n"));
+            return (line, String::new());
         }
         match summary(&self.description) {
             text if text.is_empty() => (String::new(), String::new()),

@@ -1,4 +1,4 @@
-//! How hard a tool is to call, from the schema of its arguments.
+//! The difficulty of calling a tool, from the schema of its arguments.
 
 use std::cell::Cell;
 

@@ -2,7 +2,7 @@
 
 use super::ToolCategory;
 
-/// How much a word says about a tool.
+/// The certainty with which a word says what a tool does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weight {
     /// One of the few verbs that most tools begin with.

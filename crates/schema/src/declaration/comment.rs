@@ -26,13 +26,10 @@ const LIMITS: [&str; 12] = [
     "maxItems",
 ];
 
-/// Returns a comment on a line of its own, or nothing for no text.
-pub(super) fn block(text: &str, indent: &str) -> String {
-    if text.is_empty() {
-        return String::new();
-    }
-    let text = cut(text.to_owned(), MAX_DESCRIPTION);
-    format!("{indent}/** {} */\n", text.replace("*/", "* /"))
+/// Returns a comment with a text that cannot end it.
+pub(super) fn block(text: &str) -> Option<String> {
+    let text = cut(text.to_owned(), MAX_DESCRIPTION).replace("*/", "* /");
+    (!text.is_empty()).then(|| format!("/** {text} */"))
 }
 
 /// Returns the description of a part of a schema with its limits.

@@ -42,18 +42,15 @@ impl TypeWriter<'_> {
     fn line(&self, name: &str, mark: &str, schema: &Value, spot: &Spot) -> String {
         let value = self.type_of(schema, &spot.deeper()).text;
         let line = format!("{}{mark}: {value}", literal::name(name));
-        if self.extent.has_comments {
-            let indent = indent(spot.level + 1);
-            let comment = comment::block(&comment::text(schema), &indent);
-            // The first line of a member is indented where the members are put together.
-            let comment = comment.strip_prefix(&indent).unwrap_or_default();
-            return if comment.is_empty() {
-                line
-            } else {
-                format!("{comment}{indent}{line}")
-            };
+        match self.comment(schema) {
+            Some(comment) => format!("{comment}\n{}{line}", indent(spot.level + 1)),
+            None => line,
         }
-        line
+    }
+
+    fn comment(&self, schema: &Value) -> Option<String> {
+        let text = self.extent.has_comments.then(|| comment::text(schema))?;
+        comment::block(&text)
     }
 
     fn braced(&self, lines: &[String], level: usize) -> String {

@@ -1,7 +1,7 @@
 //! Intents that simple reading tools answer by themselves: `list issues`, `github list issues`,
 //! `get issue WEB-12`, `search notes for apples`.
 //!
-//! Where the tools of two servers answer the same words, only words that name the server count.
+//! Words that the tools of two servers answer alike count only if they name the server.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::pattern::{self, IntentPattern};
 use crate::template::is_parameter_name;
-use crate::words::{Request, singular};
+use crate::words::{SpokenRequest, singular};
 
 /// A tool as its server offers it.
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +75,7 @@ impl AutomaticIntents {
         given: &Map<String, Value>,
         usable: impl Fn(&ExposedName) -> bool,
     ) -> Option<DirectCall> {
-        let request = Request::read(words);
+        let request = SpokenRequest::read(words);
         let mut fits = self.fits(&request);
         fits.retain(|(tool, _)| usable(&self.tools[*tool].exposed));
         let (only, _) = *fits.first()?;
@@ -86,7 +86,7 @@ impl AutomaticIntents {
         calls.find_map(|(_, captured)| self.tools[only].call(captured, given))
     }
 
-    fn fits(&self, request: &Request) -> Vec<(usize, Vec<(String, String)>)> {
+    fn fits(&self, request: &SpokenRequest) -> Vec<(usize, Vec<(String, String)>)> {
         let mut leading = String::new();
         let mut fits = Vec::new();
         for word in &request.words {

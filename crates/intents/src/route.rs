@@ -38,7 +38,7 @@ pub enum RouteStep {
     Candidates,
 }
 
-/// How a step ended.
+/// The end of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepEnd {
     Done,
@@ -50,7 +50,7 @@ pub enum StepEnd {
     },
 }
 
-/// What follows a step.
+/// The turn that a request takes after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteTurn {
     pub next: RouteNext,

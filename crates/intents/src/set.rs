@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::pattern::{self, IntentPattern};
 use crate::template::{IntentTemplate, TemplateFile, TemplateFileError, TemplateName};
-use crate::words::Request;
+use crate::words::SpokenRequest;
 
 /// An immutable snapshot; a changed template makes another one.
 #[derive(Debug, Clone, Default)]
@@ -76,7 +76,7 @@ pub struct MissingParameter {
     pub schema: Value,
 }
 
-/// How similar an intent must be to a request of other words, as a cosine.
+/// The similarity that an intent must have with a request of other words, as a cosine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SimilarityBar {
     pub least: f32,
@@ -158,7 +158,7 @@ impl TemplateSet {
         given: &Map<String, Value>,
         usable: impl Fn(&IntentTemplate) -> bool,
     ) -> Option<TemplateMatch> {
-        let request = Request::read(words);
+        let request = SpokenRequest::read(words);
         let heard = self.heard.iter();
         let fits = heard.filter_map(|(number, pattern)| {
             let entry = &self.entries[*number];
@@ -179,7 +179,7 @@ impl TemplateSet {
         given: &Map<String, Value>,
         usable: impl Fn(&IntentTemplate) -> bool,
     ) -> Option<TemplateMatch> {
-        if Request::read(words).has_particulars() {
+        if SpokenRequest::read(words).has_particulars() {
             return None;
         }
         let mut ranked: Vec<(usize, f32)> = self.best_of_each(scores).into_iter().collect();
@@ -259,7 +259,7 @@ impl RankedMatch {
         number: usize,
         entry: &TemplateEntry,
         pattern: &IntentPattern,
-        request: &Request,
+        request: &SpokenRequest,
         given: &Map<String, Value>,
     ) -> Option<Self> {
         let fit = pattern.fit(request)?;

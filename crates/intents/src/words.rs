@@ -16,12 +16,12 @@ pub(crate) struct SpokenWord {
 
 /// A request, word by word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct SpokenRequest {
     pub(crate) words: Vec<SpokenWord>,
     written: Vec<String>,
 }
 
-impl Request {
+impl SpokenRequest {
     pub(crate) fn read(text: &str) -> Self {
         let written = written(text);
         let mut words: Vec<SpokenWord> = written.iter().enumerate().map(spoken).collect();
@@ -274,7 +274,7 @@ mod tests {
             ("I want to", "i want to"),
             ("", ""),
         ] {
-            assert_eq!(Request::read(text).folded(), expected, "{text}");
+            assert_eq!(SpokenRequest::read(text).folded(), expected, "{text}");
         }
     }
 
@@ -287,7 +287,11 @@ mod tests {
             ("tell me about \"x\"", true),
             ("read src/main.rs", true),
         ] {
-            assert_eq!(Request::read(text).has_particulars(), expected, "{text}");
+            assert_eq!(
+                SpokenRequest::read(text).has_particulars(),
+                expected,
+                "{text}"
+            );
         }
     }
 }

@@ -14,8 +14,9 @@ fn used(definition: &str) -> LearnedUse {
     }
 }
 
-/// What happens to a program, one letter each: a success with repository `a`, `b` or 7, a failure,
-/// a changed tool, a person's yes and no. The states are told, with the changes between them.
+/// Tells the changes of state that a story makes, and the last state. Each letter is an event: a
+/// success with repository `a`, `b` or 7 (`n`), a failure (`F`), a changed tool (`c`), a person's yes
+/// (`y`) and no (`x`).
 fn story(letters: &str, words: Option<&str>, read_only: bool, promotes: bool) -> String {
     let (mut learned, mut told): (Option<LearnedTemplate>, Vec<String>) = (None, Vec::new());
     let mut definition = 1;

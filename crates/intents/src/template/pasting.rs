@@ -27,7 +27,7 @@ pub(super) fn find(code: &str, parameters: &TemplateParameters) -> Option<Pasted
 
 /// A stretch of a program.
 #[derive(Debug, Clone, Copy)]
-struct CodePiece {
+struct ProgramPiece {
     kind: PieceKind,
     start: usize,
     end: usize,
@@ -42,7 +42,11 @@ enum PieceKind {
     Other,
 }
 
-fn in_piece(code: &str, piece: CodePiece, parameters: &TemplateParameters) -> Option<PastedText> {
+fn in_piece(
+    code: &str,
+    piece: ProgramPiece,
+    parameters: &TemplateParameters,
+) -> Option<PastedText> {
     let text = &code[piece.start..piece.end];
     let mut braces = text.match_indices('{');
     braces.find_map(|(at, _)| {
@@ -87,9 +91,9 @@ struct Pieces<'a> {
 }
 
 impl Iterator for Pieces<'_> {
-    type Item = CodePiece;
+    type Item = ProgramPiece;
 
-    fn next(&mut self) -> Option<CodePiece> {
+    fn next(&mut self) -> Option<ProgramPiece> {
         let start = self.at;
         let rest = &self.code[start..];
         let first = rest.chars().next()?;
@@ -107,7 +111,7 @@ impl Iterator for Pieces<'_> {
         }
         self.at += length;
         let end = self.at;
-        Some(CodePiece { kind, start, end })
+        Some(ProgramPiece { kind, start, end })
     }
 }
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a template, and what its author can do about it.
+//! The mistakes of a template, each with the remedy for its author.
 
 use kitbag_domain::Remedy;
 

@@ -11,7 +11,7 @@ use kitbag_intents::set::TemplateEntry;
 use kitbag_intents::{IntentTemplate, TemplateComplaint, TemplateName, TemplateSet, built_in};
 use kitbag_store::Store;
 
-use super::Named;
+use super::NamedTemplate;
 use crate::cli::failure::Advise as _;
 
 pub(super) struct KnownTemplates {
@@ -64,7 +64,7 @@ impl KnownTemplates {
     }
 
     /// Finds a template by its name, or a learned one also by its id.
-    pub(super) fn find(&self, named: &Named) -> anyhow::Result<FoundTemplate<'_>> {
+    pub(super) fn find(&self, named: &NamedTemplate) -> anyhow::Result<FoundTemplate<'_>> {
         let fits: Vec<_> = self.all().filter(|found| found.is(named)).collect();
         match fits.as_slice() {
             [only] => Ok(*only),
@@ -98,7 +98,7 @@ impl<'a> FoundTemplate<'a> {
         }
     }
 
-    fn is(&self, named: &Named) -> bool {
+    fn is(&self, named: &NamedTemplate) -> bool {
         let named_so = self.template().name().as_str() == named.name || self.has_id(&named.name);
         named_so && (named.tenant.is_none() || named.tenant.as_ref() == self.tenant())
     }

@@ -62,22 +62,22 @@ enum Verb {
     },
     /// Show one template with its intents, parameters and program.
     #[command(after_help = "Examples:\n  kitbag templates show list_errors")]
-    Show(Named),
+    Show(NamedTemplate),
     /// Let a learned or imported template answer requests, whatever comes.
     #[command(after_help = "Examples:\n  kitbag templates approve learned_list_issues_3f9c1a")]
-    Approve(Named),
+    Approve(NamedTemplate),
     /// Let a learned template answer nothing, and not learn it again.
     #[command(
         visible_alias = "rm",
         after_help = "Examples:\n  kitbag templates remove learned_list_issues_3f9c1a"
     )]
-    Remove(Named),
+    Remove(NamedTemplate),
     /// Write a template as a file that can be imported or put into the folder.
     #[command(after_help = "Examples:\n  kitbag templates export list_errors\n  \
                       kitbag templates export list_errors --output list_errors.toml")]
     Export {
         #[command(flatten)]
-        named: Named,
+        named: NamedTemplate,
         /// The file, which must not exist yet; stdout unless given.
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -96,7 +96,7 @@ enum Verb {
 }
 
 #[derive(Debug, Args)]
-struct Named {
+struct NamedTemplate {
     /// As `kitbag templates list` shows it.
     #[arg(add = ArgValueCandidates::new(templates))]
     name: String,
@@ -115,10 +115,10 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         Verb::List { tenant } => list(&known, tenant.as_ref(), invocation)?,
         Verb::Show(named) => show(known.find(&named)?, invocation)?,
         Verb::Approve(named) => {
-            decide(Verdict::Approve, &known, &named, &store, invocation).await?;
+            decide(TemplateVerdict::Approve, &known, &named, &store, invocation).await?;
         }
         Verb::Remove(named) => {
-            decide(Verdict::Remove, &known, &named, &store, invocation).await?;
+            decide(TemplateVerdict::Remove, &known, &named, &store, invocation).await?;
         }
         Verb::Export { named, output } => {
             let found = known.find(&named)?;
@@ -159,15 +159,15 @@ fn show(found: FoundTemplate<'_>, invocation: &Invocation) -> anyhow::Result<()>
 
 /// A person's decision over a learned template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum TemplateVerdict {
     Approve,
     Remove,
 }
 
 async fn decide(
-    verdict: Verdict,
+    verdict: TemplateVerdict,
     known: &KnownTemplates,
-    named: &Named,
+    named: &NamedTemplate,
     store: &Store,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
@@ -205,7 +205,7 @@ fn learned(found: FoundTemplate<'_>) -> anyhow::Result<&LearnedRow> {
     }
 }
 
-impl Verdict {
+impl TemplateVerdict {
     /// Returns nothing if the template is gone.
     fn apply(self, learned: LearnedTemplate) -> Option<LearnedTemplate> {
         Some(match self {

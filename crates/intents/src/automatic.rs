@@ -75,6 +75,9 @@ impl AutomaticIntents {
         given: &Map<String, Value>,
         usable: impl Fn(&ExposedName) -> bool,
     ) -> Option<DirectCall> {
+        if words.len() > SpokenRequest::LONGEST {
+            return None;
+        }
         let request = SpokenRequest::read(words);
         let mut fits = self.fits(&request);
         fits.retain(|(tool, _)| usable(&self.tools[*tool].exposed));

@@ -158,6 +158,9 @@ impl TemplateSet {
         given: &Map<String, Value>,
         usable: impl Fn(&IntentTemplate) -> bool,
     ) -> Option<TemplateMatch> {
+        if words.len() > SpokenRequest::LONGEST {
+            return None;
+        }
         let request = SpokenRequest::read(words);
         let heard = self.heard.iter();
         let fits = heard.filter_map(|(number, pattern)| {

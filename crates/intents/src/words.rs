@@ -22,6 +22,9 @@ pub(crate) struct SpokenRequest {
 }
 
 impl SpokenRequest {
+    /// In bytes. A longer text is no request in a few words, and is compared with nothing.
+    pub(crate) const LONGEST: usize = 1_000;
+
     pub(crate) fn read(text: &str) -> Self {
         let written = written(text);
         let mut words: Vec<SpokenWord> = written.iter().enumerate().map(spoken).collect();
@@ -253,6 +256,8 @@ pub(crate) fn singular(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -292,6 +297,23 @@ mod tests {
                 expected,
                 "{text}"
             );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_request_fits_the_intent_of_the_same_words(text in "([a-z]{1,8} ){1,6}") {
+            let request = SpokenRequest::read(&text);
+            prop_assume!(!request.words.is_empty());
+            let intent = crate::pattern::IntentPattern::parse(&text).unwrap();
+            prop_assert!(intent.fit(&request).is_some());
+        }
+
+        #[test]
+        fn any_text_can_be_read(text in "\\PC{0,80}") {
+            let request = SpokenRequest::read(&text);
+            request.text(&request.words);
+            let _mistake = crate::pattern::IntentPattern::parse(&text);
         }
     }
 }

@@ -225,8 +225,11 @@ impl LearnedTemplate {
             let Some(now) = now.iter().find(|it| used.is_of(it)) else {
                 continue;
             };
-            changed |= used.definition.is_some() && now.definition != used.definition;
-            used.definition.clone_from(&now.definition);
+            let Some(definition) = &now.definition else {
+                continue;
+            };
+            changed |= used.definition.as_ref().is_some_and(|it| it != definition);
+            used.definition = Some(definition.clone());
         }
         if !changed {
             return None;

@@ -15,14 +15,17 @@ pub(super) struct PastedText {
 }
 
 pub(super) fn find(code: &str, parameters: &TemplateParameters) -> Option<PastedText> {
-    let pieces = Pieces {
+    let mut found = pieces(code).filter_map(|piece| in_piece(code, piece, parameters));
+    found.next()
+}
+
+fn pieces(code: &str) -> Pieces<'_> {
+    Pieces {
         code,
         at: 0,
         templates: Vec::new(),
         before: None,
-    };
-    let mut found = pieces.filter_map(|piece| in_piece(code, piece, parameters));
-    found.next()
+    }
 }
 
 /// A stretch of a program.
@@ -203,6 +206,7 @@ fn until(text: &str, end: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -231,6 +235,19 @@ mod tests {
         ] {
             let found = find(code, &parameters).map(|it| it.found);
             assert_eq!(found.as_deref(), expected, "{code}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_letter_of_a_program_is_in_one_piece(code in "([`'\"/{}$\\\\\n\\[\\]*]|\\PC){0,60}") {
+            let mut at = 0;
+            for piece in pieces(&code) {
+                prop_assert!(piece.start == at && piece.end > at);
+                at = piece.end;
+            }
+            prop_assert_eq!(at, code.len());
+            find(&code, &TemplateParameters::default());
         }
     }
 }

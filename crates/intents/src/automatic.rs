@@ -256,8 +256,17 @@ mod tests {
 
     use super::*;
 
+    /// The schema of a tool that needs one text.
+    fn text(name: &str) -> Value {
+        let properties = json!({ (name): { "type": "string" } });
+        json!({ "type": "object", "properties": properties, "required": [name] })
+    }
+
+    fn is_of_github(tool: &ExposedName) -> bool {
+        tool.as_str().starts_with("github")
+    }
+
     fn intents() -> AutomaticIntents {
-        let text = |name: &str| json!({ "type": "object", "properties": { (name): { "type": "string" } }, "required": [name] });
         let deep = json!({ "type": "object", "properties": { "filter": { "type": "object" } }, "required": ["filter"] });
         let page = json!({ "type": "object", "properties": { "page": { "type": "integer" } } });
         let tools: Vec<(&str, &str, WriteClass, Value)> = vec![
@@ -342,8 +351,9 @@ mod tests {
             };
             assert_eq!(told, expected, "{words}");
         }
-        let own = |tool: &ExposedName| tool.as_str().starts_with("github");
-        let found = intents.find("list issues", &Map::new(), own).unwrap();
+        let found = intents
+            .find("list issues", &Map::new(), is_of_github)
+            .unwrap();
         assert_eq!(found.tool.as_str(), "github__list_issues");
     }
 }

@@ -270,18 +270,18 @@ mod tests {
         assert_eq!(cache.0.bytes, 0);
     }
 
+    fn keyed(params: &Value) -> CacheKey {
+        let (tenant, params) = ("acme".parse().unwrap(), params.as_object().unwrap());
+        CacheKey::new(&tenant, CacheSubject::Words("x"), params)
+    }
+
     #[test]
     fn parameters_tell_results_apart_in_whatever_order_they_stand() {
-        let tenant = "acme".parse().unwrap();
-        let key = |params: Value| {
-            let params = params.as_object().unwrap();
-            CacheKey::new(&tenant, CacheSubject::Words("x"), params)
-        };
         assert_eq!(
-            key(json!({ "a": 1, "b": 2 })),
-            key(json!({ "b": 2, "a": 1 }))
+            keyed(&json!({ "a": 1, "b": 2 })),
+            keyed(&json!({ "b": 2, "a": 1 }))
         );
-        assert_ne!(key(json!({ "a": 1 })), key(json!({ "a": "1" })));
+        assert_ne!(keyed(&json!({ "a": 1 })), keyed(&json!({ "a": "1" })));
     }
 
     #[test]

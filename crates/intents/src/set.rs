@@ -85,12 +85,13 @@ pub struct SimilarityBar {
 }
 
 impl Default for SimilarityBar {
-    /// Far above what unrelated sentences of one trade reach, because a miss costs one search and
-    /// a wrong template a wrong answer.
+    /// Chosen on 53 sentences with the built-in model and the built-in templates: requests to read
+    /// that no template should answer reach 0.69, and two thirds of the right ones 0.72. A miss costs
+    /// one search, a wrong template a wrong answer.
     fn default() -> Self {
         Self {
-            least: 0.75,
-            lead: 0.08,
+            least: 0.72,
+            lead: 0.1,
         }
     }
 }
@@ -182,7 +183,8 @@ impl TemplateSet {
         given: &Map<String, Value>,
         usable: impl Fn(&IntentTemplate) -> bool,
     ) -> Option<TemplateMatch> {
-        if SpokenRequest::read(words).has_particulars() {
+        let request = SpokenRequest::read(words);
+        if request.has_particulars() || !request.asks() {
             return None;
         }
         let mut ranked: Vec<(usize, f32)> = self.best_of_each(scores).into_iter().collect();

@@ -61,6 +61,16 @@ impl SpokenRequest {
     }
 }
 
+impl SpokenRequest {
+    /// Returns true if the request begins like a question or with a verb that reads. To a model of
+    /// meaning, `delete all errors` is as similar to `list errors` as a question about errors is.
+    pub(crate) fn asks(&self) -> bool {
+        self.words
+            .first()
+            .is_some_and(|word| word.is_any_of(ASKING))
+    }
+}
+
 impl SpokenWord {
     fn is_any_of(&self, list: &[&str]) -> bool {
         let folded = self.folded.as_deref();
@@ -111,6 +121,13 @@ pub(crate) fn is_preposition(word: &str) -> bool {
 pub(crate) fn is_word(text: &str) -> bool {
     text.chars().all(|c| c.is_alphabetic() || c == '\'')
 }
+
+/// The folded words that a request for information begins with.
+const ASKING: &[&str] = &[
+    "list", "get", "search", "count", "read", "tell", "check", "what", "what's", "which", "who",
+    "when", "where", "how", "is", "are", "was", "were", "do", "did", "has", "have", "any",
+    "anything", "current", "recent",
+];
 
 struct WrittenWord {
     text: String,

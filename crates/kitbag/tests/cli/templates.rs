@@ -26,6 +26,10 @@ fn template<'a>(listed: &'a Value, name: &str) -> &'a Value {
         .unwrap_or_else(|| panic!("no {name} in {listed:#}"))
 }
 
+fn state_of(home: &Home) -> Value {
+    template(&home.json(&["templates", "list"]), "count_stars")["state"].clone()
+}
+
 #[test]
 fn templates_of_every_origin_are_listed_and_a_bad_file_is_told_with_its_line() {
     let home = Home::new();
@@ -82,8 +86,7 @@ fn an_imported_template_waits_for_approval_and_goes_out_as_it_came() {
         told.contains("kitbag templates approve count_stars"),
         "{told}"
     );
-    let state = || template(&home.json(&["templates", "list"]), "count_stars")["state"].clone();
-    assert_eq!(state(), "candidate");
+    assert_eq!(state_of(&home), "candidate");
     let told = home.fails(&["templates", "import", file, "--tenant", "acme"]);
     assert!(
         told.contains("there is a template `count_stars` already"),
@@ -91,7 +94,7 @@ fn an_imported_template_waits_for_approval_and_goes_out_as_it_came() {
     );
 
     home.ok(&["templates", "approve", "count_stars"]);
-    assert_eq!(state(), "approved");
+    assert_eq!(state_of(&home), "approved");
     home.ok(&["templates", "import", file]);
     let told = home.fails(&["templates", "approve", "count_stars"]);
     assert!(told.contains("--tenant"), "{told}");

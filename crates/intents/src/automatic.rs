@@ -34,12 +34,29 @@ pub struct DirectCall {
 pub struct AutomaticIntents {
     tools: Vec<SimpleTool>,
     /// The words before the first parameter of a pattern, with the tools that have such a pattern.
-    by_words: HashMap<String, Vec<(usize, IntentPattern)>>,
+    by_words: HashMap<String, Vec<ToolIntent>>,
+}
+
+#[derive(Debug, Clone)]
+struct ToolIntent {
+    tool: usize,
+    pattern: IntentPattern,
+    /// True if the words name the server.
+    named: bool,
+}
+
+/// A tool that fits a request, with the texts for its parameters.
+struct ToolFit {
+    tool: usize,
+    named: bool,
+    captured: Vec<(String, String)>,
 }
 
 #[derive(Debug, Clone)]
 struct SimpleTool {
     exposed: ExposedName,
+    /// The words that mean the tool if no other server has one like it, folded.
+    shortest: String,
     properties: Map<String, Value>,
     required: Vec<String>,
 }
@@ -60,9 +77,13 @@ impl AutomaticIntents {
 
     fn add(&mut self, offered: &OfferedTool<'_>, simple: SimpleTool) {
         let number = self.tools.len();
-        for pattern in patterns(offered, &simple) {
+        for (pattern, named) in patterns(offered, &simple) {
             let same = self.by_words.entry(pattern.leading()).or_default();
-            same.push((number, pattern));
+            same.push(ToolIntent {
+                tool: number,
+                pattern,
+                named,
+            });
         }
         self.tools.push(simple);
     }
@@ -80,27 +101,46 @@ impl AutomaticIntents {
         }
         let request = SpokenRequest::read(words);
         let mut fits = self.fits(&request);
-        fits.retain(|(tool, _)| usable(&self.tools[*tool].exposed));
-        let (only, _) = *fits.first()?;
-        if fits.iter().any(|(tool, _)| *tool != only) {
+        fits.retain(|fit| usable(&self.tools[fit.tool].exposed));
+        let first = fits.first()?;
+        let (only, named) = (first.tool, fits.iter().all(|fit| fit.named));
+        let clear = fits.iter().all(|fit| fit.tool == only);
+        if !clear || (!named && self.has_rival(only, usable)) {
             return None;
         }
         let mut calls = fits.into_iter();
-        calls.find_map(|(_, captured)| self.tools[only].call(captured, given))
+        calls.find_map(|fit| self.tools[only].call(fit.captured, given))
     }
 
-    fn fits(&self, request: &SpokenRequest) -> Vec<(usize, Vec<(String, String)>)> {
+    /// Returns true if another tool has the same words, whatever parameters it takes.
+    fn has_rival(&self, tool: usize, usable: impl Fn(&ExposedName) -> bool) -> bool {
+        let same = self.by_words.get(&self.tools[tool].shortest);
+        let mut others = same.into_iter().flatten().filter(|it| it.tool != tool);
+        others.any(|it| usable(&self.tools[it.tool].exposed))
+    }
+
+    fn fits(&self, request: &SpokenRequest) -> Vec<ToolFit> {
         let mut leading = String::new();
         let mut fits = Vec::new();
         for word in &request.words {
             let Some(folded) = &word.folded else { break };
             leading = format!("{leading} {folded}").trim_start().to_owned();
-            for (tool, pattern) in self.by_words.get(&leading).into_iter().flatten() {
-                let fit = pattern.fit(request);
-                fits.extend(fit.map(|fit| (*tool, fit.captured)));
+            for intent in self.by_words.get(&leading).into_iter().flatten() {
+                fits.extend(intent.fit(request));
             }
         }
         fits
+    }
+}
+
+impl ToolIntent {
+    fn fit(&self, request: &SpokenRequest) -> Option<ToolFit> {
+        let fit = self.pattern.fit(request)?;
+        Some(ToolFit {
+            tool: self.tool,
+            named: self.named,
+            captured: fit.captured,
+        })
     }
 }
 
@@ -117,6 +157,7 @@ impl SimpleTool {
             .collect();
         let tool = Self {
             exposed: offered.exposed.clone(),
+            shortest: SpokenRequest::read(&verb_first(tool_words(offered)).join(" ")).folded(),
             properties: properties.unwrap_or_default(),
             required,
         };
@@ -156,7 +197,8 @@ impl SimpleTool {
     }
 }
 
-fn patterns(offered: &OfferedTool<'_>, tool: &SimpleTool) -> Vec<IntentPattern> {
+/// Returns the intents of a tool, each with whether its words name the server.
+fn patterns(offered: &OfferedTool<'_>, tool: &SimpleTool) -> Vec<(IntentPattern, bool)> {
     let words = verb_first(tool_words(offered));
     let Some((verb, nouns)) = words.split_first() else {
         return Vec::new();
@@ -168,18 +210,18 @@ fn patterns(offered: &OfferedTool<'_>, tool: &SimpleTool) -> Vec<IntentPattern> 
     let endings = [Some(String::new()), ending.filter(|it| !it.is_empty())];
     let (nouns, server) = (nouns.join(" "), offered.server.as_str());
     let bases = [
-        format!("{verb} {nouns}"),
-        format!("{server} {verb} {nouns}"),
-        format!("{verb} {server} {nouns}"),
+        (format!("{verb} {nouns}"), false),
+        (format!("{server} {verb} {nouns}"), true),
+        (format!("{verb} {server} {nouns}"), true),
     ];
-    let named = ["in", "on", "from"].map(|it| format!("{verb} {nouns} {it} {server}"));
-    let with_endings = bases.iter().flat_map(|base| {
+    let behind = ["in", "on", "from"].map(|it| (format!("{verb} {nouns} {it} {server}"), true));
+    let with_endings = bases.iter().flat_map(|(base, named)| {
         let endings = endings.iter().flatten();
-        endings.map(move |ending| format!("{base}{ending}"))
+        endings.map(move |ending| (format!("{base}{ending}"), *named))
     });
     with_endings
-        .chain(named)
-        .filter_map(|text| IntentPattern::parse(&text).ok())
+        .chain(behind)
+        .filter_map(|(text, named)| Some((IntentPattern::parse(&text).ok()?, named)))
         .collect()
 }
 
@@ -274,6 +316,8 @@ mod tests {
             ("sentry", "issues-list", WriteClass::Read, page),
             ("sentry", "getIssue", WriteClass::Read, text("issue_id")),
             ("notes", "notes_search", WriteClass::Read, text("query")),
+            ("github", "search_users", WriteClass::Read, text("q")),
+            ("sentry", "search_users", WriteClass::Read, json!({})),
             ("notes", "list_deep", WriteClass::Read, deep),
             ("notes", "list_things", WriteClass::Unknown, json!({})),
             ("notes", "list_tags", WriteClass::Read, json!({})),
@@ -332,6 +376,12 @@ mod tests {
                 r#"notes__notes_search {"query":"red apples"}"#,
             ),
             ("notes search", json!({ "query": "x" }), "nothing"),
+            ("search users for ann", json!({}), "nothing"),
+            (
+                "github search users for ann",
+                json!({}),
+                r#"github__search_users {"q":"ann"}"#,
+            ),
             ("list tags", json!({}), "notes__list_tags {}"),
             ("list deep", json!({ "filter": {} }), "nothing"),
             ("list things", json!({}), "nothing"),

@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 
 use crate::canonical;
 use crate::template::IntentTemplate;
-use crate::words::Request;
+use crate::words::SpokenRequest;
 
-/// How long a result is used again unless its template says otherwise.
+/// The time for which a result is used again unless its template says otherwise.
 pub const DEFAULT_TTL: Duration = Duration::from_secs(300);
 
 /// Identifies a result. The parameters are in it only as a digest.
@@ -58,16 +58,16 @@ pub struct NewResult<'a, V> {
 #[derive(Debug)]
 pub struct ResultCache<V> {
     limits: CacheLimits,
-    results: HashMap<CacheKey, KeptResult<V>>,
+    results: HashMap<CacheKey, CachedResult<V>>,
     bytes: usize,
     /// Rises with each use and each change.
     tick: u64,
-    /// When each server was changed last.
+    /// The tick of the last change of each server.
     changed: HashMap<ServerName, u64>,
 }
 
 #[derive(Debug)]
-struct KeptResult<V> {
+struct CachedResult<V> {
     value: V,
     bytes: usize,
     servers: Vec<ServerName>,
@@ -99,7 +99,7 @@ impl CacheKey {
 impl CacheSubject<'_> {
     fn text(&self) -> String {
         match self {
-            Self::Words(words) => format!("words\0{}", Request::read(words).folded()),
+            Self::Words(words) => format!("words\0{}", SpokenRequest::read(words).folded()),
             Self::Template(template) => format!("template\0{}", template.fingerprint()),
             Self::Tool(tool) => format!("tool\0{tool}"),
         }
@@ -148,7 +148,7 @@ impl<V> ResultCache<V> {
         self.remove(&key);
         self.bytes += new.bytes;
         let lasting = i64::try_from(new.ttl.as_millis()).unwrap_or(i64::MAX);
-        let kept = KeptResult {
+        let kept = CachedResult {
             value: new.value,
             bytes: new.bytes,
             servers: new.servers.to_vec(),
@@ -178,7 +178,7 @@ impl<V> ResultCache<V> {
         changed.is_some_and(|changed| *changed > mark.0)
     }
 
-    fn retain(&mut self, keep: impl Fn(&KeptResult<V>) -> bool) {
+    fn retain(&mut self, keep: impl Fn(&CachedResult<V>) -> bool) {
         self.results.retain(|_, kept| keep(kept));
         self.bytes = self.results.values().map(|kept| kept.bytes).sum();
     }
@@ -270,18 +270,18 @@ mod tests {
         assert_eq!(cache.0.bytes, 0);
     }
 
+    fn keyed(params: &Value) -> CacheKey {
+        let (tenant, params) = ("acme".parse().unwrap(), params.as_object().unwrap());
+        CacheKey::new(&tenant, CacheSubject::Words("x"), params)
+    }
+
     #[test]
     fn parameters_tell_results_apart_in_whatever_order_they_stand() {
-        let tenant = "acme".parse().unwrap();
-        let key = |params: Value| {
-            let params = params.as_object().unwrap();
-            CacheKey::new(&tenant, CacheSubject::Words("x"), params)
-        };
         assert_eq!(
-            key(json!({ "a": 1, "b": 2 })),
-            key(json!({ "b": 2, "a": 1 }))
+            keyed(&json!({ "a": 1, "b": 2 })),
+            keyed(&json!({ "b": 2, "a": 1 }))
         );
-        assert_ne!(key(json!({ "a": 1 })), key(json!({ "a": "1" })));
+        assert_ne!(keyed(&json!({ "a": 1 })), keyed(&json!({ "a": "1" })));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::words::{Request, SpokenWord, is_preposition, is_word};
+use crate::words::{SpokenRequest, SpokenWord, is_preposition, is_word};
 
 /// Parsed and folded; it shows itself as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl IntentPattern {
         if text.chars().count() > Self::MAX {
             return Err(PatternMistake::TooLong);
         }
-        let words = Request::read(text).words;
+        let words = SpokenRequest::read(text).words;
         let mut elements: Vec<_> = words.iter().map(element).collect::<Result<_, _>>()?;
         check(&elements)?;
         announce(&mut elements);
@@ -108,7 +108,7 @@ impl IntentPattern {
         words.all(|word| is_word(word.key()))
     }
 
-    pub(crate) fn fit(&self, request: &Request) -> Option<PatternFit> {
+    pub(crate) fn fit(&self, request: &SpokenRequest) -> Option<PatternFit> {
         let captured = fit(&self.elements, &request.words, request)?;
         Some(PatternFit {
             literals: self.elements.len() - captured.len(),
@@ -206,7 +206,7 @@ fn check(elements: &[PatternElement]) -> Result<(), PatternMistake> {
 fn fit(
     elements: &[PatternElement],
     words: &[SpokenWord],
-    request: &Request,
+    request: &SpokenRequest,
 ) -> Option<Vec<(String, String)>> {
     let Some((first, rest)) = elements.split_first() else {
         return words.is_empty().then(Vec::new);
@@ -297,7 +297,7 @@ mod tests {
         ] {
             let fit = IntentPattern::parse(pattern)
                 .unwrap()
-                .fit(&Request::read(request));
+                .fit(&SpokenRequest::read(request));
             let captured = fit.map(|fit| {
                 let pairs = fit
                     .captured

@@ -38,7 +38,7 @@ pub enum RouteStep {
     Candidates,
 }
 
-/// How a step ended.
+/// The end of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepEnd {
     Done,
@@ -50,7 +50,7 @@ pub enum StepEnd {
     },
 }
 
-/// What follows a step.
+/// The turn that a request takes after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteTurn {
     pub next: RouteNext,
@@ -241,6 +241,13 @@ mod tests {
         may_have_written: true,
     };
 
+    fn in_mode(execution_mode: ExecutionMode) -> RouteFlags {
+        RouteFlags {
+            execution_mode,
+            ..RouteFlags::default()
+        }
+    }
+
     /// Follows a request through steps that end so, and tells the way.
     fn way(flags: RouteFlags, ends: &[StepEnd]) -> String {
         let (mut step, mut told) = (FIRST, vec![FIRST.as_str().to_owned()]);
@@ -262,13 +269,9 @@ mod tests {
     #[test]
     fn every_request_takes_the_steps_that_its_settings_allow() {
         let hybrid = RouteFlags::default();
-        let mode = |execution_mode| RouteFlags {
-            execution_mode,
-            ..hybrid
-        };
         let (plain, code) = (
-            mode(ExecutionMode::McpOnly),
-            mode(ExecutionMode::CodeExecution),
+            in_mode(ExecutionMode::McpOnly),
+            in_mode(ExecutionMode::CodeExecution),
         );
         let no_code = RouteFlags {
             enable_code_generation: false,

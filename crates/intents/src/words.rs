@@ -16,12 +16,15 @@ pub(crate) struct SpokenWord {
 
 /// A request, word by word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct SpokenRequest {
     pub(crate) words: Vec<SpokenWord>,
     written: Vec<String>,
 }
 
-impl Request {
+impl SpokenRequest {
+    /// In bytes. A longer text is no request in a few words, and is compared with nothing.
+    pub(crate) const LONGEST: usize = 1_000;
+
     pub(crate) fn read(text: &str) -> Self {
         let written = written(text);
         let mut words: Vec<SpokenWord> = written.iter().enumerate().map(spoken).collect();
@@ -55,6 +58,16 @@ impl Request {
     /// or whatever stands behind a preposition. Similar words alone do not carry such a thing over.
     pub(crate) fn has_particulars(&self) -> bool {
         self.words.iter().any(SpokenWord::is_particular)
+    }
+}
+
+impl SpokenRequest {
+    /// Returns true if the request begins like a question or with a verb that reads. To a model of
+    /// meaning, `delete all errors` is as similar to `list errors` as a question about errors is.
+    pub(crate) fn asks(&self) -> bool {
+        self.words
+            .first()
+            .is_some_and(|word| word.is_any_of(ASKING))
     }
 }
 
@@ -108,6 +121,13 @@ pub(crate) fn is_preposition(word: &str) -> bool {
 pub(crate) fn is_word(text: &str) -> bool {
     text.chars().all(|c| c.is_alphabetic() || c == '\'')
 }
+
+/// The folded words that a request for information begins with.
+const ASKING: &[&str] = &[
+    "list", "get", "search", "count", "read", "tell", "check", "what", "what's", "which", "who",
+    "when", "where", "how", "is", "are", "was", "were", "do", "did", "has", "have", "any",
+    "anything", "current", "recent",
+];
 
 struct WrittenWord {
     text: String,
@@ -253,6 +273,8 @@ pub(crate) fn singular(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -274,7 +296,7 @@ mod tests {
             ("I want to", "i want to"),
             ("", ""),
         ] {
-            assert_eq!(Request::read(text).folded(), expected, "{text}");
+            assert_eq!(SpokenRequest::read(text).folded(), expected, "{text}");
         }
     }
 
@@ -287,7 +309,28 @@ mod tests {
             ("tell me about \"x\"", true),
             ("read src/main.rs", true),
         ] {
-            assert_eq!(Request::read(text).has_particulars(), expected, "{text}");
+            assert_eq!(
+                SpokenRequest::read(text).has_particulars(),
+                expected,
+                "{text}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_request_fits_the_intent_of_the_same_words(text in "([a-z]{1,8} ){1,6}") {
+            let request = SpokenRequest::read(&text);
+            prop_assume!(!request.words.is_empty());
+            let intent = crate::pattern::IntentPattern::parse(&text).unwrap();
+            prop_assert!(intent.fit(&request).is_some());
+        }
+
+        #[test]
+        fn any_text_can_be_read(text in "\\PC{0,80}") {
+            let request = SpokenRequest::read(&text);
+            request.text(&request.words);
+            let _mistake = crate::pattern::IntentPattern::parse(&text);
         }
     }
 }

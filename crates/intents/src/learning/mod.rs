@@ -4,7 +4,7 @@
 //! different parameters it answers requests by itself; after failures, or when a tool that it uses
 //! changes, it is a candidate again. A person's word counts for more than any count.
 //!
-//! - [`run`]: one run of a program, as evidence; `naming`: words and names for what was learned
+//! - [`run`]: one run of a program, as evidence; `naming`: words and names for learned templates
 
 mod naming;
 pub mod run;
@@ -68,7 +68,7 @@ pub struct RunEvidence {
     pub parameter_sets: Vec<String>,
 }
 
-/// What a run, a changed tool or a person has made of a template.
+/// A change that a run, a changed tool or a person has made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StateChange {
     Promoted,
@@ -225,8 +225,11 @@ impl LearnedTemplate {
             let Some(now) = now.iter().find(|it| used.is_of(it)) else {
                 continue;
             };
-            changed |= used.definition.is_some() && now.definition != used.definition;
-            used.definition.clone_from(&now.definition);
+            let Some(definition) = &now.definition else {
+                continue;
+            };
+            changed |= used.definition.as_ref().is_some_and(|it| it != definition);
+            used.definition = Some(definition.clone());
         }
         if !changed {
             return None;

@@ -1,4 +1,4 @@
-//! Words and names for what was learned.
+//! Words and names for learned templates.
 
 use serde_json::Value;
 

@@ -14,8 +14,13 @@ fn used(definition: &str) -> LearnedUse {
     }
 }
 
-/// What happens to a program, one letter each: a success with repository `a`, `b` or 7, a failure,
-/// a changed tool, a person's yes and no. The states are told, with the changes between them.
+fn repository(value: Value) -> [(String, Value); 1] {
+    [("repo".to_owned(), value)]
+}
+
+/// Tells the changes of state that a story makes, and the last state. Each letter is an event: a
+/// success with repository `a`, `b` or 7 (`n`), a failure (`F`), a changed tool (`c`), a person's yes
+/// (`y`) and no (`x`).
 fn story(letters: &str, words: Option<&str>, read_only: bool, promotes: bool) -> String {
     let (mut learned, mut told): (Option<LearnedTemplate>, Vec<String>) = (None, Vec::new());
     let mut definition = 1;
@@ -104,8 +109,7 @@ fn nothing_is_promoted_without_words_without_the_setting_or_if_it_writes() {
 #[test]
 fn a_template_takes_its_types_and_words_from_runs_and_no_value() {
     let uses = [used("1")];
-    let literals = |repo: Value| [("repo".to_owned(), repo)];
-    let (secret, number) = (literals(json!("s3cret")), literals(json!(7)));
+    let (secret, number) = (repository(json!("s3cret")), repository(json!(7)));
     let run = ProgramRun {
         words: Some("show the log of s3cret"),
         code: CODE,

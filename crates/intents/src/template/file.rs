@@ -58,9 +58,9 @@ impl Remedy for TemplateFileError {
 }
 
 fn read(text: &str) -> Result<IntentTemplate, (usize, TemplateProblem)> {
-    let (bytes, most) = (text.len(), IntentTemplate::LARGEST_FILE);
-    if bytes > most {
-        return Err((0, TemplateProblem::FileTooLarge { bytes, most }));
+    let most = IntentTemplate::LARGEST_FILE;
+    if text.len() > most {
+        return Err((0, TemplateProblem::FileTooLarge { most }));
     }
     let written: TemplateText = toml::from_str(text).map_err(|error| syntax(&error))?;
     written
@@ -220,7 +220,7 @@ minimum = 1
                 "code = \"1\"",
                 "move `code` above the first [parameters.…] table",
             ),
-            ("cache_seconds = 60", &long, "1:1: the file has"),
+            ("cache_seconds = 60", &long, "1:1: the file has more than"),
         ] {
             assert!(GOOD.contains(from), "{from}");
             let text = GOOD.replacen(from, to, 1);

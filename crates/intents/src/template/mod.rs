@@ -2,9 +2,9 @@
 //! tools it uses. Everything about it is checked when it is read.
 //!
 //! - `text`: a template as people write it, and the checks; [`parameters`]: the schema
-//! - [`file`]: a template in a TOML file, and the place of a mistake in it
+//! - [`mod@file`]: a template in a TOML file, and the place of a mistake in it
 //! - `pasting`: programs that expect text to be pasted into them
-//! - [`problem`]: what can be wrong with a template
+//! - [`problem`]: the mistakes of a template
 
 pub mod file;
 pub mod parameters;
@@ -89,7 +89,7 @@ impl IntentTemplate {
         self.read_only
     }
 
-    /// How long a result may be used again; the gateway's own time, unless the template says so.
+    /// Returns the time for which a result may be used again, if the template names one.
     pub fn cache_for(&self) -> Option<Duration> {
         self.cache_for
     }

@@ -15,19 +15,22 @@ pub(super) struct PastedText {
 }
 
 pub(super) fn find(code: &str, parameters: &TemplateParameters) -> Option<PastedText> {
-    let pieces = Pieces {
+    let mut found = pieces(code).filter_map(|piece| in_piece(code, piece, parameters));
+    found.next()
+}
+
+fn pieces(code: &str) -> Pieces<'_> {
+    Pieces {
         code,
         at: 0,
         templates: Vec::new(),
         before: None,
-    };
-    let mut found = pieces.filter_map(|piece| in_piece(code, piece, parameters));
-    found.next()
+    }
 }
 
 /// A stretch of a program.
 #[derive(Debug, Clone, Copy)]
-struct CodePiece {
+struct ProgramPiece {
     kind: PieceKind,
     start: usize,
     end: usize,
@@ -42,7 +45,11 @@ enum PieceKind {
     Other,
 }
 
-fn in_piece(code: &str, piece: CodePiece, parameters: &TemplateParameters) -> Option<PastedText> {
+fn in_piece(
+    code: &str,
+    piece: ProgramPiece,
+    parameters: &TemplateParameters,
+) -> Option<PastedText> {
     let text = &code[piece.start..piece.end];
     let mut braces = text.match_indices('{');
     braces.find_map(|(at, _)| {
@@ -87,9 +94,9 @@ struct Pieces<'a> {
 }
 
 impl Iterator for Pieces<'_> {
-    type Item = CodePiece;
+    type Item = ProgramPiece;
 
-    fn next(&mut self) -> Option<CodePiece> {
+    fn next(&mut self) -> Option<ProgramPiece> {
         let start = self.at;
         let rest = &self.code[start..];
         let first = rest.chars().next()?;
@@ -107,7 +114,7 @@ impl Iterator for Pieces<'_> {
         }
         self.at += length;
         let end = self.at;
-        Some(CodePiece { kind, start, end })
+        Some(ProgramPiece { kind, start, end })
     }
 }
 
@@ -199,6 +206,7 @@ fn until(text: &str, end: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -227,6 +235,19 @@ mod tests {
         ] {
             let found = find(code, &parameters).map(|it| it.found);
             assert_eq!(found.as_deref(), expected, "{code}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_letter_of_a_program_is_in_one_piece(code in "([`'\"/{}$\\\\\n\\[\\]*]|\\PC){0,60}") {
+            let mut at = 0;
+            for piece in pieces(&code) {
+                prop_assert!(piece.start == at && piece.end > at);
+                at = piece.end;
+            }
+            prop_assert_eq!(at, code.len());
+            find(&code, &TemplateParameters::default());
         }
     }
 }

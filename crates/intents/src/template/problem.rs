@@ -1,4 +1,4 @@
-//! What can be wrong with a template, and what its author can do about it.
+//! The mistakes of a template, each with the remedy for its author.
 
 use kitbag_domain::Remedy;
 
@@ -9,8 +9,8 @@ use crate::pattern::PatternMistake;
 pub enum TemplateProblem {
     #[error("this cannot be read: {message}")]
     Syntax { message: String },
-    #[error("the file has {bytes} bytes, and {most} is the most")]
-    FileTooLarge { bytes: usize, most: usize },
+    #[error("the file has more than {most} bytes")]
+    FileTooLarge { most: usize },
     #[error(transparent)]
     Name(#[from] NoTemplateName),
     #[error("`{key}` is empty")]

@@ -1,7 +1,11 @@
 //! Intents that simple reading tools answer by themselves: `list issues`, `github list issues`,
 //! `get issue WEB-12`, `search notes for apples`.
 //!
-//! Where the tools of two servers answer the same words, only words that name the server count.
+//! Words that the tools of two servers answer alike count only if they name the server.
+//!
+//! - `tool_words`: the words that mean a tool
+
+mod tool_words;
 
 use std::collections::HashMap;
 
@@ -9,8 +13,7 @@ use kitbag_domain::{ExposedName, ServerName, WriteClass};
 use serde_json::{Map, Value};
 
 use crate::pattern::{self, IntentPattern};
-use crate::template::is_parameter_name;
-use crate::words::{Request, singular};
+use crate::words::SpokenRequest;
 
 /// A tool as its server offers it.
 #[derive(Debug, Clone, Copy)]
@@ -34,12 +37,29 @@ pub struct DirectCall {
 pub struct AutomaticIntents {
     tools: Vec<SimpleTool>,
     /// The words before the first parameter of a pattern, with the tools that have such a pattern.
-    by_words: HashMap<String, Vec<(usize, IntentPattern)>>,
+    by_words: HashMap<String, Vec<ToolIntent>>,
+}
+
+#[derive(Debug, Clone)]
+struct ToolIntent {
+    tool: usize,
+    pattern: IntentPattern,
+    /// True if the words name the server.
+    named: bool,
+}
+
+/// A tool that fits a request, with the texts for its parameters.
+struct ToolFit {
+    tool: usize,
+    named: bool,
+    captured: Vec<(String, String)>,
 }
 
 #[derive(Debug, Clone)]
 struct SimpleTool {
     exposed: ExposedName,
+    /// The words that mean the tool if no other server has one like it, folded.
+    shortest: String,
     properties: Map<String, Value>,
     required: Vec<String>,
 }
@@ -60,9 +80,13 @@ impl AutomaticIntents {
 
     fn add(&mut self, offered: &OfferedTool<'_>, simple: SimpleTool) {
         let number = self.tools.len();
-        for pattern in patterns(offered, &simple) {
+        for (pattern, named) in tool_words::patterns(offered, &simple.required) {
             let same = self.by_words.entry(pattern.leading()).or_default();
-            same.push((number, pattern));
+            same.push(ToolIntent {
+                tool: number,
+                pattern,
+                named,
+            });
         }
         self.tools.push(simple);
     }
@@ -75,29 +99,51 @@ impl AutomaticIntents {
         given: &Map<String, Value>,
         usable: impl Fn(&ExposedName) -> bool,
     ) -> Option<DirectCall> {
-        let request = Request::read(words);
+        if words.len() > SpokenRequest::LONGEST {
+            return None;
+        }
+        let request = SpokenRequest::read(words);
         let mut fits = self.fits(&request);
-        fits.retain(|(tool, _)| usable(&self.tools[*tool].exposed));
-        let (only, _) = *fits.first()?;
-        if fits.iter().any(|(tool, _)| *tool != only) {
+        fits.retain(|fit| usable(&self.tools[fit.tool].exposed));
+        let first = fits.first()?;
+        let (only, named) = (first.tool, fits.iter().all(|fit| fit.named));
+        let clear = fits.iter().all(|fit| fit.tool == only);
+        if !clear || (!named && self.has_rival(only, usable)) {
             return None;
         }
         let mut calls = fits.into_iter();
-        calls.find_map(|(_, captured)| self.tools[only].call(captured, given))
+        calls.find_map(|fit| self.tools[only].call(fit.captured, given))
     }
 
-    fn fits(&self, request: &Request) -> Vec<(usize, Vec<(String, String)>)> {
+    /// Returns true if another tool has the same words, whatever parameters it takes.
+    fn has_rival(&self, tool: usize, usable: impl Fn(&ExposedName) -> bool) -> bool {
+        let same = self.by_words.get(&self.tools[tool].shortest);
+        let mut others = same.into_iter().flatten().filter(|it| it.tool != tool);
+        others.any(|it| usable(&self.tools[it.tool].exposed))
+    }
+
+    fn fits(&self, request: &SpokenRequest) -> Vec<ToolFit> {
         let mut leading = String::new();
         let mut fits = Vec::new();
         for word in &request.words {
             let Some(folded) = &word.folded else { break };
             leading = format!("{leading} {folded}").trim_start().to_owned();
-            for (tool, pattern) in self.by_words.get(&leading).into_iter().flatten() {
-                let fit = pattern.fit(request);
-                fits.extend(fit.map(|fit| (*tool, fit.captured)));
+            for intent in self.by_words.get(&leading).into_iter().flatten() {
+                fits.extend(intent.fit(request));
             }
         }
         fits
+    }
+}
+
+impl ToolIntent {
+    fn fit(&self, request: &SpokenRequest) -> Option<ToolFit> {
+        let fit = self.pattern.fit(request)?;
+        Some(ToolFit {
+            tool: self.tool,
+            named: self.named,
+            captured: fit.captured,
+        })
     }
 }
 
@@ -114,6 +160,7 @@ impl SimpleTool {
             .collect();
         let tool = Self {
             exposed: offered.exposed.clone(),
+            shortest: tool_words::shortest(offered),
             properties: properties.unwrap_or_default(),
             required,
         };
@@ -153,108 +200,23 @@ impl SimpleTool {
     }
 }
 
-fn patterns(offered: &OfferedTool<'_>, tool: &SimpleTool) -> Vec<IntentPattern> {
-    let words = verb_first(tool_words(offered));
-    let Some((verb, nouns)) = words.split_first() else {
-        return Vec::new();
-    };
-    let ending = ending(verb, nouns, tool);
-    if nouns.is_empty() || ending.is_none() {
-        return Vec::new();
-    }
-    let endings = [Some(String::new()), ending.filter(|it| !it.is_empty())];
-    let (nouns, server) = (nouns.join(" "), offered.server.as_str());
-    let bases = [
-        format!("{verb} {nouns}"),
-        format!("{server} {verb} {nouns}"),
-        format!("{verb} {server} {nouns}"),
-    ];
-    let named = ["in", "on", "from"].map(|it| format!("{verb} {nouns} {it} {server}"));
-    let with_endings = bases.iter().flat_map(|base| {
-        let endings = endings.iter().flatten();
-        endings.map(move |ending| format!("{base}{ending}"))
-    });
-    with_endings
-        .chain(named)
-        .filter_map(|text| IntentPattern::parse(&text).ok())
-        .collect()
-}
-
-const LISTING: [&str; 2] = ["list", "count"];
-const SEARCHING: [&str; 4] = ["search", "find", "query", "lookup"];
-const READING: [&str; 5] = ["get", "read", "show", "describe", "fetch"];
-
-/// Returns the place for the one parameter that the tool needs; an empty text, if the words have no
-/// such place; `None`, if the verb is none that reads.
-fn ending(verb: &str, nouns: &[String], tool: &SimpleTool) -> Option<String> {
-    let only = match tool.required.as_slice() {
-        [name] if is_parameter_name(name) => Some(name),
-        _ => None,
-    };
-    let several = nouns.last().is_some_and(|noun| singular(noun) != *noun);
-    match only {
-        Some(name) if SEARCHING.contains(&verb) => Some(format!(" for {{{name}...}}")),
-        Some(name) if READING.contains(&verb) && !several => Some(format!(" {{{name}}}")),
-        _ => reads(verb).then(String::new),
-    }
-}
-
-fn reads(verb: &str) -> bool {
-    let verbs = [&LISTING[..], &SEARCHING, &READING];
-    verbs.iter().any(|verbs| verbs.contains(&verb))
-}
-
-/// Returns the words of a tool's name, without those of its server in front if a verb and a noun are
-/// left.
-fn tool_words(offered: &OfferedTool<'_>) -> Vec<String> {
-    let (server, mut words) = (split(offered.server.as_str()), split(offered.name));
-    if words.starts_with(&server) && words.len() > server.len() + 1 {
-        words.drain(..server.len());
-    }
-    words
-}
-
-/// `issues_list` is `list issues`.
-fn verb_first(mut words: Vec<String>) -> Vec<String> {
-    const LAST: [&str; 4] = ["list", "get", "search", "read"];
-    let last = words.last().is_some_and(|it| LAST.contains(&it.as_str()));
-    if last && words.len() > 1 {
-        words.rotate_right(1);
-    }
-    words
-}
-
-/// Splits `list_issues`, `list-issues` and `listIssues` alike.
-fn split(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut small = false;
-    for c in name.chars() {
-        let begins = c.is_uppercase() && small;
-        if begins || !c.is_alphanumeric() {
-            words.push(String::new());
-        }
-        small = c.is_lowercase() || c.is_numeric();
-        if let Some(word) = words.last_mut() {
-            word.extend(
-                c.is_alphanumeric()
-                    .then(|| c.to_lowercase())
-                    .into_iter()
-                    .flatten(),
-            );
-        }
-    }
-    words.retain(|word| !word.is_empty());
-    words
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
 
+    /// The schema of a tool that needs one text.
+    fn text(name: &str) -> Value {
+        let properties = json!({ (name): { "type": "string" } });
+        json!({ "type": "object", "properties": properties, "required": [name] })
+    }
+
+    fn is_of_github(tool: &ExposedName) -> bool {
+        tool.as_str().starts_with("github")
+    }
+
     fn intents() -> AutomaticIntents {
-        let text = |name: &str| json!({ "type": "object", "properties": { (name): { "type": "string" } }, "required": [name] });
         let deep = json!({ "type": "object", "properties": { "filter": { "type": "object" } }, "required": ["filter"] });
         let page = json!({ "type": "object", "properties": { "page": { "type": "integer" } } });
         let tools: Vec<(&str, &str, WriteClass, Value)> = vec![
@@ -262,6 +224,8 @@ mod tests {
             ("sentry", "issues-list", WriteClass::Read, page),
             ("sentry", "getIssue", WriteClass::Read, text("issue_id")),
             ("notes", "notes_search", WriteClass::Read, text("query")),
+            ("github", "search_users", WriteClass::Read, text("q")),
+            ("sentry", "search_users", WriteClass::Read, json!({})),
             ("notes", "list_deep", WriteClass::Read, deep),
             ("notes", "list_things", WriteClass::Unknown, json!({})),
             ("notes", "list_tags", WriteClass::Read, json!({})),
@@ -320,6 +284,12 @@ mod tests {
                 r#"notes__notes_search {"query":"red apples"}"#,
             ),
             ("notes search", json!({ "query": "x" }), "nothing"),
+            ("search users for ann", json!({}), "nothing"),
+            (
+                "github search users for ann",
+                json!({}),
+                r#"github__search_users {"q":"ann"}"#,
+            ),
             ("list tags", json!({}), "notes__list_tags {}"),
             ("list deep", json!({ "filter": {} }), "nothing"),
             ("list things", json!({}), "nothing"),
@@ -339,8 +309,9 @@ mod tests {
             };
             assert_eq!(told, expected, "{words}");
         }
-        let own = |tool: &ExposedName| tool.as_str().starts_with("github");
-        let found = intents.find("list issues", &Map::new(), own).unwrap();
+        let found = intents
+            .find("list issues", &Map::new(), is_of_github)
+            .unwrap();
         assert_eq!(found.tool.as_str(), "github__list_issues");
     }
 }

@@ -1,5 +1,7 @@
 //! The sandbox of a configuration: its limits, and this program once more as the worker.
 
+use std::time::Duration;
+
 use kitbag_config::Code;
 use kitbag_sandbox::{Budget, Isolation, Sandbox, SandboxSettings, WorkerCommand};
 
@@ -19,8 +21,11 @@ pub fn sandbox_of(code: &Code) -> Sandbox {
 fn budget(code: &Code) -> Budget {
     /// A megabyte, as memory is counted.
     const MEGABYTE: usize = 1024 * 1024;
+    /// The engine stops a busy program by itself a moment before its process would be killed, and
+    /// says so.
+    const GRACE: Duration = Duration::from_millis(500);
     Budget {
-        wall: code.timeout,
+        wall: code.timeout + GRACE,
         cpu: code.timeout,
         memory: code.memory_mb * MEGABYTE,
         output: code.max_output_bytes,

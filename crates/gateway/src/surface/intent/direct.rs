@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::{Attempt, IntentRequest, learn};
 use crate::catalog::CatalogEntry;
 use crate::find::find;
+use crate::run::MadeCall;
 use crate::surface::code::{self, RanProgram};
 
 /// A simple reading tool whose name the words are.
@@ -87,7 +88,7 @@ async fn call(
     if failed {
         return Attempt::Failed {
             answer,
-            may_have_written: calls.iter().any(|call| call.may_have_written()),
+            may_have_written: calls.iter().any(MadeCall::may_have_written),
         };
     }
     learn::tool_answered(turn, entry, &request.words, &arguments).await;

@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Attempt, IntentRequest, direct, learn};
 use crate::failure::Failure;
+use crate::run::MadeCall;
 use crate::surface::code::{self, RanProgram};
 use crate::turn::Turn;
 
@@ -97,7 +98,7 @@ fn ended(request: &IntentRequest, template: &IntentTemplate, ran: RanProgram) ->
     if failed {
         return Attempt::Failed {
             answer,
-            may_have_written: calls.iter().any(|call| call.may_have_written()),
+            may_have_written: calls.iter().any(MadeCall::may_have_written),
         };
     }
     let ttl = template

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use rquickjs::function::IntoJsFunc;
 use rquickjs::{Array, Ctx, Function, Object, Result, Value};
 use serde_json::value::RawValue;
 
@@ -68,17 +69,20 @@ impl<'a, 'js> ProgramWorld<'a, 'js> {
 
     fn native(&self) -> Result<Object<'js>> {
         let native = Object::new(self.ctx.clone())?;
-        request::install(&self.ctx, &self.desk, &native)?;
+        request::install(&native, &self.desk)?;
         let desk = self.desk.clone();
-        let set = move |function, after| desk.timers.set(function, after);
-        native.set("setTimer", Function::new(self.ctx.clone(), set)?)?;
+        define(&native, "setTimer", move |function, after| {
+            desk.timers.set(function, after)
+        })?;
         let desk = self.desk.clone();
-        let clear = move |number| desk.timers.clear(number);
-        native.set("clearTimer", Function::new(self.ctx.clone(), clear)?)?;
+        define(&native, "clearTimer", move |number| {
+            desk.timers.clear(number);
+        })?;
         let desk = self.desk.clone();
-        let print = move |ctx, level: String, values| desk.print(&ctx, &level, &values);
-        native.set("print", Function::new(self.ctx.clone(), print)?)?;
-        native.set("uuid", Function::new(self.ctx.clone(), uuid)?)?;
+        define(&native, "print", move |ctx, level: String, values| {
+            desk.print(&ctx, &level, &values)
+        })?;
+        define(&native, "uuid", uuid)?;
         Ok(native)
     }
 
@@ -191,6 +195,15 @@ impl<'js> Desk<'js> {
         let values: Vec<_> = values.iter().collect::<Result<_>>()?;
         self.console.print(ctx, console_level(level), &values)
     }
+}
+
+/// Puts a function of Rust into an object.
+pub(crate) fn define<'js, P>(
+    object: &Object<'js>,
+    name: &str,
+    function: impl IntoJsFunc<'js, P> + 'js,
+) -> Result<()> {
+    object.set(name, Function::new(object.ctx().clone(), function)?)
 }
 
 fn console_level(name: &str) -> ConsoleLevel {

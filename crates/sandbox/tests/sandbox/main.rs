@@ -5,5 +5,6 @@
 mod escapes;
 mod fuzz;
 mod harness;
+mod hostile_programs;
 mod programs;
 mod workers;

@@ -222,7 +222,7 @@ const PRELUDE: &str = include_str!("prelude.js");
 fn uuid() -> String {
     let mut bytes = [0_u8; 16];
     // The kernel always has random bytes once it has started.
-    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    let _ = getrandom::fill(&mut bytes);
     let number = u128::from_be_bytes(bytes);
     let marked = number & !(0xf << 76) & !(0x3 << 62) | (0x4 << 76) | (0x2 << 62);
     let digits = format!("{marked:032x}");

@@ -131,13 +131,16 @@ impl<W, T> Hall<W, T> {
         surplus
     }
 
-    /// The first use in the row that may have one more place.
+    /// The use with the fewest runs; among equals, the one that has waited longest for its turn.
     fn turn(&self) -> Option<usize> {
         // One place is left to others, so that long runs of one tenant do not shut them out.
         let share = self.most.saturating_sub(1).max(1);
-        self.waiting
+        let runs = self
+            .waiting
             .iter()
-            .position(|(serves, _)| self.running_of(serves) < share)
+            .map(|(serves, _)| self.running_of(serves));
+        let within = runs.enumerate().filter(|(_, runs)| *runs < share);
+        within.min_by_key(|(_, runs)| *runs).map(|(turn, _)| turn)
     }
 
     fn running_of(&self, serves: &WorkerUse) -> usize {
@@ -204,6 +207,15 @@ mod tests {
             admitted(&mut hall, &["a", "a", "a", "b", "c"]),
             ["a new", "b new", "c new", "a new"]
         );
+    }
+
+    #[test]
+    fn a_tenant_with_fewer_runs_goes_first_and_so_keeps_its_worker() {
+        let mut hall = Hall::new(2, 3);
+        assert_eq!(admitted(&mut hall, &["a", "b"]), ["a new", "b new"]);
+        hall.rest(tenant("b"), "used");
+        hall.leave(&tenant("b"));
+        assert_eq!(admitted(&mut hall, &["a", "b"]), ["b used", "a new"]);
     }
 
     #[test]

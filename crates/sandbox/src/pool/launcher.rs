@@ -112,5 +112,8 @@ fn required(worker: WorkerProcess) -> Result<WorkerProcess, RunFailure> {
 
 fn missing_layers(missing: &[&LayerReport]) -> String {
     let layers: Vec<_> = missing.iter().map(ToString::to_string).collect();
-    format!("the sandbox is not closed: {}", layers.join("; "))
+    format!(
+        "the sandbox is not closed: {}. Mend this, or allow programs behind the layers that there are",
+        layers.join("; ")
+    )
 }

@@ -16,7 +16,7 @@ use kitbag_script::{ProgramShape, SyntaxMistake};
 use crate::host::Host;
 use crate::jail::{JailLayer, LayerReport};
 use crate::outcome::{RunFailure, RunOutcome};
-use crate::protocol::{FromWorker, RunJob, ToWorker};
+use crate::protocol::{FromWorker, MOST_TEXT, RunJob, ToWorker};
 use crate::settings::{Budget, Program, SandboxSettings};
 use conversation::Conversation;
 use hall::WorkerUse;
@@ -52,6 +52,9 @@ impl Sandbox {
 
     /// Runs a program to its end. A run that is dropped is killed, with its requests.
     pub async fn run<H: Host>(&self, owner: &Tenant, program: Program, host: &H) -> RunOutcome {
+        if let Err(mistake) = bounded(&program) {
+            return RunOutcome::failed(RunFailure::Syntax(mistake));
+        }
         match self.lend(WorkerUse::Programs(owner.clone())).await {
             Ok(worker) => self.run_in(worker, program, host).await,
             Err(failure) => RunOutcome::failed(failure),
@@ -61,6 +64,7 @@ impl Sandbox {
     /// Reads a program without running it. Also this is done in a worker: a text can be built so
     /// that reading it takes more stack than there is.
     pub async fn check(&self, source: &str) -> Result<ProgramShape, CheckFailure> {
+        bounded_text(source.len())?;
         let worker = self.lend(WorkerUse::Checks).await;
         let worker = worker.map_err(CheckFailure::Unread)?;
         let reading = read_in(worker, source.to_owned());
@@ -116,6 +120,28 @@ impl Sandbox {
             after: self.settings.budget.wall,
         }
     }
+}
+
+fn bounded(program: &Program) -> Result<(), SyntaxMistake> {
+    let params = program
+        .params
+        .as_ref()
+        .map_or(0, |params| params.get().len());
+    bounded_text(program.source.len() + params)
+}
+
+fn bounded_text(bytes: usize) -> Result<(), SyntaxMistake> {
+    if bytes <= MOST_TEXT {
+        return Ok(());
+    }
+    Err(SyntaxMistake {
+        message: format!(
+            "the program has {bytes} bytes with its parameters, and may have {MOST_TEXT}"
+        ),
+        line: 1,
+        column: 1,
+        hint: None,
+    })
 }
 
 fn job(program: Program, budget: &Budget) -> ToWorker {

@@ -56,14 +56,18 @@ impl Places {
         }
     }
 
-    /// Hands places to the runs that wait.
+    /// Hands places to the runs that wait, and then looks after those that none wants.
     fn serve(self: &Arc<Self>) {
+        self.hand_out_all();
+        drop(self.hall().surplus());
+        self.fill();
+    }
+
+    fn hand_out_all(self: &Arc<Self>) {
         self.hall().forget(Ticket::is_closed);
         while let Some(admission) = self.admit() {
             self.hand_out(admission);
         }
-        drop(self.hall().surplus());
-        self.fill();
     }
 
     /// On its own, so that the lock is not held while a place is handed out.
@@ -90,12 +94,9 @@ async fn warm(places: Arc<Places>) {
     if let Err(failure) = &started {
         tracing::debug!(%failure, "no worker could be kept ready");
     }
-    let started = started.ok();
-    let failed = started.is_none();
-    places.hall().warmed(started);
-    if !failed {
-        places.serve();
-    }
+    // After a failure no worker is started again until a run needs one.
+    places.hall().warmed(started.ok());
+    places.hand_out_all();
 }
 
 /// A worker that is lent to one run. Dropped, it ends.

@@ -56,10 +56,8 @@ fn in_code(line: &str) -> Option<ProgramPlace> {
     let mut numbers = place.trim_matches([':', ')']).split(':').map(str::parse);
     let line: usize = numbers.next()?.ok()?;
     let column = numbers.next()?.ok()?;
-    Some(ProgramPlace {
-        line: line.checked_sub(HEAD)?,
-        column,
-    })
+    let line = line.checked_sub(HEAD).filter(|line| *line > 0)?;
+    Some(ProgramPlace { line, column })
 }
 
 fn line(text: &str, number: usize) -> Option<&str> {

@@ -12,6 +12,7 @@ mod timers;
 mod world;
 
 use rquickjs::context::EvalOptions;
+use rquickjs::promise::PromiseState;
 use rquickjs::{Context, Ctx, Promise, Runtime, Value};
 use serde_json::value::RawValue;
 
@@ -120,7 +121,10 @@ fn live<'js>(world: &ProgramWorld<'_, 'js>, program: &Promise<'js>) -> Result<En
             return Ok(Err(RunFailure::Stuck));
         }
         match world.desk.pipe.receive_until(world.desk.timers.next())? {
-            Some(ToWorker::Answer { id, answer }) => world.answered(id, answer),
+            Some(ToWorker::Answer { id, answer }) => {
+                let heard = program.state() == PromiseState::Pending;
+                world.answered(id, answer, heard);
+            }
             Some(_) => {}
             None => {
                 if let Some(failure) = world.fire() {

@@ -98,12 +98,13 @@ impl<'a, 'js> ProgramWorld<'a, 'js> {
         fired.err().map(|_| self.failure(&self.ctx.catch()))
     }
 
-    pub(crate) fn answered(&self, id: u64, answer: HostAnswer) {
+    /// Takes in an answer. A program that has returned no longer hears it.
+    pub(crate) fn answered(&self, id: u64, answer: HostAnswer, heard: bool) {
         let waiting = self.desk.unanswered.borrow_mut().remove(&id);
         if let Some(waiting) = waiting {
             // Only a lack of memory makes this fail, and then the program hears of it soon.
             let _ = waiting.settle(&self.ctx, &answer);
-            self.desk.remember(waiting, answer);
+            self.desk.remember(waiting, answer, heard);
         }
     }
 
@@ -185,9 +186,17 @@ impl<'js> Desk<'js> {
         }
     }
 
-    fn remember(&self, request: Unanswered<'js>, answer: HostAnswer) {
-        if let Ok(answer) = answer {
-            self.last_answer.replace(Some((request.name, answer)));
+    fn remember(&self, request: Unanswered<'js>, answer: HostAnswer, heard: bool) {
+        match answer {
+            Ok(answer) => drop(self.last_answer.replace(Some((request.name, answer)))),
+            Err(error) if !heard => self.console.write(
+                ConsoleLevel::Warn,
+                format!(
+                    "{} was called without `await` and failed: {error}",
+                    request.name
+                ),
+            ),
+            Err(_) => {}
         }
     }
 

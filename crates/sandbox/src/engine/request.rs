@@ -7,7 +7,7 @@ use rquickjs::{Ctx, Exception, Function, Object, Promise, Result, Value};
 use serde_json::value::RawValue;
 
 use super::json::{self, NoJson};
-use super::world::{Desk, define};
+use super::world::{ProgramDesk, define};
 use crate::host::{HostAnswer, HostError, HostRequest};
 use crate::protocol::{FromWorker, MOST_TEXT};
 
@@ -45,7 +45,7 @@ impl<'js> Unanswered<'js> {
 }
 
 /// The functions that the prelude builds the program's own from. Each gets the error to reject with.
-pub(crate) fn install<'js>(native: &Object<'js>, desk: &Rc<Desk<'js>>) -> Result<()> {
+pub(crate) fn install<'js>(native: &Object<'js>, desk: &Rc<ProgramDesk<'js>>) -> Result<()> {
     let here = desk.clone();
     define(native, "search", move |ctx, error, text, limit| {
         here.search(&ctx, error, &text, &limit)
@@ -64,7 +64,7 @@ pub(crate) fn install<'js>(native: &Object<'js>, desk: &Rc<Desk<'js>>) -> Result
     })
 }
 
-impl<'js> Desk<'js> {
+impl<'js> ProgramDesk<'js> {
     fn search(
         &self,
         ctx: &Ctx<'js>,

@@ -23,7 +23,7 @@ use crate::worker::GatewayPipe;
 
 #[derive(Debug)]
 pub(crate) struct ProgramWorld<'a, 'js> {
-    pub desk: Rc<Desk<'js>>,
+    pub desk: Rc<ProgramDesk<'js>>,
     ctx: Ctx<'js>,
     job: &'a RunJob,
     text: &'a ProgramText<'a>,
@@ -33,7 +33,7 @@ pub(crate) struct ProgramWorld<'a, 'js> {
 /// The part of the world that the functions of the program hold on to. The context is not in it:
 /// it holds on to those functions itself, and neither would ever be freed.
 #[derive(Debug)]
-pub(crate) struct Desk<'js> {
+pub(crate) struct ProgramDesk<'js> {
     pub pipe: GatewayPipe,
     pub timers: Timers<'js>,
     pub console: Console,
@@ -51,7 +51,7 @@ impl<'a, 'js> ProgramWorld<'a, 'js> {
         meter: CpuMeter,
     ) -> Self {
         Self {
-            desk: Rc::new(Desk::new(job, pipe)),
+            desk: Rc::new(ProgramDesk::new(job, pipe)),
             ctx: ctx.clone(),
             job,
             text,
@@ -175,7 +175,7 @@ impl<'a, 'js> ProgramWorld<'a, 'js> {
     }
 }
 
-impl<'js> Desk<'js> {
+impl<'js> ProgramDesk<'js> {
     fn new(job: &RunJob, pipe: &GatewayPipe) -> Self {
         Self {
             pipe: pipe.clone(),

@@ -14,16 +14,16 @@ use crate::outcome::{ConsoleLine, RunFailure, RunOutcome};
 use crate::protocol::{FinishedRun, FromWorker, MOST_FRAME, ToWorker};
 use crate::settings::Budget;
 
-pub(super) struct Conversation<'a, H> {
+pub(super) struct RunConversation<'a, H> {
     worker: &'a mut WorkerProcess,
     host: &'a H,
     budget: &'a Budget,
-    answers: FuturesUnordered<BoxFuture<'a, Answer>>,
+    answers: FuturesUnordered<BoxFuture<'a, NumberedAnswer>>,
     /// Requests that wait until fewer are being answered.
     queue: VecDeque<(u64, HostRequest)>,
     /// The bytes of those requests.
     queued: usize,
-    console: Transcript,
+    console: ConsoleTranscript,
     calls: usize,
 }
 
@@ -31,9 +31,9 @@ pub(super) struct Conversation<'a, H> {
 /// program that asks for more waits; a frame or two more than that may be on their way.
 const MOST_HELD: usize = 2 * MOST_FRAME;
 
-type Answer = (u64, HostAnswer);
+type NumberedAnswer = (u64, HostAnswer);
 
-impl<'a, H: Host> Conversation<'a, H> {
+impl<'a, H: Host> RunConversation<'a, H> {
     pub(super) fn new(worker: &'a mut WorkerProcess, host: &'a H, budget: &'a Budget) -> Self {
         Self {
             worker,
@@ -42,7 +42,7 @@ impl<'a, H: Host> Conversation<'a, H> {
             answers: FuturesUnordered::new(),
             queue: VecDeque::new(),
             queued: 0,
-            console: Transcript::new(budget.output),
+            console: ConsoleTranscript::new(budget.output),
             calls: 0,
         }
     }
@@ -128,7 +128,7 @@ impl<'a, H: Host> Conversation<'a, H> {
     }
 }
 
-async fn answer<H: Host>(host: &H, id: u64, request: HostRequest) -> Answer {
+async fn answer<H: Host>(host: &H, id: u64, request: HostRequest) -> NumberedAnswer {
     (id, host.answer(request).await)
 }
 
@@ -171,12 +171,12 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// The lines that a program printed, up to a number of bytes: the worker counts too, but it may be
 /// hostile.
 #[derive(Debug)]
-struct Transcript {
+struct ConsoleTranscript {
     lines: Vec<ConsoleLine>,
     left: usize,
 }
 
-impl Transcript {
+impl ConsoleTranscript {
     /// The words that more was printed need room, too.
     fn new(most: usize) -> Self {
         Self {

@@ -18,7 +18,7 @@ use crate::jail::{JailLayer, LayerReport};
 use crate::outcome::{RunFailure, RunOutcome};
 use crate::protocol::{FromWorker, MOST_TEXT, RunJob, ToWorker};
 use crate::settings::{Budget, Program, SandboxSettings};
-use conversation::Conversation;
+use conversation::RunConversation;
 use hall::WorkerUse;
 use launcher::Launcher;
 use places::{LentWorker, Places};
@@ -102,7 +102,7 @@ impl Sandbox {
         host: &H,
     ) -> RunOutcome {
         let job = job(program, &self.settings.budget);
-        let conversation = Conversation::new(&mut worker.process, host, &self.settings.budget);
+        let conversation = RunConversation::new(&mut worker.process, host, &self.settings.budget);
         let outcome = conversation.run(job).await;
         if outcome
             .value

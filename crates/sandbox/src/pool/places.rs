@@ -17,10 +17,10 @@ use crate::settings::SandboxSettings;
 pub(super) struct Places {
     launcher: Launcher,
     retirement: Duration,
-    hall: Mutex<Hall<WorkerProcess, Ticket>>,
+    hall: Mutex<Hall<WorkerProcess, PlaceTicket>>,
 }
 
-type Ticket = oneshot::Sender<(Option<WorkerProcess>, HeldPlace)>;
+type PlaceTicket = oneshot::Sender<(Option<WorkerProcess>, HeldPlace)>;
 
 impl Places {
     pub(super) fn new(launcher: Launcher, settings: &SandboxSettings) -> Arc<Self> {
@@ -64,18 +64,18 @@ impl Places {
     }
 
     fn hand_out_all(self: &Arc<Self>) {
-        self.hall().forget(Ticket::is_closed);
+        self.hall().forget(PlaceTicket::is_closed);
         while let Some(admission) = self.admit() {
             self.hand_out(admission);
         }
     }
 
     /// On its own, so that the lock is not held while a place is handed out.
-    fn admit(&self) -> Option<Admission<WorkerProcess, Ticket>> {
+    fn admit(&self) -> Option<Admission<WorkerProcess, PlaceTicket>> {
         self.hall().admit()
     }
 
-    fn hand_out(self: &Arc<Self>, admission: Admission<WorkerProcess, Ticket>) {
+    fn hand_out(self: &Arc<Self>, admission: Admission<WorkerProcess, PlaceTicket>) {
         let place = HeldPlace {
             places: self.clone(),
             serves: admission.serves,
@@ -84,7 +84,7 @@ impl Places {
         let _ = admission.ticket.send((admission.worker, place));
     }
 
-    fn hall(&self) -> MutexGuard<'_, Hall<WorkerProcess, Ticket>> {
+    fn hall(&self) -> MutexGuard<'_, Hall<WorkerProcess, PlaceTicket>> {
         self.hall.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,10 +8,10 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::value::RawValue;
 
 use super::death;
-use super::worker_process::{WorkerProcess, fits};
+use super::worker_process::WorkerProcess;
 use crate::host::{Host, HostAnswer, HostError, HostRequest};
 use crate::outcome::{ConsoleLine, RunFailure, RunOutcome};
-use crate::protocol::{FinishedRun, FromWorker, MOST_FRAME, ToWorker};
+use crate::protocol::{FinishedRun, FromWorker, MOST_FRAME, MOST_TEXT, ToWorker};
 use crate::settings::Budget;
 
 pub(super) struct RunConversation<'a, H> {
@@ -97,7 +97,9 @@ impl<'a, H: Host> RunConversation<'a, H> {
     }
 
     fn answer_more(&mut self) {
-        while self.answers.len() < self.budget.calls_at_once && self.worker.unsent() < MOST_HELD {
+        while self.answers.len() < self.budget.calls_at_once.max(1)
+            && self.worker.unsent() < MOST_HELD
+        {
             let Some((id, request)) = self.queue.pop_front() else {
                 return;
             };
@@ -107,7 +109,7 @@ impl<'a, H: Host> RunConversation<'a, H> {
     }
 
     fn tell(&mut self, id: u64, answer: HostAnswer) {
-        let answer = answer.and_then(bounded);
+        let answer = answer.and_then(bounded).map_err(bounded_error);
         self.worker.put(&ToWorker::Answer { id, answer });
     }
 
@@ -116,7 +118,7 @@ impl<'a, H: Host> RunConversation<'a, H> {
             self.worker.finished_run(finished.cpu);
         }
         let (value, shape) = match ended {
-            Ok(finished) => (finished.value, finished.shape),
+            Ok(finished) => (believed(finished.value, self.budget), finished.shape),
             Err(failure) => (Err(failure), None),
         };
         RunOutcome {
@@ -128,12 +130,33 @@ impl<'a, H: Host> RunConversation<'a, H> {
     }
 }
 
+/// The worker keeps to these limits by itself, unless it has been taken over.
+fn believed(value: RunValue, budget: &Budget) -> RunValue {
+    match value {
+        Ok(value) if value.get().len() > budget.output => {
+            Err(death::unreadable(&"its value is too long"))
+        }
+        Err(failure) if failure.to_string().len() > LONGEST_SENTENCE => {
+            Err(death::unreadable(&"its reason is too long"))
+        }
+        value => value,
+    }
+}
+
+type RunValue = Result<Box<RawValue>, RunFailure>;
+
+/// In bytes; the worker cuts the message of an exception to 4,000.
+const LONGEST_SENTENCE: usize = 16_000;
+
 async fn answer<H: Host>(host: &H, id: u64, request: HostRequest) -> NumberedAnswer {
     (id, host.answer(request).await)
 }
 
+/// The longest answer that fits into a frame with room for the message around it.
+const MOST_ANSWER: usize = MOST_FRAME / 2;
+
 fn bounded(value: Box<RawValue>) -> HostAnswer {
-    if fits(&value) {
+    if value.get().len() <= MOST_ANSWER {
         return Ok(value);
     }
     Err(HostError {
@@ -144,6 +167,16 @@ fn bounded(value: Box<RawValue>) -> HostAnswer {
         ),
         result: None,
     })
+}
+
+fn bounded_error(mut error: HostError) -> HostError {
+    error.result = error
+        .result
+        .filter(|result| result.get().len() <= MOST_ANSWER);
+    error
+        .message
+        .truncate(error.message.floor_char_boundary(MOST_TEXT));
+    error
 }
 
 fn too_many(most: usize) -> HostError {

@@ -2,6 +2,7 @@
 
 mod conversation;
 mod death;
+mod frame;
 mod hall;
 mod launcher;
 mod places;

@@ -223,6 +223,9 @@ async fn a_worker_that_does_not_keep_to_the_protocol_is_ended() {
                 "//attack send a value that is no JSON",
                 "it sent something that is no message",
             ),
+            ("//attack send a deep value", "it is nested too deeply"),
+            ("//attack send a long value", "its value is too long"),
+            ("//attack send a long reason", "its reason is too long"),
             (
                 "//attack flood the gateway with requests",
                 "more than 200 calls",

@@ -67,15 +67,15 @@ async fn a_program_that_does_not_end_is_stopped() {
 #[tokio::test]
 async fn a_program_that_waits_for_ever_is_stopped_by_the_clock() {
     let mut hasty = settings();
-    hasty.budget.wall = Duration::from_millis(400);
+    hasty.budget.wall = Duration::from_secs(1);
     contained(
         hasty,
         &[
-            ("await tools.bench.never()", "took longer than 0.4 s"),
-            ("await sleep(1e9)", "took longer than 0.4 s"),
+            ("await tools.bench.never()", "took longer than 1 s"),
+            ("await sleep(1e9)", "took longer than 1 s"),
             (
                 "setTimeout(() => {}, 1e9); await new Promise(() => {})",
-                "took longer than 0.4 s",
+                "took longer than 1 s",
             ),
             // The engine looks at the clock only between steps of the program, and this is one step.
             (
@@ -84,7 +84,7 @@ async fn a_program_that_waits_for_ever_is_stopped_by_the_clock() {
             ),
             (
                 "return Array.prototype.indexOf.call({ length: 2 ** 52 }, 1)",
-                "took longer than 0.4 s",
+                "took longer than 1 s",
             ),
         ],
     )

@@ -14,8 +14,8 @@ use super::raw::{Named, RawConfig};
 use super::sections::provider::{self, RawProvider};
 use super::sections::server::{self, RawServer};
 use super::sections::{
-    agents, audit, import, index, policy, registry, secrets, serve, store, surfaces, telemetry,
-    tools,
+    agents, audit, code, import, index, policy, registry, secrets, serve, store, surfaces,
+    telemetry, tools,
 };
 use super::values::{Section, parse_key};
 use super::{Config, Project, ProviderConfig};
@@ -40,6 +40,7 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
         embedder: index::build(raw.index, ground)?,
         tools: tools::build(raw.tools)?,
         surfaces: surfaces::build(raw.surfaces, raw.groups)?,
+        code: code::build(raw.code, ground)?,
         telemetry: telemetry::build(&raw.telemetry)?,
         registry: registry::build(raw.registry)?,
         policy: policy::build(raw.policy, raw.tenants, raw.all_tenants)?,

@@ -51,6 +51,7 @@ pub use load::{Overrides, Surroundings, Whereabouts, parse};
 pub use project::{LeftOut, Obstacle, Project, ProjectFile, granting, wanted};
 pub use sections::agents::Agents;
 pub use sections::audit::Audit;
+pub use sections::code::Code;
 pub use sections::index::{Embedder, EmbeddingsEndpoint, ModelDirectory, Prefixes};
 pub use sections::provider::ProviderConfig;
 pub use sections::registry::parse_registry;
@@ -77,6 +78,7 @@ pub struct Config {
     /// The facts declared about single tools, by the name that clients use for the tool.
     pub tools: BTreeMap<String, DeclaredTool>,
     pub surfaces: Surfaces,
+    pub code: Code,
     pub telemetry: Telemetry,
     /// The registry that `kitbag servers find` searches.
     pub registry: Url,
@@ -111,6 +113,11 @@ impl Config {
     /// The file that keeps the output of a server other than its answers.
     pub fn server_log(&self, server: &ServerName) -> PathBuf {
         self.data_dir.join("logs").join(format!("{server}.log"))
+    }
+
+    /// The folder of the operator's own templates.
+    pub fn templates_dir(&self) -> PathBuf {
+        self.data_dir.join("templates")
     }
 
     /// Returns the servers that run: the configured ones and the built-in one.

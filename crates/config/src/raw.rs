@@ -15,6 +15,7 @@ use super::error::{Fault, Problem};
 use super::keys;
 use super::sections::agents::RawAgents;
 use super::sections::audit::RawAudit;
+use super::sections::code::RawCode;
 use super::sections::import::RawImport;
 use super::sections::index::RawIndex;
 use super::sections::policy::{RawRules, RawTenants};
@@ -44,6 +45,7 @@ pub(super) struct RawConfig {
     pub(super) tools: Named<RawTool>,
     pub(super) surfaces: RawSurfaces,
     pub(super) groups: Named<Texts>,
+    pub(super) code: RawCode,
     pub(super) telemetry: RawTelemetry,
     pub(super) registry: RawRegistry,
     pub(super) policy: RawRules,

@@ -12,6 +12,8 @@ use crate::ShortText;
 pub struct Origin {
     /// The id that the gateway gave the request; all calls of one request have the same.
     pub request: Option<ShortText>,
+    /// The run of code that made the call, if code made it; all calls of one run have the same.
+    pub run: Option<ShortText>,
     /// The address of the other end of the connection.
     pub address: Option<IpAddr>,
     pub trace: Option<TraceParent>,

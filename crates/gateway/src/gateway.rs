@@ -7,22 +7,30 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use kitbag_config::{Audit, Config, Serve, Surfaces};
-use kitbag_domain::{Caller, ServerName};
+use kitbag_config::{Audit, Code, Config, Serve, Surfaces};
+use kitbag_domain::{Caller, ServerName, WriteClass};
+use kitbag_intents::TemplateSet;
 use kitbag_policy::Policy;
+use kitbag_sandbox::Sandbox;
 use kitbag_upstream::Upstreams;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, CatalogEntry};
 use crate::index::Contents;
 use crate::index::priors::Declared;
+use crate::intents::declared_templates;
 use crate::providers::Providers;
 use crate::services::Services;
+use crate::workers::sandbox_of;
 use kitbag_telemetry::figures::UsageFigures;
 
 /// The result of one reading of the configuration, with what the process keeps beside it.
 pub struct Gateway {
     pub serve: Serve,
     pub(crate) surfaces: Surfaces,
+    pub(crate) code: Code,
+    pub(crate) sandbox: Sandbox,
+    /// The templates of the binary and of the operator.
+    pub(crate) templates: TemplateSet,
     pub policy: Policy,
     pub(crate) audit_settings: Audit,
     pub(crate) metrics_per_tool: bool,
@@ -46,6 +54,9 @@ impl Gateway {
         Self {
             serve: config.serve.clone(),
             surfaces: config.surfaces.clone(),
+            code: config.code.clone(),
+            sandbox: sandbox_of(&config.code),
+            templates: declared_templates(&config.code),
             policy: config.policy.clone(),
             audit_settings: config.audit,
             metrics_per_tool: config.telemetry.per_tool,
@@ -65,8 +76,11 @@ impl Gateway {
         providers: Providers,
     ) -> Self {
         let mut next = Self::new(config, upstreams, providers, self.services.clone());
-        // The listener stays where it is.
+        // The listener stays where it is, and so do workers whose limits are the same.
         next.serve.bind = self.serve.bind;
+        if self.code == next.code {
+            next.sandbox = self.sandbox.clone();
+        }
         next
     }
 
@@ -150,6 +164,14 @@ impl Gateway {
         self.upstreams
             .get(server)
             .is_some_and(|server| server.spec().is_built_in())
+    }
+
+    /// Returns the effect of a tool: the declared one, or else what its server says.
+    pub(crate) fn write_class(&self, tool: &CatalogEntry) -> WriteClass {
+        let declared = self.declared.get(&tool.exposed);
+        declared
+            .and_then(|declared| declared.write_class)
+            .unwrap_or_else(|| tool.write_class())
     }
 
     /// Builds the catalog anew from what the servers listed last.

@@ -14,6 +14,7 @@ use kitbag_upstream::{ClientQuestion, InFlight};
 
 use crate::failure::Failure;
 use crate::fairness::largest_holder;
+use crate::run::SuspendedRun;
 use crate::secret::random_token;
 use crate::session::holders::has_ended_key;
 use kitbag_domain::sync::lock;
@@ -36,6 +37,8 @@ pub(crate) enum Parked {
         in_flight: InFlight,
         asks: Vec<(String, ClientQuestion)>,
     },
+    /// A program that waits for answers in the middle of its run.
+    Run(SuspendedRun),
     /// A call that is simply made again once the person has done what was asked.
     CallAgain,
 }

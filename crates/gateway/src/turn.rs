@@ -2,18 +2,20 @@
 //! to send it messages meanwhile.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kitbag_domain::{Caller, Capability, Origin, Purpose, ServerName};
 use kitbag_policy::Policy;
 use kitbag_wire::meta::code;
 use kitbag_wire::{ErrorObject, Message, Notification, Raw, RawObject};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::Catalog;
 use crate::client::McpClient;
 use crate::flights::{Flights, HeldMessage};
 use crate::gateway::Gateway;
+use crate::run::{CodeRun, RunQuestion};
 use crate::session::Session;
 use crate::view::View;
 
@@ -34,6 +36,8 @@ pub(crate) struct Turn {
     pub(crate) cancelled: CancellationToken,
     pub(crate) origin: Origin,
     pub(crate) purpose: Purpose,
+    /// The run of a program that made the call, if a program made it.
+    pub(crate) run: Option<Arc<CodeRun>>,
 }
 
 /// The way back to the client while its request is being served.
@@ -44,6 +48,10 @@ pub(crate) struct BackChannel {
     caller: Caller,
     /// Legacy clients can be asked questions; modern ones are answered with one instead.
     session: Option<Arc<Session>>,
+    /// The place to which a run of a program brings its questions, if its client is a modern one.
+    run: Option<mpsc::Sender<RunQuestion>>,
+    /// The number of questions that wait for their answer.
+    waiting: Arc<AtomicUsize>,
 }
 
 impl Turn {
@@ -64,6 +72,7 @@ impl Turn {
             cancelled: CancellationToken::new(),
             origin: Origin::default(),
             purpose: Purpose::Use,
+            run: None,
         }
     }
 
@@ -112,7 +121,28 @@ impl BackChannel {
             flights,
             caller,
             session,
+            run: None,
+            waiting: Arc::default(),
         }
+    }
+
+    /// The way back for a run of a program that may outlive the request of its client: nothing is
+    /// sent on the stream of the request, and questions go where the run is followed.
+    pub(crate) fn of_run(&self, questions: mpsc::Sender<RunQuestion>) -> Self {
+        let (outbox, _) = mpsc::channel(1);
+        Self {
+            outbox,
+            flights: self.flights.clone(),
+            caller: self.caller.clone(),
+            session: None,
+            run: Some(questions),
+            waiting: Arc::default(),
+        }
+    }
+
+    /// True while the client has been asked and has not answered.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
     }
 
     /// Sends a message that the client can do without, unless the client is too far behind already.
@@ -132,14 +162,24 @@ impl BackChannel {
         }
     }
 
-    /// Puts a question to a legacy client and waits for its answer. It lets go of the way back
-    /// before it waits: the answer comes in elsewhere, and a stream ends with its last writer.
+    /// Puts a question to the client and waits for its answer.
     pub(crate) async fn ask(self, method: &str, params: Option<Raw>) -> Result<Raw, ErrorObject> {
+        let _waits = Waits::begin(&self.waiting);
+        match self.run {
+            Some(run) => ask_run(&run, method, params).await,
+            None => self.ask_session(method, params).await,
+        }
+    }
+
+    /// Asks a legacy client. It lets go of the way back before it waits: the answer comes in
+    /// elsewhere, and a stream ends with its last writer.
+    async fn ask_session(self, method: &str, params: Option<Raw>) -> Result<Raw, ErrorObject> {
         let Self {
             outbox,
             flights,
             caller,
             session: Some(session),
+            ..
         } = self
         else {
             let message = "this client cannot be asked";
@@ -156,6 +196,37 @@ impl BackChannel {
         let answer = answer.await.unwrap_or_else(|_| Err(gone()));
         withdraw.answered();
         answer
+    }
+}
+
+async fn ask_run(
+    run: &mpsc::Sender<RunQuestion>,
+    method: &str,
+    params: Option<Raw>,
+) -> Result<Raw, ErrorObject> {
+    let (answer, answered) = oneshot::channel();
+    let question = RunQuestion {
+        method: method.to_owned(),
+        params,
+        answer,
+    };
+    run.send(question).await.map_err(|_| gone())?;
+    answered.await.unwrap_or_else(|_| Err(gone()))
+}
+
+/// Counts a question for as long as it waits.
+struct Waits(Arc<AtomicUsize>);
+
+impl Waits {
+    fn begin(waiting: &Arc<AtomicUsize>) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Self(waiting.clone())
+    }
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

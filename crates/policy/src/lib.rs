@@ -21,8 +21,8 @@ use kitbag_domain::{Caller, Capability, Decision, ServerName, Tenant};
 
 pub use address::{AddressRules, Network, NetworkError, RefusedAddress};
 pub use pattern::{Pattern, PatternError};
+pub use rules::{CodeWrites, RuleText, Rules};
 use rules::{RuleRefusal, RuleSubject};
-pub use rules::{RuleText, Rules};
 use spelling::Evasion;
 
 /// The default rules and those of each tenant. Both must permit.
@@ -98,6 +98,16 @@ impl Policy {
     pub fn server_visible(&self, caller: &Caller, server: &ServerName) -> bool {
         self.unknown_tenant(caller).is_none()
             && self.refusal(caller, &RuleSubject::server(server)).is_none()
+    }
+
+    /// Returns the rule for calls by which a program of this caller would write: the stricter one,
+    /// where both `[policy]` and the tenant have one.
+    pub fn writes_from_code(&self, caller: &Caller) -> CodeWrites {
+        let rules = self.rules_for(caller);
+        rules
+            .filter_map(|rules| rules.code_writes)
+            .min()
+            .unwrap_or_default()
     }
 
     /// The rules for every tenant, and those of this caller's tenant.

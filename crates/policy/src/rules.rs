@@ -8,13 +8,32 @@ use crate::pattern::{Pattern, PatternError, path};
 use crate::reach::{covers_all_of, may_cover_some_of};
 use crate::spelling::{Evasion, Readings};
 
-/// The four lists as they stand in the configuration.
+/// The rules as they stand in the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuleText {
     pub allow_servers: Vec<String>,
     pub deny_servers: Vec<String>,
     pub allow_tools: Vec<String>,
     pub deny_tools: Vec<String>,
+    pub code_writes: Option<CodeWrites>,
+}
+
+/// The rule for programs that models write, when they call a tool that does more than read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum CodeWrites {
+    Deny,
+    /// A person is asked. Where the client cannot ask one, the call is refused.
+    #[default]
+    Ask,
+    Allow,
+}
+
+impl CodeWrites {
+    pub const ALL: [(&str, Self); 3] = [
+        ("deny", Self::Deny),
+        ("ask", Self::Ask),
+        ("allow", Self::Allow),
+    ];
 }
 
 /// Deny beats allow; an empty allow list allows everything.
@@ -22,6 +41,7 @@ pub struct RuleText {
 pub struct Rules {
     servers: AllowDenyLists,
     tools: AllowDenyLists,
+    pub(crate) code_writes: Option<CodeWrites>,
 }
 
 impl Rules {
@@ -35,6 +55,7 @@ impl Rules {
                 allow: patterns(&text.allow_tools, Pattern::tool)?,
                 deny: patterns(&text.deny_tools, Pattern::tool)?,
             },
+            code_writes: text.code_writes,
         })
     }
 

@@ -21,6 +21,7 @@ pub mod worker;
 
 pub use host::{Host, HostAnswer, HostError, HostRequest};
 pub use jail::{JailLayer, LayerReport};
+pub use kitbag_script::{ProgramShape, ShapeLiteral, SyntaxMistake, ToolPath};
 pub use outcome::{ConsoleLevel, ConsoleLine, RunFailure, RunOutcome};
 pub use pool::{CheckFailure, Sandbox};
 pub use settings::{Budget, Isolation, Program, SandboxSettings, WorkerCommand};

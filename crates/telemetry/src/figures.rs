@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use kitbag_domain::{Observation, Outcome, ServerName, Tenant};
 use serde::Serialize;
 
+use crate::operations::{EndedOperation, OperationEvent, OperationFigures, OperationPath};
+
 /// Beyond this many tools, or clients, new ones are counted together, or the longest unseen go.
 const MOST_TOOLS: usize = 5_000;
 const MOST_CLIENTS: usize = 1_000;
@@ -26,6 +28,8 @@ pub struct UsageFigures {
     pub surfaces: HashMap<(Tenant, &'static str), ListFigures>,
     pub tools: HashMap<(Tenant, Arc<str>), ToolFigures>,
     pub clients: HashMap<ClientId, ClientFigures>,
+    pub operations: HashMap<(Tenant, OperationPath), OperationFigures>,
+    pub events: HashMap<(Tenant, OperationEvent), u64>,
 }
 
 /// The tokens that lists of tools cost, and those that they would have cost.
@@ -126,6 +130,15 @@ impl UsageFigures {
         tool.called.add(observation.outcome, observation.latency);
     }
 
+    pub fn operated(&mut self, tenant: &Tenant, ended: &EndedOperation) {
+        let key = (tenant.clone(), ended.path);
+        self.operations.entry(key).or_default().add(ended);
+    }
+
+    pub fn happened(&mut self, tenant: &Tenant, event: OperationEvent) {
+        *self.events.entry((tenant.clone(), event)).or_default() += 1;
+    }
+
     /// Returns the figures of one tenant, without anything by which the tenant could tell a tool
     /// that is hidden from it from one that does not exist.
     pub fn of(&self, tenant: &Tenant, visible: impl Fn(&str, &ToolFigures) -> bool) -> Self {
@@ -156,6 +169,18 @@ impl UsageFigures {
                 .clients
                 .iter()
                 .filter(|(_, it)| own(&it.tenant))
+                .map(cloned)
+                .collect(),
+            operations: self
+                .operations
+                .iter()
+                .filter(|((of, _), _)| own(of))
+                .map(cloned)
+                .collect(),
+            events: self
+                .events
+                .iter()
+                .filter(|((of, _), _)| own(of))
                 .map(cloned)
                 .collect(),
         }
@@ -271,7 +296,7 @@ impl CallFigures {
         }
     }
 
-    fn add(&mut self, outcome: Outcome, latency: Duration) {
+    pub(crate) fn add(&mut self, outcome: Outcome, latency: Duration) {
         let seconds = latency.as_secs_f64();
         let bucket = BUCKETS
             .iter()

@@ -3,11 +3,13 @@
 //!
 //! # Layout
 //! - [`figures`]: tokens and calls, by tenant, tool and client, and how many of them are kept
+//! - [`operations`]: programs and requests in words, by the way they took
 //! - [`process`]: what the operating system says of this process
 //! - [`exposition`]: pages of metrics as text
 //! - [`otlp`]: the figures, and a span for each call, to a collector of OpenTelemetry
 
 pub mod exposition;
 pub mod figures;
+pub mod operations;
 pub mod otlp;
 pub mod process;

@@ -27,6 +27,7 @@ use tokio::runtime::Handle;
 use url::Url;
 
 use crate::figures::{BUCKETS, ListFigures, ToolFigures, ToolSeries, UsageFigures};
+use crate::operations::OperationFigures;
 use kitbag_domain::sync::lock;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -208,7 +209,7 @@ fn parent(trace: Option<TraceParent>) -> Context {
 /// The figures are read from the tables whenever they are to be sent.
 fn watch(meter: &Meter, tables: &Arc<Mutex<UsageFigures>>, per_tool: bool) {
     type Read = fn(&UsageFigures, &dyn AsyncInstrument<u64>, bool);
-    let instruments: [(&'static str, Read); 5] = [
+    let instruments: [(&'static str, Read); 9] = [
         ("kitbag.tokens.catalog", |tables, it, _| {
             by_surface(tables, it, |listed| listed.catalog);
         }),
@@ -223,6 +224,18 @@ fn watch(meter: &Meter, tables: &Arc<Mutex<UsageFigures>>, per_tool: bool) {
         }),
         ("kitbag.answers", |tables, it, each| {
             by_tool(tables, it, each, |tool| tool.answers);
+        }),
+        ("kitbag.operations", |tables, it, _| {
+            by_path(tables, it, |path| path.ended.count());
+        }),
+        ("kitbag.operation.tokens.asked", |tables, it, _| {
+            by_path(tables, it, |path| path.asked);
+        }),
+        ("kitbag.operation.tokens.answered", |tables, it, _| {
+            by_path(tables, it, |path| path.answered);
+        }),
+        ("kitbag.operation.events", |tables, it, _| {
+            by_event(tables, it);
         }),
     ];
     for (name, read) in instruments {
@@ -246,6 +259,26 @@ fn by_surface(
             figure(listed),
             &[tenant, KeyValue::new("kitbag.surface", *surface)],
         );
+    }
+}
+
+fn by_path(
+    tables: &UsageFigures,
+    into: &dyn AsyncInstrument<u64>,
+    figure: fn(&OperationFigures) -> u64,
+) {
+    for ((tenant, path), figures) in &tables.operations {
+        let tenant = KeyValue::new("kitbag.tenant", tenant.as_str().to_owned());
+        let path = KeyValue::new("kitbag.operation.path", path.as_str());
+        into.observe(figure(figures), &[tenant, path]);
+    }
+}
+
+fn by_event(tables: &UsageFigures, into: &dyn AsyncInstrument<u64>) {
+    for ((tenant, event), count) in &tables.events {
+        let tenant = KeyValue::new("kitbag.tenant", tenant.as_str().to_owned());
+        let event = KeyValue::new("kitbag.operation.event", event.as_str());
+        into.observe(*count, &[tenant, event]);
     }
 }
 

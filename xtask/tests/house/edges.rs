@@ -14,7 +14,10 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("kitbag-fetch", &[]),
     ("kitbag-vendor", &[]),
     ("kitbag-policy", &["kitbag-domain"]),
-    ("kitbag-schema", &["kitbag-domain", "kitbag-wire"]),
+    (
+        "kitbag-schema",
+        &["kitbag-domain", "kitbag-wire", "kitbag-script"],
+    ),
     ("kitbag-store", &["kitbag-domain", "kitbag-testkit"]),
     ("kitbag-relevance", &["kitbag-domain"]),
     ("kitbag-budget", &["kitbag-wire"]),
@@ -44,6 +47,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "kitbag-config",
         &[
             "kitbag-domain",
+            "kitbag-intents",
             "kitbag-wire",
             "kitbag-policy",
             "kitbag-apis",

@@ -6,6 +6,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod audit;
+pub(crate) mod code;
 pub(crate) mod import;
 pub(crate) mod index;
 pub(crate) mod oauth;
@@ -35,6 +36,7 @@ pub(crate) const SECTIONS: &[SectionRow] = &[
     tools::SECTION,
     surfaces::SECTION,
     surfaces::GROUPS_SECTION,
+    code::SECTION,
     telemetry::SECTION,
     registry::SECTION,
     policy::SECTION,

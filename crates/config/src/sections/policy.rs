@@ -1,7 +1,7 @@
 //! `[policy]` and `[tenants]`: the rules for every tenant, and those for one.
 
 use kitbag_domain::Tenant;
-use kitbag_policy::{Policy, RuleText, Rules, UnknownTenants};
+use kitbag_policy::{CodeWrites, Policy, RuleText, Rules, UnknownTenants};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -58,6 +58,13 @@ const RULES: KeyTable = KeyTable {
             meaning: "Patterns for `<server>/<name>` that may not be used.",
             ..KeyRow::PLAIN
         },
+        KeyRow {
+            name: "code_writes",
+            default: Fallback::Unset("`\"ask\"`"),
+            meaning: "Programs that `run_code` runs call tools that only read. `\"allow\"` lets them call all others, \
+                      too; `\"ask\"` asks the person before each, if the client can; `\"deny\"` refuses.",
+            ..KeyRow::PLAIN
+        },
     ],
 };
 
@@ -82,6 +89,7 @@ pub(crate) struct RawRules {
     deny_servers: Option<Spanned<Texts>>,
     allow_tools: Option<Spanned<Texts>>,
     deny_tools: Option<Spanned<Texts>>,
+    code_writes: Option<Spanned<String>>,
 }
 
 /// The keys under `[tenants]` that are not tables of tenants.
@@ -150,7 +158,10 @@ fn rules(raw: RawRules, key: String) -> Result<Rules, Fault> {
         ("deny_tools", raw.deny_tools, |text| &mut text.deny_tools),
     ];
     let section = Section::of(key);
-    let mut text = RuleText::default();
+    let mut text = RuleText {
+        code_writes: section.choose("code_writes", raw.code_writes, &CodeWrites::ALL)?,
+        ..RuleText::default()
+    };
     for (key, patterns, list) in lists {
         let Some(patterns) = patterns else { continue };
         if patterns.get_ref().is_empty() && key.starts_with("allow_") {

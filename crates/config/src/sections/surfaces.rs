@@ -158,7 +158,11 @@ fn group((name, members): (Spanned<String>, Texts)) -> Result<(String, Vec<Patte
     Ok((name.into_inner(), patterns))
 }
 
-fn surface(section: &Section, key: &str, name: &Spanned<String>) -> Result<Surface, Fault> {
+pub(crate) fn surface(
+    section: &Section,
+    key: &str,
+    name: &Spanned<String>,
+) -> Result<Surface, Fault> {
     name.get_ref().parse().map_err(|_| {
         let known = Surface::ALL.map(Surface::as_str).to_vec();
         section.wrong_at(key, name, none_of(name.get_ref(), known))

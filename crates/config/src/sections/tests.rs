@@ -5,6 +5,7 @@ use serde::de::{self, Deserialize, Deserializer, Error as _, Visitor};
 
 use super::agents::RawAgents;
 use super::audit::RawAudit;
+use super::code::RawCode;
 use super::import::RawImport;
 use super::index::{RawElsewhere, RawIndex};
 use super::oauth::RawOauth;
@@ -34,6 +35,7 @@ const FIELDS: &[(&str, FieldNames)] = &[
     ("agents", fields_of::<RawAgents>),
     ("tools.\"NAME\"", fields_of::<RawTool>),
     ("surfaces", fields_of::<RawSurfaces>),
+    ("code", fields_of::<RawCode>),
     ("telemetry", fields_of::<RawTelemetry>),
     ("registry", fields_of::<RawRegistry>),
     ("policy", fields_of::<RawRules>),

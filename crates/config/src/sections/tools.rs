@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use kitbag_domain::WriteClass;
 use toml::Spanned;
 
 use crate::error::{Fault, Problem};
@@ -67,6 +68,13 @@ const TABLE: KeyTable = KeyTable {
             meaning: "The group that it belongs to.",
             ..KeyRow::PLAIN
         },
+        KeyRow {
+            name: "write_class",
+            default: Fallback::Unset("from the definition"),
+            meaning: "The effect of a call: `\"read\"`, `\"write\"` or `\"destructive\"`. Programs call freely what \
+                      only reads.",
+            ..KeyRow::PLAIN
+        },
     ],
 };
 
@@ -80,6 +88,7 @@ pub(crate) struct RawTool {
     tags: Vec<String>,
     scopes: Vec<String>,
     group: Option<String>,
+    write_class: Option<Spanned<String>>,
 }
 
 /// The facts about a tool that its definition does not contain.
@@ -92,6 +101,7 @@ pub struct DeclaredTool {
     pub tags: Vec<String>,
     pub scopes: Vec<String>,
     pub group: Option<String>,
+    pub write_class: Option<WriteClass>,
 }
 
 pub(crate) fn build(raw: Named<RawTool>) -> Result<BTreeMap<String, DeclaredTool>, Fault> {
@@ -112,8 +122,16 @@ fn tool(raw: RawTool, section: &Section) -> Result<DeclaredTool, Fault> {
         tags: raw.tags,
         scopes: raw.scopes,
         group: raw.group,
+        write_class: section.choose("write_class", raw.write_class, &WRITE_CLASSES)?,
     })
 }
+
+/// An operator who declares the class of a tool knows it.
+const WRITE_CLASSES: [(&str, WriteClass); 3] = [
+    (WriteClass::Read.as_str(), WriteClass::Read),
+    (WriteClass::Write.as_str(), WriteClass::Write),
+    (WriteClass::Destructive.as_str(), WriteClass::Destructive),
+];
 
 /// A larger number is a slip: no call costs as much or takes as long.
 fn amount(section: &Section, key: &str, value: Option<Spanned<f64>>) -> Result<Option<f64>, Fault> {

@@ -24,13 +24,15 @@ pub struct AuditLine<'a> {
     pub latency_ms: Option<f64>,
     pub purpose: Option<&'static str>,
     pub request: Option<&'a str>,
+    /// The run of code that made the call.
+    pub run: Option<&'a str>,
     pub address: Option<&'a str>,
     pub trace: Option<&'a str>,
     pub detail: Option<&'a str>,
 }
 
 impl<'a> AuditLine<'a> {
-    pub const COLUMNS: [&'static str; 17] = [
+    pub const COLUMNS: [&'static str; 18] = [
         "id",
         "at",
         "event",
@@ -45,6 +47,7 @@ impl<'a> AuditLine<'a> {
         "latency_ms",
         "purpose",
         "request",
+        "run",
         "address",
         "trace",
         "detail",
@@ -66,6 +69,7 @@ impl<'a> AuditLine<'a> {
             latency_ms: None,
             purpose: None,
             request: row.request.as_deref(),
+            run: row.run.as_deref(),
             address: row.address.as_deref(),
             trace: row.trace.as_deref(),
             detail: None,

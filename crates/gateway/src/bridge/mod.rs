@@ -23,7 +23,7 @@ use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{Era, ErrorObject, MAX_NESTING, Raw, RawObject, is_too_deep};
 use serde_json::json;
 
-pub(crate) use self::modern_client::complete;
+pub(crate) use self::modern_client::{SAME_BREATH, complete, input_required};
 use crate::authored;
 use crate::failure::Failure;
 use crate::resolve::McpTarget;

@@ -15,7 +15,7 @@ use crate::resolve::McpTarget;
 use crate::turn::Turn;
 
 /// A person is about to be asked, so the wait for further questions goes unnoticed.
-const SAME_BREATH: Duration = Duration::from_millis(50);
+pub(crate) const SAME_BREATH: Duration = Duration::from_millis(50);
 /// A server that does not stop talking is not listened to for ever before the person is asked.
 const LONGEST_BREATH: Duration = Duration::from_secs(1);
 
@@ -41,6 +41,8 @@ pub(super) async fn carry(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Fa
     {
         Parked::Waiting { in_flight, asks } => call.resume(in_flight, asks, &answers).await,
         Parked::CallAgain => call.begin().await,
+        // The ticket of a run names another request than this one, so it is refused before.
+        Parked::Run(_) => call.begin().await,
     }
 }
 
@@ -194,7 +196,7 @@ fn purpose(turn: &Turn, target: &McpTarget) -> TicketUse {
     }
 }
 
-fn input_required(questions: &RawObject, ticket: &Ticket) -> Raw {
+pub(crate) fn input_required(questions: &RawObject, ticket: &Ticket) -> Raw {
     RawObject::new()
         .with("resultType", result_type::INPUT_REQUIRED)
         .with("inputRequests", questions)

@@ -95,6 +95,7 @@ pub(super) fn origin(peer: SocketAddr, headers: &HeaderMap) -> Origin {
     let request = VISIT.try_with(|visit| visit.id.clone()).ok();
     Origin {
         request,
+        run: None,
         address: Some(peer.ip().to_canonical()),
         trace,
     }

@@ -68,6 +68,7 @@ fn query(asked: &QueryParameters) -> Result<AuditQuery, String> {
             "server" => query.server = Some(read(parameter, str::parse)?),
             "tool" => query.name = Some(value.clone()),
             "key" => query.key = Some(KeyId(value.clone())),
+            "run" => query.run = Some(value.clone()),
             "outcome" => query.outcomes.extend(read(parameter, terms::outcomes)?.0),
             "event" => query.kinds.push(read(parameter, terms::entry)?),
             "since" => query.since = Some(read(parameter, terms::start)?),
@@ -87,7 +88,8 @@ fn read<T, E: fmt::Display>(
     read(value).map_err(|why| format!("`{name}={value}` cannot be used: {why}"))
 }
 
-const KNOWN: &str = "tenant, server, tool, key, outcome, event, since, until, limit and cursor";
+const KNOWN: &str =
+    "tenant, server, tool, key, run, outcome, event, since, until, limit and cursor";
 
 fn limit(text: &str) -> Result<u32, &'static str> {
     let limit = text.parse().ok();
@@ -182,6 +184,12 @@ mod tests {
         );
         let operator = Caller::operator(KeyId("1".to_owned()));
         assert!(narrowed(query(&asked(&[("tenant", "globex")])).unwrap(), &operator).is_some());
+    }
+
+    #[test]
+    fn the_calls_of_one_run_can_be_asked_for() {
+        let found = query(&asked(&[("run", "5ea7")])).unwrap();
+        assert_eq!(found.run.as_deref(), Some("5ea7"));
     }
 
     #[test]

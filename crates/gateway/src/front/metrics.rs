@@ -17,7 +17,7 @@ use super::response::not_admitted;
 use crate::catalog::Catalog;
 use crate::gateway::Gateway;
 use kitbag_telemetry::exposition::{Histogram, Labels, MetricsFormat, MetricsPage};
-use kitbag_telemetry::figures::{BUCKETS, ListFigures, ToolSeries, UsageFigures};
+use kitbag_telemetry::figures::{BUCKETS, CallFigures, ListFigures, ToolSeries, UsageFigures};
 use kitbag_telemetry::process::Process;
 
 pub(super) async fn metrics(
@@ -44,6 +44,7 @@ fn page(gateway: &Gateway, caller: &Caller, format: MetricsFormat) -> String {
     let tables = gateway.figures(&catalog, caller);
     lists(&mut page, &tables);
     calls(&mut page, &tables.published(gateway.metrics_per_tool));
+    operations(&mut page, &tables);
     servers(&mut page, gateway, &catalog, caller);
     let (indexed, embedded) = gateway.indexed(&catalog, caller);
     page.gauge("kitbag_index_tools", "Tools in the index", indexed);
@@ -101,18 +102,67 @@ fn calls(page: &mut MetricsPage, published: &[ToolSeries]) {
     let took = published
         .iter()
         .filter(|it| it.figures.called.count() > 0)
-        .map(|it| {
-            let called = &it.figures.called;
-            (
-                labels(it),
-                Histogram {
-                    ends: &BUCKETS,
-                    counts: &called.latencies,
-                    sum: called.seconds,
-                },
-            )
-        });
+        .map(|it| (labels(it), histogram(&it.figures.called)));
     page.histograms("kitbag_call_duration_seconds", "How long calls took", took);
+}
+
+/// Writes the figures of programs and of requests in words.
+fn operations(page: &mut MetricsPage, tables: &UsageFigures) {
+    let rows = || {
+        tables.operations.iter().map(|((tenant, path), it)| {
+            (
+                vec![("tenant", tenant.as_str()), ("path", path.as_str())],
+                it,
+            )
+        })
+    };
+    let ended = rows().flat_map(|(labels, it)| {
+        let outcomes = it.ended.outcomes();
+        outcomes
+            .map(move |(outcome, count)| (with(labels.clone(), "outcome", outcome.as_str()), count))
+    });
+    page.counters(
+        "kitbag_operations",
+        "Programs and requests in words, by their way and end",
+        ended,
+    );
+    let took = rows().map(|(labels, it)| (labels, histogram(&it.ended)));
+    page.histograms(
+        "kitbag_operation_duration_seconds",
+        "How long operations took",
+        took,
+    );
+    let asked = rows().map(|(labels, it)| (labels, it.asked));
+    page.counters(
+        "kitbag_operation_tokens_asked",
+        "Estimated tokens of programs and requests",
+        asked,
+    );
+    let answered = rows().map(|(labels, it)| (labels, it.answered));
+    page.counters(
+        "kitbag_operation_tokens_answered",
+        "Estimated tokens of their answers",
+        answered,
+    );
+    let events = tables.events.iter().map(|((tenant, event), count)| {
+        (
+            vec![("tenant", tenant.as_str()), ("event", event.as_str())],
+            *count,
+        )
+    });
+    page.counters(
+        "kitbag_operation_events",
+        "Fallbacks, and what became of templates",
+        events,
+    );
+}
+
+fn histogram(called: &CallFigures) -> Histogram<'_> {
+    Histogram {
+        ends: &BUCKETS,
+        counts: &called.latencies,
+        sum: called.seconds,
+    }
 }
 
 fn labels(published: &ToolSeries) -> Labels<'_> {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use axum::extract::{ConnectInfo, State};
 use axum::response::Response as HttpResponse;
 use http::{HeaderMap, StatusCode};
-use serde_json::{Value, json};
+use kitbag_domain::Outcome;
+use serde_json::{Map, Value, json};
 
 use super::auth;
 use super::response::{not_admitted, uncached_json};
@@ -27,7 +28,7 @@ pub(super) async fn tokens(
 }
 
 /// Returns the figures by surface, by tool and by client, those that cost most first.
-fn for_people(tables: &UsageFigures) -> Value {
+pub(crate) fn for_people(tables: &UsageFigures) -> Value {
     let mut total = ListFigures::default();
     tables
         .surfaces
@@ -59,13 +60,31 @@ fn for_people(tables: &UsageFigures) -> Value {
             merged(row, client.listed),
         )
     });
+    let operations = tables.operations.iter().map(|((tenant, path), it)| {
+        let outcomes: Map<String, Value> = it.ended.outcomes().map(counted).collect();
+        let row = json!({
+            "tenant": tenant, "path": path.as_str(), "count": it.ended.count(), "outcomes": outcomes,
+            "seconds": it.ended.seconds, "asked": it.asked, "answered": it.answered,
+            "efficiency": it.efficiency(),
+        });
+        (it.asked + it.answered, row)
+    });
+    let events = tables.events.iter().map(|((tenant, event), count)| {
+        json!({ "tenant": tenant, "event": event.as_str(), "count": count })
+    });
     json!({
         "estimated": true,
         "total": merged(json!({ "returned": returned }), total),
         "surfaces": dearest_first(surfaces),
         "tools": dearest_first(tools),
         "clients": dearest_first(clients),
+        "operations": dearest_first(operations),
+        "events": events.collect::<Vec<_>>(),
     })
+}
+
+fn counted((outcome, count): (Outcome, u64)) -> (String, Value) {
+    (outcome.as_str().to_owned(), json!(count))
 }
 
 fn merged(mut row: Value, listed: ListFigures) -> Value {

@@ -23,6 +23,7 @@ use crate::view::View;
 use kitbag_domain::sync::lock;
 use kitbag_policy::Policy;
 use kitbag_telemetry::figures::{ListFigures, MeteredClient, UNKNOWN, UsageFigures};
+use kitbag_telemetry::operations::{EndedOperation, OperationEvent};
 use kitbag_telemetry::otlp::{OtlpError, OtlpExporter};
 use kitbag_wire::Era;
 
@@ -108,6 +109,15 @@ impl Meter {
             Err(failure) => kitbag_budget::estimate(&failure.to_string()),
         };
         lock(&self.tables).answered(&metered(client), name.unwrap_or(UNKNOWN), tokens);
+    }
+
+    /// A program or a request in words came to an end.
+    pub(crate) fn operated(&self, client: &McpClient, ended: &EndedOperation) {
+        lock(&self.tables).operated(&client.caller.tenant, ended);
+    }
+
+    pub(crate) fn happened(&self, client: &McpClient, event: OperationEvent) {
+        lock(&self.tables).happened(&client.caller.tenant, event);
     }
 
     /// Something a server or an API was asked to do came to an end.

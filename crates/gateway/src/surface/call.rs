@@ -8,13 +8,14 @@ use super::answer::{as_meant, fitted, metered, remarked, text, with_taken};
 use super::own::arguments;
 use super::request::ApiRequest;
 use super::tools::AlwaysOn;
-use super::{batch, discover, groups, search, shown};
+use super::{batch, code, discover, groups, intent, search, shown};
 use crate::bridge;
 use crate::call::{Call, McpCall, required};
 use crate::failure::Failure;
 use crate::hidden;
 use crate::pipeline;
 use crate::reply;
+use crate::resolve;
 use crate::turn::Turn;
 use crate::view::View;
 
@@ -22,7 +23,9 @@ use crate::view::View;
 pub(crate) async fn call(turn: &Turn, params: RawObject) -> Result<Raw, Failure> {
     let name = required(&params, "name")?;
     match &turn.view {
-        View::Merged(surface) if surface.is_frugal() => frugal(turn, *surface, name, params).await,
+        View::Merged(surface) if surface.is_frugal() || runs_code(turn, &name) => {
+            frugal(turn, *surface, name, params).await
+        }
         View::Merged(_) => {
             let answer = straight(turn, name.clone(), params).await;
             metered(turn, &name, answer)
@@ -33,6 +36,13 @@ pub(crate) async fn call(turn: &Turn, params: RawObject) -> Result<Raw, Failure>
             metered(turn, exposed.as_str(), answer)
         }
     }
+}
+
+/// True for a tool that runs programs. A server's own tool of that name comes first where names are
+/// as the servers have them.
+fn runs_code(turn: &Turn, name: &str) -> bool {
+    let own = AlwaysOn::named(name);
+    own.is_some_and(AlwaysOn::runs_code) && turn.catalog.tool(name).is_none()
 }
 
 async fn straight(turn: &Turn, name: String, params: RawObject) -> Result<Raw, Failure> {
@@ -85,6 +95,9 @@ async fn always_on(
     params: RawObject,
 ) -> Result<Raw, Failure> {
     hidden::known_tenant(turn)?;
+    if tool.runs_code() && !tool.is_on(surface, &turn.gateway.code) {
+        return Err(resolve::unknown_tool(turn, tool.name()));
+    }
     match tool {
         AlwaysOn::Call => {
             let (asked, taken) = arguments(
@@ -106,6 +119,16 @@ async fn always_on(
             )?;
             let answer = batch::run(turn, asked, params).await;
             answer.map(|result| with_taken(result, taken.as_ref()))
+        }
+        AlwaysOn::RunIntent => {
+            let checker = &turn.gateway.services.checker;
+            let (asked, _) = arguments(checker, tool, params.get("arguments"))?;
+            intent::run_intent(turn, asked, &params).await
+        }
+        AlwaysOn::RunCode => {
+            let checker = &turn.gateway.services.checker;
+            let (asked, _) = arguments(checker, tool, params.get("arguments"))?;
+            code::run_code(turn, asked, &params).await
         }
         AlwaysOn::Search | AlwaysOn::Discover | AlwaysOn::EnableGroup => {
             looking(turn, surface, tool, &params).await
@@ -139,7 +162,7 @@ async fn looking(
                 "this endpoint lists no groups; call their tools with call_api, or connect to /mcp/adaptive",
             ));
         }
-        AlwaysOn::Call | AlwaysOn::Batch => {
+        AlwaysOn::Call | AlwaysOn::Batch | AlwaysOn::RunIntent | AlwaysOn::RunCode => {
             return Err(Failure::params(format!(
                 "call `{0}` directly, not through call_api",
                 tool.name()

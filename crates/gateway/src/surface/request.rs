@@ -20,7 +20,7 @@ use crate::turn::Turn;
 /// The arguments as they come.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct CallApiArguments {
+pub(crate) struct CallApiArguments {
     tool: Option<String>,
     arguments: Option<Raw>,
     provider: Option<String>,
@@ -32,7 +32,7 @@ pub(super) struct CallApiArguments {
     offset: Option<usize>,
 }
 
-pub(super) enum ApiRequest {
+pub(crate) enum ApiRequest {
     Tool {
         name: String,
         arguments: Raw,
@@ -52,7 +52,7 @@ const ONE_OF: &str =
 const NO_PATH: &str = "`path` is missing: where below the provider's address the request goes";
 
 impl ApiRequest {
-    pub(super) fn read(asked: CallApiArguments) -> Result<Self, Failure> {
+    pub(crate) fn read(asked: CallApiArguments) -> Result<Self, Failure> {
         match asked {
             CallApiArguments {
                 tool: Some(name),
@@ -141,7 +141,12 @@ impl ApiRequest {
 }
 
 /// A page of a long result that is kept, with a notice of how to read on.
-fn rest(turn: &Turn, result: String, offset: usize, tokens: usize) -> Result<String, Failure> {
+pub(super) fn rest(
+    turn: &Turn,
+    result: String,
+    offset: usize,
+    tokens: usize,
+) -> Result<String, Failure> {
     let Some(whole) = turn.gateway.services.kept.find(turn.caller(), &result) else {
         return Err(Failure::UnknownResult { result });
     };

@@ -116,7 +116,7 @@ fn nothing(turn: &Turn) -> String {
 pub(super) fn line(turn: &Turn, entry: &CatalogEntry) -> String {
     let definition = RawObject::open(&entry.definition).unwrap_or_default();
     let mut line = visible_line(&signature(&entry.exposed, &definition));
-    match entry.write_class() {
+    match turn.gateway.write_class(entry) {
         WriteClass::Write => line.push_str(" [writes]"),
         WriteClass::Destructive => line.push_str(" [destructive]"),
         WriteClass::Read | WriteClass::Unknown => {}

@@ -1,7 +1,9 @@
 //! The tools that are always there, as a model reads them. Every word is paid for in every
 //! context, so there are few.
 
+use kitbag_config::Code;
 use kitbag_domain::Surface;
+use kitbag_intents::ExecutionMode;
 use std::sync::LazyLock;
 
 use kitbag_wire::{Raw, raw};
@@ -16,15 +18,19 @@ pub(crate) enum AlwaysOn {
     Call,
     Batch,
     EnableGroup,
+    RunIntent,
+    RunCode,
 }
 
 impl AlwaysOn {
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Search,
         Self::Discover,
         Self::Call,
         Self::Batch,
         Self::EnableGroup,
+        Self::RunIntent,
+        Self::RunCode,
     ];
 
     pub(crate) fn named(name: &str) -> Option<Self> {
@@ -38,21 +44,31 @@ impl AlwaysOn {
             Self::Call => "call_api",
             Self::Batch => "batch_execute",
             Self::EnableGroup => "enable_tool_group",
+            Self::RunIntent => "run_intent",
+            Self::RunCode => "run_code",
         }
     }
 
-    /// Returns the tools that a surface lists. Only the adaptive surface has a list that groups can
-    /// be put into.
-    pub(crate) fn on(surface: Surface) -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(move |it| it.is_on(surface))
+    /// True if a surface lists the tool. The tools that run programs are on those surfaces alone
+    /// that the configuration names.
+    pub(super) fn is_on(self, surface: Surface, code: &Code) -> bool {
+        match self {
+            Self::RunIntent => code.surfaces.contains(&surface),
+            Self::RunCode => {
+                code.surfaces.contains(&surface)
+                    && code.route.execution_mode != ExecutionMode::McpOnly
+            }
+            // Only the adaptive surface has a list that groups can be put into.
+            Self::EnableGroup => surface == Surface::Adaptive,
+            Self::Search | Self::Discover | Self::Call | Self::Batch => {
+                matches!(surface, Surface::Adaptive | Surface::Search)
+            }
+        }
     }
 
-    fn is_on(self, surface: Surface) -> bool {
-        match surface {
-            Surface::All => false,
-            Surface::Adaptive => true,
-            Surface::Search | Surface::Code => self != Self::EnableGroup,
-        }
+    /// True for the tools that are served only where they are listed.
+    pub(super) fn runs_code(self) -> bool {
+        matches!(self, Self::RunIntent | Self::RunCode)
     }
 
     pub(crate) fn definition(self) -> &'static Raw {
@@ -88,6 +104,7 @@ impl AlwaysOn {
             }
             Self::Batch => schema["properties"]["calls"] = json!({ "type": "array" }),
             Self::Search | Self::Discover | Self::EnableGroup => {}
+            Self::RunIntent | Self::RunCode => {}
         }
         definition
     }
@@ -150,6 +167,16 @@ impl AlwaysOn {
                 "Add a group's tools to your tool list.",
                 json!({ "group": text }),
                 json!(["group"]),
+            ),
+            Self::RunIntent => (
+                "Do a task, or get tools for it.",
+                json!({ "intent": text, "params": object }),
+                json!(["intent"]),
+            ),
+            Self::RunCode => (
+                "JS: await tools.server.tool(args); return",
+                json!({ "code": text }),
+                json!(["code"]),
             ),
         }
     }

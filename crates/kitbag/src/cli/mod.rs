@@ -4,7 +4,7 @@
 //!
 //! # Layout
 //! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`resources`], [`prompts`],
-//!   [`key`], [`secret`], [`audit`], [`trust`], [`import`], [`install`], [`doctor`]
+//!   [`key`], [`secret`], [`audit`], [`templates`], [`trust`], [`import`], [`install`], [`doctor`]
 //! - `gateway`: the gateway a verb works with, the one that runs or one of its own
 //! - `listing`: the list of prompts or resources; `content`: a block of an answer, as people read it
 //! - [`output`]: tables for people, JSON for programs
@@ -48,12 +48,15 @@ mod program;
 pub mod progress;
 pub mod prompts;
 pub mod resources;
+pub mod run;
 pub mod search;
 pub mod secret;
 pub mod serve;
 pub mod servers;
 pub mod service;
+pub mod stats;
 pub mod store;
+pub mod templates;
 pub mod tokens;
 pub mod tools;
 pub mod trust;
@@ -109,6 +112,7 @@ enum Verb {
     Resources(resources::Arguments),
     Prompts(prompts::Arguments),
     Tokens(tokens::Arguments),
+    Stats(stats::Arguments),
     Logs(logs::Arguments),
     Audit(Box<audit::Arguments>),
     Config(config::Arguments),
@@ -116,10 +120,12 @@ enum Verb {
     Index(index::Arguments),
     Eval(eval::Arguments),
     Call(call::Arguments),
+    Run(run::Arguments),
     Agents(agents::Arguments),
     Key(key::Arguments),
     Secret(secret::Arguments),
     Store(store::Arguments),
+    Templates(templates::Arguments),
     Trust(trust::Arguments),
     Import(import::Arguments),
     Install(install::InstallArguments),
@@ -285,10 +291,13 @@ impl Verb {
             Self::Prompts(arguments) => prompts::run(arguments, &invocation).await,
             Self::Tokens(arguments) => tokens::run(arguments, &invocation).await,
             Self::Call(arguments) => call::run(arguments, &invocation).await,
+            Self::Run(arguments) => run::run(arguments, &invocation).await,
+            Self::Stats(arguments) => stats::run(&arguments, &invocation).await,
             Self::Agents(arguments) => agents::run(arguments, &invocation).await,
             Self::Key(arguments) => key::run(arguments, &invocation).await,
             Self::Secret(arguments) => secret::run(arguments, &invocation).await,
             Self::Store(arguments) => store::run(arguments, &invocation).await,
+            Self::Templates(arguments) => templates::run(arguments, &invocation).await,
             Self::Trust(arguments) => trust::run(&arguments, &invocation).await,
             Self::Import(arguments) => import::run(arguments, &invocation).await,
             Self::Install(arguments) => install::install(arguments, &invocation).await,

@@ -35,6 +35,7 @@ mod audit;
 mod bad_input;
 mod bridges;
 mod callers;
+mod code;
 mod exam;
 mod fidelity;
 mod harness;

@@ -52,12 +52,12 @@ struct CallSearch {
     given: GivenValues,
     /// The literals that constants at the top level stand for.
     constants: HashMap<String, (Span, Value)>,
-    /// How often each name is used.
+    /// The number of uses of each name.
     uses: HashMap<String, usize>,
-    /// How often each name is declared, at any level.
+    /// The number of declarations of each name, at any level.
     declarations: HashMap<String, usize>,
     read_names: HashSet<String>,
-    /// How often `params` is used to read a property with a name.
+    /// The number of uses of `params` that read a property with a name.
     reads: usize,
 }
 

@@ -81,6 +81,10 @@ impl<'a> Columns<'a> {
         text(self.origin.request.as_ref())
     }
 
+    pub(super) fn run(&self) -> Option<&'a str> {
+        text(self.origin.run.as_ref())
+    }
+
     pub(super) fn address(&self) -> Option<String> {
         self.origin.address.as_ref().map(IpAddr::to_string)
     }

@@ -165,7 +165,11 @@ impl AuditRecord {
         let (name, texts) = match self {
             Self::Call(call) => (
                 call.capability.name.as_str(),
-                [call.client.as_ref(), call.origin.request.as_ref(), None],
+                [
+                    call.client.as_ref(),
+                    call.origin.request.as_ref(),
+                    call.origin.run.as_ref(),
+                ],
             ),
             Self::Event(event) => (
                 event.subject.as_str(),

@@ -6,7 +6,7 @@ use sqlx::{Database, Encode, QueryBuilder, Type};
 use super::query::{AuditPage, AuditQuery};
 
 pub(super) const SELECT: &str = "SELECT id, at, event, tenant, key_id, actor, client, server, kind, name, outcome, latency_us, \
-     purpose, request_id, address, trace_id, detail FROM audit WHERE TRUE";
+     purpose, request_id, run, address, trace_id, detail FROM audit WHERE TRUE";
 
 pub(super) fn push_owner<DB>(select: &mut QueryBuilder<DB>, query: &AuditQuery)
 where
@@ -16,7 +16,13 @@ where
     let tenant = query.tenant.as_ref().map(Tenant::as_str);
     let server = query.server.as_ref().map(ServerName::as_str);
     let key = query.key.as_ref().map(|it| it.0.as_str());
-    for (column, value) in [("tenant", tenant), ("server", server), ("key_id", key)] {
+    let run = query.run.as_deref();
+    for (column, value) in [
+        ("tenant", tenant),
+        ("server", server),
+        ("key_id", key),
+        ("run", run),
+    ] {
         if let Some(value) = value {
             select
                 .push(format!(" AND {column} = "))

@@ -14,6 +14,8 @@ pub struct AuditQuery {
     pub tenant: Option<Tenant>,
     pub server: Option<ServerName>,
     pub key: Option<KeyId>,
+    /// The id of a run of code.
+    pub run: Option<String>,
     /// A glob for the name, for `server/name` or for `server__name`.
     pub name: Option<String>,
     /// Any of these outcomes; all, if it is empty.
@@ -44,6 +46,7 @@ impl AuditQuery {
             tenant: None,
             server: None,
             key: None,
+            run: None,
             name: None,
             outcomes: Vec::new(),
             kinds: Vec::new(),
@@ -113,6 +116,7 @@ mod tests {
     fn origin() -> Origin {
         Origin {
             request: Some(ShortText::cut("0011aabb")),
+            run: Some(ShortText::cut("77ff00ee")),
             address: "192.0.2.7".parse().ok(),
             trace: TRACE.parse().ok(),
         }
@@ -148,6 +152,7 @@ mod tests {
         for (row, seen) in rows.into_iter().zip(expected.into_iter().rev()) {
             let Origin {
                 request,
+                run,
                 address,
                 trace,
             } = &seen.origin;
@@ -164,6 +169,7 @@ mod tests {
                 row.request.as_deref(),
                 request.as_ref().map(ShortText::as_str)
             );
+            assert_eq!(row.run.as_deref(), run.as_ref().map(ShortText::as_str));
             assert_eq!(row.address, address.map(|it| it.to_string()));
             assert_eq!(row.trace, trace.map(|it| it.trace_id()));
             let Observation {
@@ -239,6 +245,7 @@ mod tests {
             panic!("a call")
         };
         (last.outcome, last.caller.key) = (Outcome::TimedOut, Some(KeyId("77".to_owned())));
+        last.origin.run = Some(ShortText::cut("5ea7"));
         rows.push(Event::new(Timestamp(4), Action::SecretSet, "token").into());
         store.record(&rows).await.unwrap();
         let everything = || EVERYTHING;
@@ -283,6 +290,15 @@ mod tests {
             &store,
             AuditQuery {
                 key: Some(KeyId("77".to_owned())),
+                ..everything()
+            },
+            "d",
+        )
+        .await;
+        check(
+            &store,
+            AuditQuery {
+                run: Some("5ea7".to_owned()),
                 ..everything()
             },
             "d",

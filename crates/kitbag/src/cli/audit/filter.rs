@@ -23,6 +23,9 @@ pub(super) struct AuditFilter {
     /// Of the key with this id.
     #[arg(long, value_name = "ID")]
     key: Option<String>,
+    /// Calls that this run of code made.
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
     /// That ended so: `ok`, `denied`, `failed` for all that went wrong at a server, ….
     #[arg(long, value_name = "OUTCOME", value_parser = terms::outcomes)]
     outcome: Vec<Outcomes>,
@@ -43,6 +46,7 @@ impl AuditFilter {
             tenant: self.tenant.clone(),
             server: self.server.clone(),
             key: self.key.clone().map(KeyId),
+            run: self.run.clone(),
             name: self.tool.clone(),
             outcomes: self
                 .outcome

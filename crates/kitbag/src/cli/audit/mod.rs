@@ -41,6 +41,7 @@ Examples:
   kitbag audit --tool 'git__*' -n 200 --json
   kitbag audit --event key_refused --since 2026-11-01
   kitbag audit -f --server git
+  kitbag audit --run 4f1c09d2
   kitbag audit export --format csv --output audit.csv --since 30d
 
 Arguments and results of calls are not recorded. With --json each row is a line.";

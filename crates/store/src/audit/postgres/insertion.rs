@@ -18,14 +18,14 @@ pub(super) async fn insert(
     }
     let ids: Vec<i64> = sqlx::query_scalar(
         "INSERT INTO audit (at, event, tenant, key_id, actor, client, server, kind, name, outcome,
-             latency_us, purpose, request_id, address, trace_id, detail)
+             latency_us, purpose, request_id, run, address, trace_id, detail)
          SELECT at, event, tenant, key_id, actor, client, server, kind, name, outcome,
-             latency_us, purpose, request_id, address, trace_id, detail
+             latency_us, purpose, request_id, run, address, trace_id, detail
          FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[],
              $7::text[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::text[],
-             $13::text[], $14::text[], $15::text[], $16::text[])
+             $13::text[], $14::text[], $15::text[], $16::text[], $17::text[])
          WITH ORDINALITY AS new (at, event, tenant, key_id, actor, client, server, kind, name,
-             outcome, latency_us, purpose, request_id, address, trace_id, detail, number)
+             outcome, latency_us, purpose, request_id, run, address, trace_id, detail, number)
          ORDER BY number RETURNING id",
     )
     .bind(column(&rows, |row| row.at.0))
@@ -41,6 +41,7 @@ pub(super) async fn insert(
     .bind(column(&rows, |row| micros(row.latency)))
     .bind(column(&rows, |row| row.purpose))
     .bind(column(&rows, Columns::request))
+    .bind(column(&rows, Columns::run))
     .bind(column(&rows, Columns::address))
     .bind(column(&rows, Columns::trace))
     .bind(column(&rows, |row| row.detail))

@@ -167,7 +167,7 @@ pub(super) async fn most_used(
 fn insertion<'a>(rows: impl Iterator<Item = Columns<'a>>) -> QueryBuilder<sqlx::Sqlite> {
     let mut insert = QueryBuilder::new(
         "INSERT INTO audit (at, event, tenant, key_id, actor, client, server, kind, name, outcome, latency_us, \
-         purpose, request_id, address, trace_id, detail) ",
+         purpose, request_id, run, address, trace_id, detail) ",
     );
     insert.push_values(rows, push_columns);
     insert
@@ -189,6 +189,7 @@ fn push_columns(mut values: Separated<'_, sqlx::Sqlite, &'static str>, row: Colu
         .push_bind(micros(row.latency))
         .push_bind(row.purpose)
         .push_bind(row.request().map(ToOwned::to_owned))
+        .push_bind(row.run().map(ToOwned::to_owned))
         .push_bind(row.address())
         .push_bind(row.trace())
         .push_bind(row.detail.map(ToOwned::to_owned));

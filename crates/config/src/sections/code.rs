@@ -1,0 +1,309 @@
+//! `[code]`: the programs that models write, and the limits in which they run.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kitbag_domain::Surface;
+use kitbag_intents::{ExecutionMode, RouteFlags};
+use toml::{Spanned, Value};
+
+use crate::error::{Fault, Problem};
+use crate::load::Ground;
+use crate::raw::{RawDuration, Texts};
+use crate::rows::{
+    Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, duration, number, text, texts,
+};
+use crate::sections::surfaces::surface;
+use crate::values::Section;
+
+pub(crate) const SECTION: SectionRow = SectionRow {
+    name: "code",
+    layout: TableLayout::One(&TABLE),
+    in_force: Some(|config| format!("{:?}", config.code)),
+};
+
+const TABLE: KeyTable = KeyTable {
+    path: "code",
+    alternatives: &[],
+    rows: &[
+        KeyRow {
+            name: "surfaces",
+            value: ValueType::Texts,
+            default: Fallback::Value(|| texts(&["code".to_owned()])),
+            meaning: "The surfaces that list `run_code` and `run_intent`. The surface `code` lists nothing else.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "execution_mode",
+            default: Fallback::Value(|| text(ExecutionMode::default().as_str())),
+            meaning: "The way of `run_intent`: programs first and then plain calls (`\"hybrid\"`), plain calls alone \
+                      (`\"mcp_only\"`, which also switches `run_code` off), or programs alone (`\"code_execution\"`).",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "enable_code_generation",
+            value: ValueType::Flag,
+            default: Fallback::Value(|| {
+                Value::Boolean(RouteFlags::default().enable_code_generation)
+            }),
+            meaning: "`false` runs no templates.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "enable_mcp_fallback",
+            value: ValueType::Flag,
+            default: Fallback::Value(|| Value::Boolean(RouteFlags::default().enable_mcp_fallback)),
+            meaning: "`true` calls the tool that fits a request when its template fails, unless the template may have \
+                      written something.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "enable_capability_discovery",
+            value: ValueType::Flag,
+            default: Fallback::Value(|| {
+                Value::Boolean(RouteFlags::default().enable_capability_discovery)
+            }),
+            meaning: "`true` looks for a tool when no template fits a request.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "enable_template_learning",
+            value: ValueType::Flag,
+            default: Fallback::Value(|| {
+                Value::Boolean(RouteFlags::default().enable_template_learning)
+            }),
+            meaning: "`true` makes templates of programs that worked repeatedly: [intents.md](intents.md).",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "templates",
+            default: Fallback::Unset("`templates` beside the configuration file"),
+            meaning: "The directory of your own templates, `*.toml`. Read with the configuration.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "cache",
+            value: ValueType::Duration,
+            default: Fallback::Value(|| duration(Code::default().cache)),
+            meaning: "The time for which a result that was only read answers the same request of the same tenant \
+                      again; `0` keeps none.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "isolation",
+            default: Fallback::Value(|| text("required")),
+            meaning: "`\"required\"` runs programs only where the kernel has every layer of the jail; \
+                      `\"best_effort\"` runs them behind the layers that there are. `kitbag doctor` lists the layers.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "timeout",
+            value: ValueType::Duration,
+            default: Fallback::Value(|| duration(Code::default().timeout)),
+            meaning: "The longest time that a program may take, calls included. The time in which a person is asked \
+                      does not count.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "memory_mb",
+            value: ValueType::WholeNumber,
+            default: Fallback::Value(|| number(Code::default().memory_mb)),
+            meaning: "The memory that a program may use, at most 512.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "max_output_bytes",
+            value: ValueType::WholeNumber,
+            default: Fallback::Value(|| number(Code::default().max_output_bytes)),
+            meaning: "The size of the value that a program may return, and of what it prints. A model is shown less: \
+                      `result_tokens` in `[surfaces]`.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "max_calls",
+            value: ValueType::WholeNumber,
+            default: Fallback::Value(|| number(Code::default().max_calls)),
+            meaning: "The calls that a program may make.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "max_parallel_calls",
+            value: ValueType::WholeNumber,
+            default: Fallback::Value(|| number(Code::default().max_parallel_calls)),
+            meaning: "The calls of one program that run at the same time. Further ones wait.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "workers",
+            value: ValueType::WholeNumber,
+            default: Fallback::Value(|| number(Code::default().workers)),
+            meaning: "The programs that run at the same time, each in a process of its own. Further ones wait.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "warm_workers",
+            value: ValueType::WholeNumber,
+            default: Fallback::Value(|| number(Code::default().warm_workers)),
+            meaning: "The processes that wait for the next program, once there was a first.",
+            ..KeyRow::PLAIN
+        },
+    ],
+};
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawCode {
+    surfaces: Option<Texts>,
+    execution_mode: Option<Spanned<String>>,
+    enable_code_generation: Option<bool>,
+    enable_mcp_fallback: Option<bool>,
+    enable_capability_discovery: Option<bool>,
+    enable_template_learning: Option<bool>,
+    templates: Option<String>,
+    cache: Option<Spanned<RawDuration>>,
+    isolation: Option<Spanned<String>>,
+    timeout: Option<Spanned<RawDuration>>,
+    memory_mb: Option<Spanned<i64>>,
+    max_output_bytes: Option<Spanned<i64>>,
+    max_calls: Option<Spanned<i64>>,
+    max_parallel_calls: Option<Spanned<i64>>,
+    workers: Option<Spanned<i64>>,
+    warm_workers: Option<Spanned<i64>>,
+}
+
+/// The programs that models write, and the limits in which they run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Code {
+    /// The surfaces with the tools that run programs.
+    pub surfaces: Vec<Surface>,
+    /// The steps that a request in words takes.
+    pub route: RouteFlags,
+    /// The directory of the operator's own templates, which need not exist.
+    pub templates: PathBuf,
+    /// The time for which a result is used again.
+    pub cache: Duration,
+    /// True if programs run also where the kernel lacks a layer of the jail.
+    pub best_effort: bool,
+    pub timeout: Duration,
+    pub memory_mb: usize,
+    pub max_output_bytes: usize,
+    pub max_calls: usize,
+    pub max_parallel_calls: usize,
+    pub workers: usize,
+    pub warm_workers: usize,
+}
+
+impl Default for Code {
+    fn default() -> Self {
+        Self {
+            surfaces: vec![Surface::Code],
+            route: RouteFlags::default(),
+            templates: PathBuf::new(),
+            cache: Duration::from_secs(300),
+            best_effort: false,
+            timeout: Duration::from_secs(30),
+            // A program joins results; it does not hold data sets.
+            memory_mb: 128,
+            max_output_bytes: 1_000_000,
+            max_calls: 200,
+            max_parallel_calls: 16,
+            // With the memory above, all of them together stay within a gigabyte.
+            workers: 8,
+            warm_workers: 2,
+        }
+    }
+}
+
+pub(crate) fn build(raw: RawCode, ground: &Ground) -> Result<Code, Fault> {
+    let section = Section::of("code");
+    let default = Code::default();
+    let route = default.route;
+    let surfaces = raw.surfaces.map(|names| surfaces(&section, &names));
+    let isolation = [("required", false), ("best_effort", true)];
+    Ok(Code {
+        surfaces: surfaces.transpose()?.unwrap_or(default.surfaces),
+        route: RouteFlags {
+            execution_mode: section
+                .choose("execution_mode", raw.execution_mode, &modes())?
+                .unwrap_or_default(),
+            enable_code_generation: raw
+                .enable_code_generation
+                .unwrap_or(route.enable_code_generation),
+            enable_mcp_fallback: raw.enable_mcp_fallback.unwrap_or(route.enable_mcp_fallback),
+            enable_capability_discovery: raw
+                .enable_capability_discovery
+                .unwrap_or(route.enable_capability_discovery),
+            enable_template_learning: raw
+                .enable_template_learning
+                .unwrap_or(route.enable_template_learning),
+        },
+        templates: ground.path(raw.templates.as_deref().unwrap_or("templates")),
+        cache: section.duration("cache", raw.cache, default.cache)?,
+        best_effort: section
+            .choose("isolation", raw.isolation, &isolation)?
+            .unwrap_or_default(),
+        timeout: section.duration("timeout", raw.timeout, default.timeout)?,
+        memory_mb: memory(&section, raw.memory_mb, default.memory_mb)?,
+        max_output_bytes: section.number(
+            "max_output_bytes",
+            raw.max_output_bytes,
+            1_000,
+            default.max_output_bytes,
+        )?,
+        max_calls: section.number("max_calls", raw.max_calls, 1, default.max_calls)?,
+        max_parallel_calls: section.number(
+            "max_parallel_calls",
+            raw.max_parallel_calls,
+            1,
+            default.max_parallel_calls,
+        )?,
+        workers: section.number("workers", raw.workers, 1, default.workers)?,
+        warm_workers: section.number("warm_workers", raw.warm_workers, 0, default.warm_workers)?,
+    })
+}
+
+fn modes() -> [(&'static str, ExecutionMode); 3] {
+    ExecutionMode::ALL.map(|mode| (mode.as_str(), mode))
+}
+
+/// An engine takes a few megabytes for itself; no program that joins results needs half a gigabyte.
+fn memory(section: &Section, value: Option<Spanned<i64>>, default: usize) -> Result<usize, Fault> {
+    if let Some(value) = &value
+        && *value.get_ref() > 512
+    {
+        let found = value.get_ref().to_string();
+        return Err(section.wrong_at(
+            "memory_mb",
+            value,
+            Problem::OutOfRange { found, most: "512" },
+        ));
+    }
+    section.number("memory_mb", value, 16, default)
+}
+
+fn surfaces(section: &Section, names: &Texts) -> Result<Vec<Surface>, Fault> {
+    let surfaces = names.iter().map(|name| surface(section, "surfaces", name));
+    surfaces.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{check, config};
+
+    #[test]
+    fn a_program_has_limits_that_can_be_kept() {
+        let text = "[code]\nsurfaces = ['code', 'search']\ntimeout = '5s'\nmemory_mb = 64";
+        let code = config(text).unwrap().code;
+        assert_eq!(code.surfaces, [Surface::Code, Surface::Search]);
+        assert_eq!((code.timeout.as_secs(), code.memory_mb), (5, 64));
+        check(
+            "[code]\nmemory_mb = 4096",
+            "line 2, in `code.memory_mb`: expected a number between 0 and 512, found 4096",
+        );
+        check(
+            "[code]\nisolation = 'none'",
+            "line 2, in `code.isolation`: `none` is none of `required`, `best_effort`",
+        );
+    }
+}

@@ -1,0 +1,137 @@
+//! `run_code`: a program that a model wrote calls tools, and only what it returns goes back.
+//!
+//! # Layout
+//! - this file: a program is run
+//! - `host`: answers what the program asks; `path`: finds the tool that it names; `value`: a result
+//!   as a program sees it
+//! - `report`: what the model is told at the end
+//! - `asking`: the person is asked in the middle
+
+pub(super) mod asking;
+mod host;
+mod path;
+mod report;
+mod value;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use kitbag_domain::{Outcome, ServerName};
+use kitbag_sandbox::{Program, ProgramShape, ToolPath};
+use kitbag_telemetry::operations::{EndedOperation, OperationEvent, OperationPath};
+use kitbag_wire::{Raw, RawObject};
+use serde::Deserialize;
+
+use self::host::ProgramHost;
+pub(super) use self::host::declared;
+use super::intent::learn;
+use crate::catalog::CatalogEntry;
+use crate::failure::Failure;
+use crate::run::CodeRun;
+use crate::turn::Turn;
+
+/// Programs of models have some dozens of lines; a longer text is data in the wrong place.
+const LONGEST_PROGRAM: usize = 64 * 1024;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RunCodeArguments {
+    code: String,
+}
+
+pub(super) async fn run_code(
+    turn: &Turn,
+    asked: RunCodeArguments,
+    params: &RawObject,
+) -> Result<Raw, Failure> {
+    if asked.code.len() > LONGEST_PROGRAM {
+        return Err(Failure::params(format!(
+            "the program has {} bytes, and may have {LONGEST_PROGRAM}; let it read data with a tool",
+            asked.code.len()
+        )));
+    }
+    let program = Program {
+        source: asked.code,
+        params: None,
+        wants_shape: turn.gateway.code.route.enable_template_learning,
+    };
+    asking::carried(turn, params, |turn| async move {
+        let (source, started) = (program.source.clone(), Instant::now());
+        let ran = run(turn.clone(), program, BTreeMap::new()).await;
+        counted(&turn, &ran, started, &source);
+        learn::program_ran(&turn, &ran).await;
+        Ok(ran.answer)
+    })
+    .await
+}
+
+/// A program that has come to its end.
+pub(super) struct RanProgram {
+    /// The result of the tool that ran it.
+    pub(super) answer: Raw,
+    pub(super) failed: bool,
+    pub(super) outcome: Outcome,
+    pub(super) run: Arc<CodeRun>,
+    pub(super) shape: Option<ProgramShape>,
+}
+
+/// Runs a program to its end. `aliases` are the servers that names in it stand for.
+pub(super) async fn run(
+    turn: Turn,
+    program: Program,
+    aliases: BTreeMap<ServerName, ServerName>,
+) -> RanProgram {
+    let source = program.source.clone();
+    let host = ProgramHost::begin(turn, aliases);
+    let sandbox = host.turn.gateway.sandbox.clone();
+    let tenant = host.turn.caller().tenant.clone();
+    let outcome = sandbox.run(&tenant, program, &host).await;
+    RanProgram {
+        answer: report::report(&host.turn, &host.run, &source, &outcome),
+        failed: outcome.value.is_err(),
+        outcome: report::outcome(&outcome),
+        run: host.run,
+        shape: outcome.shape,
+    }
+}
+
+/// Makes the one call that a program would consist of, under the rules for programs.
+pub(super) async fn call_alone(turn: Turn, tool: String, arguments: Raw) -> RanProgram {
+    let host = ProgramHost::begin(turn, BTreeMap::new());
+    let answer = host.tool_result(tool, arguments).await;
+    let (answer, failed) = report::of_call(&host.turn, &host.run, answer);
+    RanProgram {
+        answer,
+        failed,
+        outcome: if failed {
+            Outcome::ToolError
+        } else {
+            Outcome::Ok
+        },
+        run: host.run,
+        shape: None,
+    }
+}
+
+/// The tool that a program names so, if the caller may use it.
+pub(super) fn entry_at<'a>(turn: &'a Turn, path: &ToolPath) -> Option<&'a CatalogEntry> {
+    let name = path::exposed(turn, path).ok()?;
+    let entry = turn.catalog.tool(&name)?;
+    turn.sees(&entry.capability).then_some(entry)
+}
+
+fn counted(turn: &Turn, ran: &RanProgram, started: Instant, source: &str) {
+    let meter = &turn.gateway.services.meter;
+    if !ran.failed {
+        meter.happened(&turn.client, OperationEvent::CodeExecutionSuccess);
+    }
+    let ended = EndedOperation {
+        path: OperationPath::Code,
+        outcome: ran.outcome,
+        latency: started.elapsed(),
+        asked: kitbag_budget::estimate(source),
+        answered: kitbag_budget::price(ran.answer.get()),
+    };
+    meter.operated(&turn.client, &ended);
+}

@@ -1,0 +1,137 @@
+//! Finds the tool that a program names.
+
+use kitbag_domain::ExposedName;
+use kitbag_sandbox::ToolPath;
+use kitbag_wire::{Raw, RawObject, raw};
+use serde_json::json;
+
+use crate::catalog::CatalogEntry;
+use crate::failure::Failure;
+use crate::resolve;
+use crate::surface::own::arguments as own_arguments;
+use crate::surface::request::{ApiRequest, rest as rest_of_result};
+use crate::surface::tools::AlwaysOn;
+use crate::turn::Turn;
+
+/// The thing that a program calls.
+pub(super) enum CalledTool {
+    Tool {
+        name: String,
+        arguments: Raw,
+    },
+    /// `call("call_api", …)`, or `tools.<provider>.request(…)`.
+    Request(ApiRequest),
+}
+
+pub(super) fn find(turn: &Turn, path: &ToolPath, arguments: Raw) -> Result<CalledTool, Failure> {
+    if let ToolPath::Exposed(name) = path
+        && name == AlwaysOn::Call.name()
+    {
+        return request(turn, &arguments);
+    }
+    if let ToolPath::Member { server, tool } = path
+        && let Some(provider) = provider(turn, server)
+    {
+        return request(turn, &with_provider(&arguments, &provider, tool)?);
+    }
+    let name = exposed(turn, path)?;
+    Ok(CalledTool::Tool { name, arguments })
+}
+
+/// Returns the name under which clients know the tool.
+pub(super) fn exposed(turn: &Turn, path: &ToolPath) -> Result<String, Failure> {
+    let written = written(path);
+    if turn.catalog.tool(&written).is_some() {
+        return Ok(written);
+    }
+    let mut meant = visible_tools(turn).filter(|entry| is_meant(entry, path));
+    match (meant.next(), meant.next()) {
+        (Some(entry), None) => Ok(entry.exposed.clone()),
+        _ => Err(resolve::unknown_tool(turn, &written)),
+    }
+}
+
+/// The name by which clients would know the tool, if the program has spelt it as the server does.
+fn written(path: &ToolPath) -> String {
+    let (server, tool) = match path {
+        ToolPath::Exposed(name) => return name.clone(),
+        ToolPath::Member { server, tool } => (server, tool),
+    };
+    match server.parse() {
+        Ok(server) => ExposedName::new(&server, tool).as_str().to_owned(),
+        Err(_) => format!("{server}.{tool}"),
+    }
+}
+
+fn visible_tools(turn: &Turn) -> impl Iterator<Item = &CatalogEntry> {
+    let tools = turn.catalog.tools.iter();
+    tools.filter(|entry| turn.sees(&entry.capability))
+}
+
+/// Names of servers and tools contain characters that identifiers of JavaScript may not.
+fn is_meant(entry: &CatalogEntry, path: &ToolPath) -> bool {
+    let capability = &entry.capability;
+    match path {
+        ToolPath::Exposed(name) => {
+            let dotted = format!("{}.{}", capability.server, capability.name);
+            folded(&entry.exposed) == folded(name) || folded(&dotted) == folded(name)
+        }
+        ToolPath::Member { server, tool } => {
+            folded(capability.server.as_str()) == folded(server)
+                && folded(&capability.name) == folded(tool)
+        }
+    }
+}
+
+/// A name as an identifier would have it.
+fn folded(name: &str) -> String {
+    let letters = name
+        .chars()
+        .map(|it| if it.is_alphanumeric() { it } else { '_' });
+    letters.flat_map(char::to_lowercase).collect()
+}
+
+fn provider(turn: &Turn, name: &str) -> Option<String> {
+    let mut providers = resolve::visible_providers(turn).into_iter();
+    providers.find(|provider| folded(provider) == folded(name))
+}
+
+/// `tools.crm.get({ path })` is a request with that method, and `tools.crm.request({ … })` one that
+/// names its method itself.
+fn with_provider(arguments: &Raw, provider: &str, method: &str) -> Result<Raw, Failure> {
+    let object = RawObject::open(arguments)
+        .map_err(|_| Failure::params("a request is an object with method, path, query and body"))?;
+    let object = object.with("provider", provider);
+    Ok(match method {
+        "request" => object.to_raw(),
+        method => object.with("method", method).to_raw(),
+    })
+}
+
+fn request(turn: &Turn, arguments: &Raw) -> Result<CalledTool, Failure> {
+    let checker = &turn.gateway.services.checker;
+    let (asked, _) = own_arguments(checker, AlwaysOn::Call, Some(arguments))?;
+    Ok(CalledTool::Request(ApiRequest::read(asked)?))
+}
+
+/// A page of a long result of an earlier run.
+pub(super) fn rest(turn: &Turn, result: String, offset: usize) -> Result<Raw, Failure> {
+    let tokens = turn.gateway.surfaces.result_tokens;
+    let page = rest_of_result(turn, result, offset, tokens)?;
+    Ok(raw(&json!(page)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_compared_as_the_identifier_that_a_program_can_write() {
+        assert_eq!(folded("my-server.Get User"), folded("my_server_get_user"));
+        assert_ne!(
+            folded("getUser"),
+            folded("get_user"),
+            "these can be two tools of one server"
+        );
+    }
+}

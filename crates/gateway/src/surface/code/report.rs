@@ -1,0 +1,198 @@
+//! The result of `run_code`: the value that the program returned, what it printed, and the calls
+//! that it made.
+
+use kitbag_domain::Outcome;
+use kitbag_domain::text::visible;
+use kitbag_sandbox::{ConsoleLevel, ConsoleLine, HostError, RunFailure, RunOutcome};
+use kitbag_wire::{Raw, RawObject, raw};
+use serde_json::{Value, json};
+
+use super::value;
+use crate::run::{CodeRun, MadeCall};
+use crate::surface::answer::{fitted, text};
+use crate::turn::Turn;
+
+/// The key under which a result names the run, by which the audit finds its calls.
+const RUN: &str = "io.kitbag/run";
+
+/// The longest console that a model is shown, in bytes: some two thousand tokens.
+const MOST_CONSOLE: usize = 8_000;
+
+pub(super) fn report(turn: &Turn, run: &CodeRun, source: &str, outcome: &RunOutcome) -> Raw {
+    let (told, failed) = match &outcome.value {
+        Ok(value) => (plain(value), false),
+        Err(failure) => (explained(failure, source), true),
+    };
+    let parts = [Some(told), console(&outcome.console), calls(&run.calls())];
+    let told: Vec<String> = parts.into_iter().flatten().collect();
+    let result = fitted(
+        turn,
+        text(&visible(&told.join("\n"))),
+        turn.gateway.surfaces.result_tokens,
+    );
+    marked(&result, run, failed)
+}
+
+/// The result of a call that stands for a whole program, and true if it failed.
+pub(super) fn of_call(turn: &Turn, run: &CodeRun, answer: Result<Raw, HostError>) -> (Raw, bool) {
+    let (result, failed) = match answer {
+        Ok(result) => {
+            let failed = value::is_error(&result);
+            (result, failed)
+        }
+        Err(error) => (text(&visible(&error.message)), true),
+    };
+    let result = fitted(turn, result, turn.gateway.surfaces.result_tokens);
+    (marked(&result, run, failed), failed)
+}
+
+/// The end of a run as it is counted.
+pub(super) fn outcome(ended: &RunOutcome) -> Outcome {
+    match &ended.value {
+        Ok(_) => Outcome::Ok,
+        Err(RunFailure::TooLong { .. } | RunFailure::TooBusy { .. }) => Outcome::TimedOut,
+        Err(
+            RunFailure::WorkerDied { .. }
+            | RunFailure::Unavailable { .. }
+            | RunFailure::Busy { .. },
+        ) => Outcome::Unavailable,
+        Err(_) => Outcome::ToolError,
+    }
+}
+
+/// Puts the id of the run where programs read it and models are not charged for it.
+fn marked(result: &Raw, run: &CodeRun, failed: bool) -> Raw {
+    let result = RawObject::open(result).unwrap_or_default();
+    let result = result.with("_meta", &raw(&json!({ RUN: run.id.as_str() })));
+    match failed {
+        true => result.with("isError", &true).to_raw(),
+        false => result.to_raw(),
+    }
+}
+
+/// A text without its quotes, everything else as JSON.
+fn plain(value: &Raw) -> String {
+    match serde_json::from_str(value.get()) {
+        Ok(Value::String(text)) => text,
+        _ => value.get().to_owned(),
+    }
+}
+
+fn explained(failure: &RunFailure, source: &str) -> String {
+    let (line, hint) = match failure {
+        RunFailure::Syntax(mistake) => (Some(mistake.line), mistake.hint.as_deref()),
+        RunFailure::Thrown { line, hint, .. } => (*line, hint.as_deref()),
+        _ => (None, None),
+    };
+    let excerpt = line.and_then(|line| excerpt(source, line));
+    let parts = [Some(failure.to_string()), excerpt, hint.map(str::to_owned)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("\n")
+}
+
+/// The line of the program in which the mistake is.
+fn excerpt(source: &str, line: usize) -> Option<String> {
+    const MOST: usize = 160;
+    let text = source.lines().nth(line.checked_sub(1)?)?;
+    let cut: String = text.chars().take(MOST).collect();
+    Some(format!("{line} | {cut}"))
+}
+
+fn console(lines: &[ConsoleLine]) -> Option<String> {
+    let printed: Vec<String> = lines.iter().map(printed).collect();
+    let mut text = printed.join("\n");
+    if text.len() > MOST_CONSOLE {
+        text.truncate(text.floor_char_boundary(MOST_CONSOLE));
+        text.push_str("\n… more was printed");
+    }
+    (!lines.is_empty()).then(|| format!("[console]\n{text}"))
+}
+
+fn printed(line: &ConsoleLine) -> String {
+    match line.level {
+        ConsoleLevel::Log => line.text.clone(),
+        level => format!("{level}: {}", line.text),
+    }
+}
+
+/// Calls of one tool that ended alike are told together.
+fn calls(calls: &[MadeCall]) -> Option<String> {
+    let mut groups: Vec<CallGroup<'_>> = Vec::new();
+    for call in calls {
+        match groups.iter_mut().find(|group| group.has(call)) {
+            Some(group) => group.add(call),
+            None => groups.push(CallGroup::of(call)),
+        }
+    }
+    let told: Vec<String> = groups.iter().map(CallGroup::told).collect();
+    (!told.is_empty()).then(|| format!("[calls] {}", told.join(", ")))
+}
+
+struct CallGroup<'a> {
+    tool: &'a str,
+    outcome: Outcome,
+    count: usize,
+    longest_ms: u128,
+}
+
+impl<'a> CallGroup<'a> {
+    fn of(call: &'a MadeCall) -> Self {
+        Self {
+            tool: &call.tool,
+            outcome: call.outcome,
+            count: 1,
+            longest_ms: call.latency.as_millis(),
+        }
+    }
+
+    fn has(&self, call: &MadeCall) -> bool {
+        self.tool == call.tool && self.outcome == call.outcome
+    }
+
+    fn add(&mut self, call: &MadeCall) {
+        self.count += 1;
+        self.longest_ms = self.longest_ms.max(call.latency.as_millis());
+    }
+
+    fn told(&self) -> String {
+        let times = match self.count {
+            1 => String::new(),
+            count => format!(" ×{count}"),
+        };
+        match self.outcome {
+            Outcome::Ok => format!("{}{times} {} ms", self.tool, self.longest_ms),
+            other => format!("{}{times} {}", self.tool, other.as_str()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn made(tool: &str, outcome: Outcome, milliseconds: u64) -> MadeCall {
+        MadeCall {
+            tool: tool.to_owned(),
+            server: None,
+            outcome,
+            latency: Duration::from_millis(milliseconds),
+            writes: false,
+        }
+    }
+
+    #[test]
+    fn calls_that_ended_alike_are_told_together() {
+        let all = [
+            made("git__log", Outcome::Ok, 12),
+            made("files__read", Outcome::Ok, 3),
+            made("git__log", Outcome::Ok, 40),
+            made("git__push", Outcome::Denied, 0),
+        ];
+        assert_eq!(
+            calls(&all).unwrap(),
+            "[calls] git__log ×2 40 ms, files__read 3 ms, git__push denied"
+        );
+        assert_eq!(calls(&[]), None);
+    }
+}

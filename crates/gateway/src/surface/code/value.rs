@@ -1,0 +1,117 @@
+//! The result of a tool as a program sees it: data where there is data, text where there is text.
+
+use kitbag_sandbox::HostError;
+use kitbag_wire::{Raw, RawObject, raw};
+use serde_json::value::RawValue;
+
+/// Returns the structured content of a result; or else its text, read as JSON if it is an object or
+/// a list; or else its content as it is. A result that reports an error is an error.
+pub(super) fn of_result(result: &Raw) -> Result<Raw, HostError> {
+    let object = RawObject::open(result).unwrap_or_default();
+    if object.read("isError") == Some(true) {
+        return Err(tool_error(result, &object));
+    }
+    if let Some(structured) = object.get("structuredContent") {
+        return Ok(structured.to_owned());
+    }
+    let content: Vec<Raw> = object.read("content").unwrap_or_default();
+    let texts: Option<Vec<String>> = content.iter().map(|block| text_of(block)).collect();
+    Ok(match texts.as_deref() {
+        Some([text]) => read(text),
+        Some(texts) => raw(&texts.iter().map(|text| read(text)).collect::<Vec<_>>()),
+        None => raw(&content),
+    })
+}
+
+/// Returns the body of an API's answer. The first text of such a result is its head.
+pub(super) fn of_api(result: &Raw) -> Result<Raw, HostError> {
+    let object = RawObject::open(result).unwrap_or_default();
+    if object.read("isError") == Some(true) {
+        return Err(tool_error(result, &object));
+    }
+    let content: Vec<Raw> = object.read("content").unwrap_or_default();
+    let body = content.last().and_then(|block| text_of(block));
+    Ok(read(&body.unwrap_or_default()))
+}
+
+pub(super) fn is_error(result: &Raw) -> bool {
+    let flag = RawObject::peek(result, "isError");
+    flag.is_some_and(|flag| flag.get() == "true")
+}
+
+/// Many tools write their data as JSON into a text. A bare number or word stays the text it is.
+fn read(text: &str) -> Raw {
+    let trimmed = text.trim();
+    let is_data = trimmed.starts_with(['{', '[']);
+    let data = is_data.then(|| serde_json::from_str::<Box<RawValue>>(trimmed).ok());
+    data.flatten().unwrap_or_else(|| raw(text))
+}
+
+fn text_of(block: &RawValue) -> Option<String> {
+    let block = RawObject::open(block).ok()?;
+    let kind: String = block.read("type")?;
+    (kind == "text").then(|| block.read("text"))?
+}
+
+fn tool_error(result: &Raw, object: &RawObject) -> HostError {
+    let content: Vec<Raw> = object.read("content").unwrap_or_default();
+    let texts: Vec<String> = content.iter().filter_map(|block| text_of(block)).collect();
+    let message = match texts.is_empty() {
+        true => "the tool reported an error without a word".to_owned(),
+        false => texts.join("\n"),
+    };
+    HostError {
+        kind: "tool_error".to_owned(),
+        message,
+        result: Some(result.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(result: Value, expected: Value) {
+        let value = of_result(&raw(&result)).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Value>(value.get()).unwrap(),
+            expected
+        );
+    }
+
+    fn text(text: &str) -> Value {
+        json!({ "type": "text", "text": text })
+    }
+
+    #[test]
+    fn a_program_gets_data_where_there_is_data_and_text_where_there_is_text() {
+        check(
+            json!({ "content": [text("3 rows")], "structuredContent": { "rows": 3 } }),
+            json!({ "rows": 3 }),
+        );
+        check(json!({ "content": [text(" [1, 2] ")] }), json!([1, 2]));
+        check(json!({ "content": [text("{broken")] }), json!("{broken"));
+        check(json!({ "content": [text("42")] }), json!("42"));
+        check(
+            json!({ "content": [text("a"), text("{}")] }),
+            json!(["a", {}]),
+        );
+        check(json!({ "content": [] }), json!([]));
+        let image = json!({ "type": "image", "data": "", "mimeType": "image/png" });
+        check(json!({ "content": [image] }), json!([image]));
+    }
+
+    #[test]
+    fn a_result_that_reports_an_error_is_an_error_that_carries_it() {
+        let result = raw(&json!({ "content": [text("no such branch")], "isError": true }));
+        let error = of_result(&result).unwrap_err();
+        assert_eq!(
+            (&*error.kind, &*error.message),
+            ("tool_error", "no such branch")
+        );
+        assert_eq!(error.result.unwrap().get(), result.get());
+    }
+}

@@ -1,0 +1,32 @@
+//! Servers that ask the person in the middle of a run, in each pair of eras.
+
+use serde_json::json;
+
+use super::told;
+use crate::harness::Era;
+use crate::harness::world::{SERVERS, World};
+
+#[tokio::test]
+async fn a_server_asks_in_the_middle_of_a_run_and_the_program_goes_on_with_the_answer() {
+    let world = World::with("[policy]\ncode_writes = 'allow'").await;
+    for era in Era::BOTH {
+        let visitor = world.gateway.visitor("/mcp/code", era);
+        let client = visitor.answering(|_, _| {
+            json!({ "action": "accept", "content": { "name": "Ann", "color": "red", "ok": true } })
+        });
+        let client = client.connect().await;
+        for server in &SERVERS {
+            let code = format!(
+                "const before = 40; const said = await tools.{}.test_elicitation({{ message: 'Who?' }});\n\
+                 return `${{before + 2}} ${{said}}`",
+                server.name
+            );
+            let told = told(&client, &code).await;
+            assert!(
+                told.starts_with("42 User response: action=accept"),
+                "{era:?} {}: {told}",
+                server.name
+            );
+        }
+    }
+}

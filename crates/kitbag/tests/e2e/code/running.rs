@@ -1,0 +1,140 @@
+//! What a program can do, and what goes back to the model.
+
+use serde_json::Value;
+
+use super::{Shop, run, told};
+use crate::harness::Era;
+
+/// Runs a program and compares the first line that the model reads.
+#[track_caller]
+fn check(told: &str, expected: &str) {
+    assert_eq!(told.lines().next().unwrap_or_default(), expected, "{told}");
+}
+
+#[tokio::test]
+async fn a_program_calls_tools_and_only_what_it_returns_goes_back() {
+    let shop = Shop::open("").await;
+    for era in Era::BOTH {
+        let client = shop.client(era).await;
+        for (code, expected) in [
+            ("return 1 + 1", "2"),
+            ("return 'plain text'", "plain text"),
+            ("return { a: [1, null] }", r#"{"a":[1,null]}"#),
+            (
+                "const r = await tools.shop.find_order({ order: '7' }); return r.order",
+                "7",
+            ),
+            (
+                "const r = await call('shop__find_order', { order: '8' }); return r.order",
+                "8",
+            ),
+            (
+                "const all = await Promise.all([1, 2, 3].map(n => tools.shop.find_order({ order: String(n) })));\n\
+                 return all.map(r => r.order).join('+')",
+                "1+2+3",
+            ),
+            ("const n: number = 4; return n as unknown", "4"),
+            (
+                "(await search('look an order up'))[0].name",
+                "shop__find_order",
+            ),
+        ] {
+            check(&told(&client, code).await, expected);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_model_reads_what_was_printed_and_which_calls_were_made() {
+    let shop = Shop::open("").await;
+    let client = shop.client(Era::Modern).await;
+    let told = told(
+        &client,
+        "console.log('two', { n: 2 }); await tools.shop.find_order({ order: '1' });\n\
+         await tools.shop.find_order({ order: '2' }); return 'done'",
+    )
+    .await;
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines[..2], ["done", "[console]"], "{told}");
+    assert!(lines[2].starts_with("two "), "{told}");
+    assert!(
+        lines[3].starts_with("[calls] shop__find_order ×2 "),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn a_mistake_is_told_with_its_place_and_a_way_out() {
+    let shop = Shop::open("").await;
+    let client = shop.client(Era::Modern).await;
+    for (code, expected) in [
+        ("const a = 1;\nreturn a +;", "line 2, column"),
+        ("const a = 1;\n\nreturn b.c;", "line 3"),
+        (
+            "return await tools.shop.find_order({})",
+            "/order: missing, expected a string",
+        ),
+        (
+            "return await tools.shop.find_ordr({ order: '1' })",
+            "did you mean shop__find_order",
+        ),
+        ("return fetch('http://example.com')", "fetch"),
+        ("while (true) {}", "processor time"),
+        (
+            "await new Promise(() => {})",
+            "waits for a promise that nothing will settle",
+        ),
+    ] {
+        let reply = run(&client, code).await;
+        assert_eq!(reply.result()["isError"], true, "{code}: {}", reply.text());
+        assert!(reply.text().contains(expected), "{code}: {}", reply.text());
+    }
+}
+
+#[tokio::test]
+async fn an_error_of_a_tool_can_be_caught_and_carries_its_result() {
+    let shop = Shop::open("").await;
+    let client = shop.client(Era::Legacy).await;
+    let told = told(
+        &client,
+        "try { await tools.shop.find_order({ order: 7 }) } catch (e) { return [e.name, e.kind, e instanceof ToolError] }",
+    )
+    .await;
+    check(&told, r#"["ToolError","invalid",true]"#);
+}
+
+#[tokio::test]
+async fn each_call_is_recorded_with_the_run_that_it_belongs_to() {
+    let shop = Shop::open("").await;
+    let client = shop.client(Era::Modern).await;
+    let code =
+        "await tools.shop.find_order({ order: '1' }); await tools.shop.find_order({ order: '2' })";
+    let result = run(&client, code).await.result();
+    let run_id = result["_meta"]["io.kitbag/run"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    run(&client, code).await;
+    let rows = crate::harness::until("the calls are recorded", async || {
+        let told = shop
+            .home()
+            .kitbag(&["audit", "--run", &run_id, "--json"])
+            .await;
+        let rows: Value = serde_json::from_str(&told.stdout).ok()?;
+        let rows = rows["rows"].as_array().or(rows.as_array())?.clone();
+        (rows.len() == 2).then_some(rows)
+    })
+    .await;
+    assert!(rows.iter().all(|row| row["run"] == *run_id), "{rows:?}");
+}
+
+#[tokio::test]
+async fn the_whole_surface_is_two_tools_in_eighty_tokens() {
+    let shop = Shop::open("").await;
+    let told = shop
+        .home()
+        .kitbag(&["tokens", "--surface", "code", "--json"])
+        .await;
+    let report: Value = serde_json::from_str(&told.stdout).unwrap();
+    assert!(report["shown"].as_u64().unwrap() <= 80, "{report}");
+}

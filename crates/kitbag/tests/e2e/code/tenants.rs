@@ -1,0 +1,52 @@
+//! Whose tools a program sees, and whose leftovers it does not.
+
+use serde_json::Value;
+
+use super::{Shop, told};
+use crate::harness::{Client, Era, Home};
+
+async fn client(shop: &Shop, tenant: &str) -> Client {
+    let key = key(shop.home(), tenant).await;
+    let visitor = shop.gateway.visitor("/mcp/code", Era::Modern);
+    visitor.key(&key).connect().await
+}
+
+async fn key(home: &Home, tenant: &str) -> String {
+    let told = home
+        .kitbag(&["key", "create", "--tenant", tenant, "--json"])
+        .await;
+    let created: Value = serde_json::from_str(&told.stdout).unwrap();
+    created["key"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_program_sees_the_tools_of_its_caller_and_no_others() {
+    let shop = Shop::open("[tenants.acme]\n[tenants.globex]\ndeny_tools = ['shop/*']").await;
+    let (acme, globex) = (client(&shop, "acme").await, client(&shop, "globex").await);
+    let code = "return (await tools.shop.find_order({ order: '1' })).order";
+    assert!(told(&acme, code).await.starts_with("1\n"));
+    let refused = told(&globex, code).await;
+    assert!(
+        refused.contains("there is no tool called `shop__find_order`"),
+        "{refused}"
+    );
+    let search = "return (await search('look an order up')).map(t => t.name).filter(n => n.startsWith('shop'))";
+    assert!(told(&globex, search).await.starts_with("[]"));
+}
+
+#[tokio::test]
+async fn a_run_leaves_nothing_for_the_next_one() {
+    let shop = Shop::open("").await;
+    let client = shop.client(Era::Modern).await;
+    told(
+        &client,
+        "globalThis.left = 1; Object.prototype.left = 2; Array.prototype.map = null; return 1",
+    )
+    .await;
+    let found = told(
+        &client,
+        "return [typeof left, ({}).left === undefined, [1].map(n => n + 1)[0]]",
+    )
+    .await;
+    assert!(found.starts_with(r#"["undefined",true,2]"#), "{found}");
+}

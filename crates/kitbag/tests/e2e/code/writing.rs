@@ -1,0 +1,88 @@
+//! Calls that do more than read: refused, permitted by a rule, or permitted by the person.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+
+use super::{Shop, told};
+use crate::harness::{Client, Era};
+
+const CANCEL: &str = "return (await tools.shop.cancel_order({ order: '1' })).order";
+
+/// A client whose person gives this answer, and the number of times that it was asked.
+async fn asked(shop: &Shop, era: Era, answer: Value) -> (Client, Arc<AtomicUsize>) {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = count.clone();
+    let visitor = shop.gateway.visitor("/mcp/code", era);
+    let client = visitor.answering(move |_, params| {
+        assert!(
+            params["message"]
+                .as_str()
+                .unwrap()
+                .contains("shop__cancel-order"),
+            "{params}"
+        );
+        counted.fetch_add(1, Ordering::Relaxed);
+        answer.clone()
+    });
+    (client.connect().await, count)
+}
+
+fn permits(what: &str) -> Value {
+    json!({ "action": "accept", "content": { "permit": what } })
+}
+
+#[tokio::test]
+async fn a_program_only_reads_where_the_person_cannot_be_asked() {
+    let shop = Shop::open("").await;
+    for era in Era::BOTH {
+        let client = shop.client(era).await;
+        let told = told(&client, CANCEL).await;
+        assert!(told.contains("this client cannot ask the person"), "{told}");
+        assert!(told.contains("[calls] shop__cancel-order denied"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_says_nothing_of_its_effects_is_not_taken_to_read() {
+    let weigh = "return (await tools.shop.weigh({ order: '1' })).order";
+    let shop = Shop::open("").await;
+    let client = shop.client(Era::Modern).await;
+    let refused = told(&client, weigh).await;
+    assert!(refused.contains("may do more than read"), "{refused}");
+    let shop = Shop::open("[tools.shop__weigh]\nwrite_class = 'read'").await;
+    let client = shop.client(Era::Modern).await;
+    assert!(told(&client, weigh).await.starts_with("1\n"));
+}
+
+#[tokio::test]
+async fn the_person_permits_one_call_or_all_of_a_run_or_none() {
+    let shop = Shop::open("").await;
+    let twice =
+        "for (const order of ['1', '2']) await tools.shop.cancel_order({ order }); return 'done'";
+    for era in Era::BOTH {
+        for (answer, times, expected) in [
+            (permits("this call"), 2, "done"),
+            (permits("all calls of this tool in this run"), 1, "done"),
+            (permits("no"), 1, "line 1"),
+            (json!({ "action": "decline" }), 1, "line 1"),
+        ] {
+            let (client, count) = asked(&shop, era, answer.clone()).await;
+            let told = told(&client, twice).await;
+            assert!(told.starts_with(expected), "{era:?} {answer}: {told}");
+            assert_eq!(count.load(Ordering::Relaxed), times, "{era:?} {answer}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_rule_decides_in_place_of_the_person() {
+    for (rule, expected) in [("allow", "1\n"), ("deny", "line 1")] {
+        let shop = Shop::open(&format!("[policy]\ncode_writes = '{rule}'")).await;
+        let (client, count) = asked(&shop, Era::Modern, permits("no")).await;
+        let told = told(&client, CANCEL).await;
+        assert!(told.starts_with(expected), "{rule}: {told}");
+        assert_eq!(count.load(Ordering::Relaxed), 0);
+    }
+}

@@ -75,7 +75,7 @@ pub enum RunFailure {
     #[error("{}", thrown(.message, *.line, *.column))]
     Thrown {
         message: String,
-        /// Where the program was, in the program as its author wrote it.
+        /// In the program as its author wrote it, counted from 1.
         line: Option<usize>,
         column: Option<usize>,
         hint: Option<String>,

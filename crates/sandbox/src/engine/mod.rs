@@ -12,6 +12,7 @@ mod timers;
 mod world;
 
 use rquickjs::context::EvalOptions;
+use rquickjs::promise::PromiseState;
 use rquickjs::{Context, Ctx, Promise, Runtime, Value};
 use serde_json::value::RawValue;
 
@@ -119,14 +120,13 @@ fn live<'js>(world: &ProgramWorld<'_, 'js>, program: &Promise<'js>) -> Result<En
         if world.is_idle() {
             return Ok(Err(RunFailure::Stuck));
         }
-        match world.desk.pipe.receive_until(world.desk.timers.next())? {
-            Some(ToWorker::Answer { id, answer }) => world.answered(id, answer),
-            Some(_) => {}
-            None => {
-                if let Some(failure) = world.fire() {
-                    return Ok(Err(failure));
-                }
-            }
+        let message = world.desk.pipe.receive_until(world.desk.timers.next())?;
+        if let Some(ToWorker::Answer { id, answer }) = message {
+            let heard = program.state() == PromiseState::Pending;
+            world.answered(id, answer, heard);
+        }
+        if let Some(failure) = world.fire() {
+            return Ok(Err(failure));
         }
     }
 }

@@ -56,10 +56,8 @@ fn in_code(line: &str) -> Option<ProgramPlace> {
     let mut numbers = place.trim_matches([':', ')']).split(':').map(str::parse);
     let line: usize = numbers.next()?.ok()?;
     let column = numbers.next()?.ok()?;
-    Some(ProgramPlace {
-        line: line.checked_sub(HEAD)?,
-        column,
-    })
+    let line = line.checked_sub(HEAD).filter(|line| *line > 0)?;
+    Some(ProgramPlace { line, column })
 }
 
 fn line(text: &str, number: usize) -> Option<&str> {
@@ -73,13 +71,18 @@ fn unshifted(written: &str, run: &str, column: usize) -> usize {
         .zip(run.chars())
         .take_while(|(a, b)| a == b)
         .count();
-    let rest = |line: &str| line.chars().skip(common).collect::<String>();
-    let inserted = rest(run).find(&rest(written)).unwrap_or(0);
+    let inserted = after(run, common)
+        .find(&after(written, common))
+        .unwrap_or(0);
     if column > common + inserted {
         column - inserted
     } else {
         column
     }
+}
+
+fn after(line: &str, letters: usize) -> String {
+    line.chars().skip(letters).collect()
 }
 
 fn is_part_of_path(letter: char) -> bool {

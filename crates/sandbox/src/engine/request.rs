@@ -7,7 +7,7 @@ use rquickjs::{Ctx, Exception, Function, Object, Promise, Result, Value};
 use serde_json::value::RawValue;
 
 use super::json::{self, NoJson};
-use super::world::Desk;
+use super::world::{ProgramDesk, define};
 use crate::host::{HostAnswer, HostError, HostRequest};
 use crate::protocol::{FromWorker, MOST_TEXT};
 
@@ -45,28 +45,26 @@ impl<'js> Unanswered<'js> {
 }
 
 /// The functions that the prelude builds the program's own from. Each gets the error to reject with.
-pub(crate) fn install<'js>(
-    ctx: &Ctx<'js>,
-    desk: &Rc<Desk<'js>>,
-    native: &Object<'js>,
-) -> Result<()> {
+pub(crate) fn install<'js>(native: &Object<'js>, desk: &Rc<ProgramDesk<'js>>) -> Result<()> {
     let here = desk.clone();
-    let search = move |ctx, error, text, limit| here.search(&ctx, error, &text, &limit);
-    native.set("search", Function::new(ctx.clone(), search)?)?;
+    define(native, "search", move |ctx, error, text, limit| {
+        here.search(&ctx, error, &text, &limit)
+    })?;
     let here = desk.clone();
-    let describe = move |ctx, error, name| here.describe(&ctx, error, &name);
-    native.set("describe", Function::new(ctx.clone(), describe)?)?;
+    define(native, "describe", move |ctx, error, name| {
+        here.describe(&ctx, error, &name)
+    })?;
     let here = desk.clone();
-    let call = move |ctx, error, name, args| here.call(&ctx, error, &name, &args);
-    native.set("call", Function::new(ctx.clone(), call)?)?;
+    define(native, "call", move |ctx, error, name, args| {
+        here.call(&ctx, error, &name, &args)
+    })?;
     let here = desk.clone();
-    let member = move |ctx, error, server, tool, args| {
+    define(native, "member", move |ctx, error, server, tool, args| {
         here.call_tool(&ctx, error, ToolPath::Member { server, tool }, &args)
-    };
-    native.set("member", Function::new(ctx.clone(), member)?)
+    })
 }
 
-impl<'js> Desk<'js> {
+impl<'js> ProgramDesk<'js> {
     fn search(
         &self,
         ctx: &Ctx<'js>,

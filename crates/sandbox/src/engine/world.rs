@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use rquickjs::function::IntoJsFunc;
 use rquickjs::{Array, Ctx, Function, Object, Result, Value};
 use serde_json::value::RawValue;
 
@@ -22,7 +23,7 @@ use crate::worker::GatewayPipe;
 
 #[derive(Debug)]
 pub(crate) struct ProgramWorld<'a, 'js> {
-    pub desk: Rc<Desk<'js>>,
+    pub desk: Rc<ProgramDesk<'js>>,
     ctx: Ctx<'js>,
     job: &'a RunJob,
     text: &'a ProgramText<'a>,
@@ -32,7 +33,7 @@ pub(crate) struct ProgramWorld<'a, 'js> {
 /// The part of the world that the functions of the program hold on to. The context is not in it:
 /// it holds on to those functions itself, and neither would ever be freed.
 #[derive(Debug)]
-pub(crate) struct Desk<'js> {
+pub(crate) struct ProgramDesk<'js> {
     pub pipe: GatewayPipe,
     pub timers: Timers<'js>,
     pub console: Console,
@@ -50,7 +51,7 @@ impl<'a, 'js> ProgramWorld<'a, 'js> {
         meter: CpuMeter,
     ) -> Self {
         Self {
-            desk: Rc::new(Desk::new(job, pipe)),
+            desk: Rc::new(ProgramDesk::new(job, pipe)),
             ctx: ctx.clone(),
             job,
             text,
@@ -68,17 +69,20 @@ impl<'a, 'js> ProgramWorld<'a, 'js> {
 
     fn native(&self) -> Result<Object<'js>> {
         let native = Object::new(self.ctx.clone())?;
-        request::install(&self.ctx, &self.desk, &native)?;
+        request::install(&native, &self.desk)?;
         let desk = self.desk.clone();
-        let set = move |function, after| desk.timers.set(function, after);
-        native.set("setTimer", Function::new(self.ctx.clone(), set)?)?;
+        define(&native, "setTimer", move |function, after| {
+            desk.timers.set(function, after)
+        })?;
         let desk = self.desk.clone();
-        let clear = move |number| desk.timers.clear(number);
-        native.set("clearTimer", Function::new(self.ctx.clone(), clear)?)?;
+        define(&native, "clearTimer", move |number| {
+            desk.timers.clear(number);
+        })?;
         let desk = self.desk.clone();
-        let print = move |ctx, level: String, values| desk.print(&ctx, &level, &values);
-        native.set("print", Function::new(self.ctx.clone(), print)?)?;
-        native.set("uuid", Function::new(self.ctx.clone(), uuid)?)?;
+        define(&native, "print", move |ctx, level: String, values| {
+            desk.print(&ctx, &level, &values)
+        })?;
+        define(&native, "uuid", uuid)?;
         Ok(native)
     }
 
@@ -94,12 +98,13 @@ impl<'a, 'js> ProgramWorld<'a, 'js> {
         fired.err().map(|_| self.failure(&self.ctx.catch()))
     }
 
-    pub(crate) fn answered(&self, id: u64, answer: HostAnswer) {
+    /// Takes in an answer. A program that has returned no longer hears it.
+    pub(crate) fn answered(&self, id: u64, answer: HostAnswer, heard: bool) {
         let waiting = self.desk.unanswered.borrow_mut().remove(&id);
         if let Some(waiting) = waiting {
             // Only a lack of memory makes this fail, and then the program hears of it soon.
             let _ = waiting.settle(&self.ctx, &answer);
-            self.desk.remember(waiting, answer);
+            self.desk.remember(waiting, answer, heard);
         }
     }
 
@@ -170,7 +175,7 @@ impl<'a, 'js> ProgramWorld<'a, 'js> {
     }
 }
 
-impl<'js> Desk<'js> {
+impl<'js> ProgramDesk<'js> {
     fn new(job: &RunJob, pipe: &GatewayPipe) -> Self {
         Self {
             pipe: pipe.clone(),
@@ -181,9 +186,17 @@ impl<'js> Desk<'js> {
         }
     }
 
-    fn remember(&self, request: Unanswered<'js>, answer: HostAnswer) {
-        if let Ok(answer) = answer {
-            self.last_answer.replace(Some((request.name, answer)));
+    fn remember(&self, request: Unanswered<'js>, answer: HostAnswer, heard: bool) {
+        match answer {
+            Ok(answer) => drop(self.last_answer.replace(Some((request.name, answer)))),
+            Err(error) if !heard => self.console.write(
+                ConsoleLevel::Warn,
+                format!(
+                    "{} was called without `await` and failed: {error}",
+                    request.name
+                ),
+            ),
+            Err(_) => {}
         }
     }
 
@@ -191,6 +204,15 @@ impl<'js> Desk<'js> {
         let values: Vec<_> = values.iter().collect::<Result<_>>()?;
         self.console.print(ctx, console_level(level), &values)
     }
+}
+
+/// Puts a function of Rust into an object.
+pub(crate) fn define<'js, P>(
+    object: &Object<'js>,
+    name: &str,
+    function: impl IntoJsFunc<'js, P> + 'js,
+) -> Result<()> {
+    object.set(name, Function::new(object.ctx().clone(), function)?)
 }
 
 fn console_level(name: &str) -> ConsoleLevel {
@@ -209,7 +231,7 @@ const PRELUDE: &str = include_str!("prelude.js");
 fn uuid() -> String {
     let mut bytes = [0_u8; 16];
     // The kernel always has random bytes once it has started.
-    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    let _ = getrandom::fill(&mut bytes);
     let number = u128::from_be_bytes(bytes);
     let marked = number & !(0xf << 76) & !(0x3 << 62) | (0x4 << 76) | (0x2 << 62);
     let digits = format!("{marked:032x}");

@@ -17,14 +17,18 @@ use crate::protocol::JailLimits;
 pub(crate) fn close(layers: &[JailLayer], jail: JailLimits) -> Vec<LayerReport> {
     // Read before Landlock closes the file that says it.
     let mapped = limits::mapped();
-    let report = |layer| LayerReport {
-        layer,
-        missing: match layers.contains(&layer) {
-            true => close_layer(layer, jail, &mapped).err(),
-            false => Some("left open".to_owned()),
-        },
-    };
-    JailLayer::ALL.map(report).to_vec()
+    let mut reports = Vec::new();
+    for layer in JailLayer::ALL {
+        let closed = match layers.contains(&layer) {
+            true => close_layer(layer, jail, &mapped),
+            false => Err("left open".to_owned()),
+        };
+        reports.push(LayerReport {
+            layer,
+            missing: closed.err(),
+        });
+    }
+    reports
 }
 
 fn close_layer(

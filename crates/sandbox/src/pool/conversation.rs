@@ -8,22 +8,22 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::value::RawValue;
 
 use super::death;
-use super::worker_process::{WorkerProcess, fits};
+use super::worker_process::WorkerProcess;
 use crate::host::{Host, HostAnswer, HostError, HostRequest};
 use crate::outcome::{ConsoleLine, RunFailure, RunOutcome};
-use crate::protocol::{FinishedRun, FromWorker, MOST_FRAME, ToWorker};
+use crate::protocol::{FinishedRun, FromWorker, MOST_FRAME, MOST_TEXT, ToWorker};
 use crate::settings::Budget;
 
-pub(super) struct Conversation<'a, H> {
+pub(super) struct RunConversation<'a, H> {
     worker: &'a mut WorkerProcess,
     host: &'a H,
     budget: &'a Budget,
-    answers: FuturesUnordered<BoxFuture<'a, Answer>>,
+    answers: FuturesUnordered<BoxFuture<'a, NumberedAnswer>>,
     /// Requests that wait until fewer are being answered.
     queue: VecDeque<(u64, HostRequest)>,
     /// The bytes of those requests.
     queued: usize,
-    console: Transcript,
+    console: ConsoleTranscript,
     calls: usize,
 }
 
@@ -31,9 +31,9 @@ pub(super) struct Conversation<'a, H> {
 /// program that asks for more waits; a frame or two more than that may be on their way.
 const MOST_HELD: usize = 2 * MOST_FRAME;
 
-type Answer = (u64, HostAnswer);
+type NumberedAnswer = (u64, HostAnswer);
 
-impl<'a, H: Host> Conversation<'a, H> {
+impl<'a, H: Host> RunConversation<'a, H> {
     pub(super) fn new(worker: &'a mut WorkerProcess, host: &'a H, budget: &'a Budget) -> Self {
         Self {
             worker,
@@ -42,7 +42,7 @@ impl<'a, H: Host> Conversation<'a, H> {
             answers: FuturesUnordered::new(),
             queue: VecDeque::new(),
             queued: 0,
-            console: Transcript::new(budget.output),
+            console: ConsoleTranscript::new(budget.output),
             calls: 0,
         }
     }
@@ -97,7 +97,9 @@ impl<'a, H: Host> Conversation<'a, H> {
     }
 
     fn answer_more(&mut self) {
-        while self.answers.len() < self.budget.calls_at_once && self.worker.unsent() < MOST_HELD {
+        while self.answers.len() < self.budget.calls_at_once.max(1)
+            && self.worker.unsent() < MOST_HELD
+        {
             let Some((id, request)) = self.queue.pop_front() else {
                 return;
             };
@@ -107,7 +109,7 @@ impl<'a, H: Host> Conversation<'a, H> {
     }
 
     fn tell(&mut self, id: u64, answer: HostAnswer) {
-        let answer = answer.and_then(bounded);
+        let answer = answer.and_then(bounded).map_err(bounded_error);
         self.worker.put(&ToWorker::Answer { id, answer });
     }
 
@@ -116,7 +118,7 @@ impl<'a, H: Host> Conversation<'a, H> {
             self.worker.finished_run(finished.cpu);
         }
         let (value, shape) = match ended {
-            Ok(finished) => (finished.value, finished.shape),
+            Ok(finished) => (believed(finished.value, self.budget), finished.shape),
             Err(failure) => (Err(failure), None),
         };
         RunOutcome {
@@ -128,12 +130,33 @@ impl<'a, H: Host> Conversation<'a, H> {
     }
 }
 
-async fn answer<H: Host>(host: &H, id: u64, request: HostRequest) -> Answer {
+/// The worker keeps to these limits by itself, unless it has been taken over.
+fn believed(value: RunValue, budget: &Budget) -> RunValue {
+    match value {
+        Ok(value) if value.get().len() > budget.output => {
+            Err(death::unreadable(&"its value is too long"))
+        }
+        Err(failure) if failure.to_string().len() > LONGEST_SENTENCE => {
+            Err(death::unreadable(&"its reason is too long"))
+        }
+        value => value,
+    }
+}
+
+type RunValue = Result<Box<RawValue>, RunFailure>;
+
+/// In bytes; the worker cuts the message of an exception to 4,000.
+const LONGEST_SENTENCE: usize = 16_000;
+
+async fn answer<H: Host>(host: &H, id: u64, request: HostRequest) -> NumberedAnswer {
     (id, host.answer(request).await)
 }
 
+/// The longest answer that fits into a frame with room for the message around it.
+const MOST_ANSWER: usize = MOST_FRAME / 2;
+
 fn bounded(value: Box<RawValue>) -> HostAnswer {
-    if fits(&value) {
+    if value.get().len() <= MOST_ANSWER {
         return Ok(value);
     }
     Err(HostError {
@@ -144,6 +167,16 @@ fn bounded(value: Box<RawValue>) -> HostAnswer {
         ),
         result: None,
     })
+}
+
+fn bounded_error(mut error: HostError) -> HostError {
+    error.result = error
+        .result
+        .filter(|result| result.get().len() <= MOST_ANSWER);
+    error
+        .message
+        .truncate(error.message.floor_char_boundary(MOST_TEXT));
+    error
 }
 
 fn too_many(most: usize) -> HostError {
@@ -171,12 +204,12 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// The lines that a program printed, up to a number of bytes: the worker counts too, but it may be
 /// hostile.
 #[derive(Debug)]
-struct Transcript {
+struct ConsoleTranscript {
     lines: Vec<ConsoleLine>,
     left: usize,
 }
 
-impl Transcript {
+impl ConsoleTranscript {
     /// The words that more was printed need room, too.
     fn new(most: usize) -> Self {
         Self {

@@ -83,7 +83,7 @@ impl<W, T> Hall<W, T> {
 
     /// The run has ended, and its worker as well unless it was handed to [`Self::rest`].
     pub(super) fn leave(&mut self, serves: &WorkerUse) {
-        let left = self.running.get(serves).map_or(0, |running| running - 1);
+        let left = self.running_of(serves).saturating_sub(1);
         match left {
             0 => self.running.remove(serves),
             _ => self.running.insert(serves.clone(), left),
@@ -121,28 +121,30 @@ impl<W, T> Hall<W, T> {
             .iter()
             .filter(|(serves, _)| serves.is_some())
             .count();
-        let mut excess = used.saturating_sub(self.warm);
-        let is_excess = |(serves, _): &mut (Option<WorkerUse>, W)| {
-            let out = excess > 0 && serves.is_some();
-            excess -= usize::from(out);
-            out
-        };
-        self.idle
-            .extract_if(.., is_excess)
-            .map(|(_, worker)| worker)
-            .collect()
+        let mut surplus = Vec::new();
+        while used - surplus.len() > self.warm {
+            let Some(oldest) = self.idle.iter().position(|(serves, _)| serves.is_some()) else {
+                break;
+            };
+            surplus.push(self.idle.remove(oldest).1);
+        }
+        surplus
     }
 
-    /// The first use in the row that may have one more place.
+    /// The use with the fewest runs; among equals, the one that has waited longest for its turn.
     fn turn(&self) -> Option<usize> {
         // One place is left to others, so that long runs of one tenant do not shut them out.
         let share = self.most.saturating_sub(1).max(1);
-        let may = |(serves, _): &(WorkerUse, _)| {
-            self.running
-                .get(serves)
-                .is_none_or(|running| *running < share)
-        };
-        self.waiting.iter().position(may)
+        let runs = self
+            .waiting
+            .iter()
+            .map(|(serves, _)| self.running_of(serves));
+        let within = runs.enumerate().filter(|(_, runs)| *runs < share);
+        within.min_by_key(|(_, runs)| *runs).map(|(turn, _)| turn)
+    }
+
+    fn running_of(&self, serves: &WorkerUse) -> usize {
+        self.running.get(serves).copied().unwrap_or_default()
     }
 
     /// A place: one with a worker for this use, one without, or none at all.
@@ -205,6 +207,15 @@ mod tests {
             admitted(&mut hall, &["a", "a", "a", "b", "c"]),
             ["a new", "b new", "c new", "a new"]
         );
+    }
+
+    #[test]
+    fn a_tenant_with_fewer_runs_goes_first_and_so_keeps_its_worker() {
+        let mut hall = Hall::new(2, 3);
+        assert_eq!(admitted(&mut hall, &["a", "b"]), ["a new", "b new"]);
+        hall.rest(tenant("b"), "used");
+        hall.leave(&tenant("b"));
+        assert_eq!(admitted(&mut hall, &["a", "b"]), ["b used", "a new"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! the gateway goes on; this one does not.
 
 use std::process::Stdio;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 
 use tokio::process::{Child, Command};
@@ -22,21 +22,18 @@ use crate::settings::{Isolation, SandboxSettings, WorkerCommand};
 #[derive(Debug)]
 pub(super) struct Launcher {
     settings: Arc<SandboxSettings>,
-    orders: mpsc::Sender<Order>,
+    /// The way to the thread, which begins with the first worker.
+    orders: OnceLock<mpsc::Sender<Order>>,
 }
 
 type Order = oneshot::Sender<std::io::Result<Child>>;
 
 impl Launcher {
     pub(super) fn new(settings: Arc<SandboxSettings>) -> Self {
-        let (orders, taken) = mpsc::channel();
-        let command = settings.worker.clone();
-        let runtime = Handle::current();
-        // If there is no thread, orders find no taker, and each says so.
-        let _ = thread::Builder::new()
-            .name("sandbox-launcher".to_owned())
-            .spawn(move || launch(&command, &taken, &runtime));
-        Self { settings, orders }
+        Self {
+            settings,
+            orders: OnceLock::new(),
+        }
     }
 
     /// A worker behind its jail. If a layer is missing and all are required, there is none.
@@ -56,7 +53,9 @@ impl Launcher {
 
     async fn spawn(&self) -> std::io::Result<Child> {
         let (order, child) = oneshot::channel();
-        let _ = self.orders.send(order);
+        let orders = self.orders.get_or_init(|| begin(&self.settings.worker));
+        // If there is no thread, the order is dropped.
+        let _ = orders.send(order);
         child
             .await
             .unwrap_or_else(|_| Err(std::io::Error::other("no thread could be started")))
@@ -75,6 +74,17 @@ impl Launcher {
             "the worker {program} could not be started: {error}"
         ))
     }
+}
+
+fn begin(command: &WorkerCommand) -> mpsc::Sender<Order> {
+    let (orders, taken) = mpsc::channel();
+    let command = command.clone();
+    let runtime = Handle::current();
+    // If no thread can be started, each order says so.
+    let _ = thread::Builder::new()
+        .name("sandbox-launcher".to_owned())
+        .spawn(move || launch(&command, &taken, &runtime));
+    orders
 }
 
 fn launch(command: &WorkerCommand, orders: &mpsc::Receiver<Order>, runtime: &Handle) {
@@ -112,5 +122,8 @@ fn required(worker: WorkerProcess) -> Result<WorkerProcess, RunFailure> {
 
 fn missing_layers(missing: &[&LayerReport]) -> String {
     let layers: Vec<_> = missing.iter().map(ToString::to_string).collect();
-    format!("the sandbox is not closed: {}", layers.join("; "))
+    format!(
+        "the sandbox is not closed: {}. Mend this, or allow programs behind the layers that there are",
+        layers.join("; ")
+    )
 }

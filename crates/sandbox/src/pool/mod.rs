@@ -2,6 +2,7 @@
 
 mod conversation;
 mod death;
+mod frame;
 mod hall;
 mod launcher;
 mod places;
@@ -16,9 +17,9 @@ use kitbag_script::{ProgramShape, SyntaxMistake};
 use crate::host::Host;
 use crate::jail::{JailLayer, LayerReport};
 use crate::outcome::{RunFailure, RunOutcome};
-use crate::protocol::{FromWorker, RunJob, ToWorker};
+use crate::protocol::{FromWorker, MOST_TEXT, RunJob, ToWorker};
 use crate::settings::{Budget, Program, SandboxSettings};
-use conversation::Conversation;
+use conversation::RunConversation;
 use hall::WorkerUse;
 use launcher::Launcher;
 use places::{LentWorker, Places};
@@ -57,6 +58,9 @@ impl Sandbox {
 
     /// Runs a program to its end. A run that is dropped is killed, with its requests.
     pub async fn run<H: Host>(&self, owner: &Tenant, program: Program, host: &H) -> RunOutcome {
+        if let Err(mistake) = bounded(&program) {
+            return RunOutcome::failed(RunFailure::Syntax(mistake));
+        }
         match self.lend(WorkerUse::Programs(owner.clone())).await {
             Ok(worker) => self.run_in(worker, program, host).await,
             Err(failure) => RunOutcome::failed(failure),
@@ -66,6 +70,7 @@ impl Sandbox {
     /// Reads a program without running it. Also this is done in a worker: a text can be built so
     /// that reading it takes more stack than there is.
     pub async fn check(&self, source: &str) -> Result<ProgramShape, CheckFailure> {
+        bounded_text(source.len())?;
         let worker = self.lend(WorkerUse::Checks).await;
         let worker = worker.map_err(CheckFailure::Unread)?;
         let reading = read_in(worker, source.to_owned());
@@ -103,7 +108,7 @@ impl Sandbox {
         host: &H,
     ) -> RunOutcome {
         let job = job(program, &self.settings.budget);
-        let conversation = Conversation::new(&mut worker.process, host, &self.settings.budget);
+        let conversation = RunConversation::new(&mut worker.process, host, &self.settings.budget);
         let outcome = conversation.run(job).await;
         if outcome
             .value
@@ -121,6 +126,28 @@ impl Sandbox {
             after: self.settings.budget.wall,
         }
     }
+}
+
+fn bounded(program: &Program) -> Result<(), SyntaxMistake> {
+    let params = program
+        .params
+        .as_ref()
+        .map_or(0, |params| params.get().len());
+    bounded_text(program.source.len() + params)
+}
+
+fn bounded_text(bytes: usize) -> Result<(), SyntaxMistake> {
+    if bytes <= MOST_TEXT {
+        return Ok(());
+    }
+    Err(SyntaxMistake {
+        message: format!(
+            "the program has {bytes} bytes with its parameters, and may have {MOST_TEXT}"
+        ),
+        line: 1,
+        column: 1,
+        hint: None,
+    })
 }
 
 fn job(program: Program, budget: &Budget) -> ToWorker {

@@ -17,10 +17,10 @@ use crate::settings::SandboxSettings;
 pub(super) struct Places {
     launcher: Launcher,
     retirement: Duration,
-    hall: Mutex<Hall<WorkerProcess, Ticket>>,
+    hall: Mutex<Hall<WorkerProcess, PlaceTicket>>,
 }
 
-type Ticket = oneshot::Sender<(Option<WorkerProcess>, HeldPlace)>;
+type PlaceTicket = oneshot::Sender<(Option<WorkerProcess>, HeldPlace)>;
 
 impl Places {
     pub(super) fn new(launcher: Launcher, settings: &SandboxSettings) -> Arc<Self> {
@@ -56,22 +56,26 @@ impl Places {
         }
     }
 
-    /// Hands places to the runs that wait.
+    /// Hands places to the runs that wait, and then looks after those that none wants.
     fn serve(self: &Arc<Self>) {
-        self.hall().forget(Ticket::is_closed);
-        while let Some(admission) = self.admit() {
-            self.hand_out(admission);
-        }
+        self.hand_out_all();
         drop(self.hall().surplus());
         self.fill();
     }
 
+    fn hand_out_all(self: &Arc<Self>) {
+        self.hall().forget(PlaceTicket::is_closed);
+        while let Some(admission) = self.admit() {
+            self.hand_out(admission);
+        }
+    }
+
     /// On its own, so that the lock is not held while a place is handed out.
-    fn admit(&self) -> Option<Admission<WorkerProcess, Ticket>> {
+    fn admit(&self) -> Option<Admission<WorkerProcess, PlaceTicket>> {
         self.hall().admit()
     }
 
-    fn hand_out(self: &Arc<Self>, admission: Admission<WorkerProcess, Ticket>) {
+    fn hand_out(self: &Arc<Self>, admission: Admission<WorkerProcess, PlaceTicket>) {
         let place = HeldPlace {
             places: self.clone(),
             serves: admission.serves,
@@ -80,7 +84,7 @@ impl Places {
         let _ = admission.ticket.send((admission.worker, place));
     }
 
-    fn hall(&self) -> MutexGuard<'_, Hall<WorkerProcess, Ticket>> {
+    fn hall(&self) -> MutexGuard<'_, Hall<WorkerProcess, PlaceTicket>> {
         self.hall.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -90,12 +94,9 @@ async fn warm(places: Arc<Places>) {
     if let Err(failure) = &started {
         tracing::debug!(%failure, "no worker could be kept ready");
     }
-    let started = started.ok();
-    let failed = started.is_none();
-    places.hall().warmed(started);
-    if !failed {
-        places.serve();
-    }
+    // After a failure no worker is started again until a run needs one.
+    places.hall().warmed(started.ok());
+    places.hand_out_all();
 }
 
 /// A worker that is lent to one run. Dropped, it ends.

@@ -1,18 +1,19 @@
 //! A worker as the gateway holds it: a process, a pipe to it, and what is known of it.
 
+use std::io;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use futures::StreamExt;
-use serde_json::value::RawValue;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio_util::codec::{FramedRead, LengthDelimitedCodec};
 
 use super::death::{self, unavailable};
+use super::frame;
 use crate::jail::LayerReport;
 use crate::outcome::RunFailure;
-use crate::protocol::{FromWorker, JailLimits, MOST_FRAME, ToWorker};
+use crate::protocol::{FromWorker, JailLimits, ToWorker};
 
 #[derive(Debug)]
 pub(super) struct WorkerProcess {
@@ -42,7 +43,7 @@ impl WorkerProcess {
         let mut worker = Self {
             child,
             input,
-            output: FramedRead::new(output, frames()),
+            output: FramedRead::new(output, frame::codec()),
             outbox: BytesMut::new(),
             layers: Vec::new(),
             runs: 0,
@@ -78,11 +79,7 @@ impl WorkerProcess {
 
     /// Puts a message into the outbox.
     pub(super) fn put(&mut self, message: &ToWorker) {
-        // Nothing that is sent has a form that JSON lacks.
-        let text = serde_json::to_vec(message).unwrap_or_default();
-        self.outbox
-            .extend_from_slice(&(text.len() as u32).to_be_bytes());
-        self.outbox.extend_from_slice(&text);
+        frame::write(message, &mut self.outbox);
     }
 
     pub(super) fn unsent(&self) -> usize {
@@ -106,10 +103,10 @@ impl WorkerProcess {
 
     async fn opened(
         &mut self,
-        frame: Option<std::io::Result<BytesMut>>,
+        frame: Option<io::Result<BytesMut>>,
     ) -> Result<FromWorker, RunFailure> {
-        match frame.map(|frame| frame.map(Bytes::from)) {
-            Some(Ok(frame)) => message(&frame),
+        match frame {
+            Some(Ok(frame)) => frame::read(&frame),
             Some(Err(error)) => Err(death::unreadable(&error)),
             None => Err(death::of(&mut self.child).await),
         }
@@ -123,21 +120,7 @@ impl WorkerProcess {
     /// True if the worker can serve its tenant once more.
     pub(super) fn is_fit(&mut self, retirement: Duration) -> bool {
         let alive = matches!(self.child.try_wait(), Ok(None));
-        alive && self.outbox.is_empty() && self.runs < MOST_RUNS && self.cpu < retirement
+        let silent = self.outbox.is_empty() && self.output.read_buffer().is_empty();
+        alive && silent && self.runs < MOST_RUNS && self.cpu < retirement
     }
-}
-
-fn frames() -> LengthDelimitedCodec {
-    LengthDelimitedCodec::builder()
-        .max_frame_length(MOST_FRAME)
-        .new_codec()
-}
-
-fn message(frame: &[u8]) -> Result<FromWorker, RunFailure> {
-    serde_json::from_slice(frame).map_err(|error| death::unreadable(&error))
-}
-
-/// The longest answer of the host that fits into a frame.
-pub(super) fn fits(answer: &RawValue) -> bool {
-    answer.get().len() < MOST_FRAME / 2
 }

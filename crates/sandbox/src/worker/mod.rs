@@ -54,7 +54,7 @@ fn ended(served: &Result<(), PipeError>) -> ExitCode {
 
 fn start(layers: &[JailLayer], pipe: &GatewayPipe) -> Result<(), PipeError> {
     let limits = limits(pipe)?;
-    // What the engine and the C library read from files only once, they read here.
+    // The engine and the C library read some files once; after this, none is left to read.
     engine::warm_up();
     let layers = jail::close(layers, limits);
     pipe.send(&FromWorker::Ready { layers })

@@ -13,7 +13,7 @@ use crate::harness::{Bench, program, run, settings, tenant, told};
 async fn random_programs_are_answered_and_leave_the_sandbox_in_order() {
     let mut brief = settings();
     brief.budget.cpu = Duration::from_millis(50);
-    brief.budget.wall = Duration::from_millis(500);
+    brief.budget.wall = Duration::from_secs(2);
     let sandbox = Sandbox::new(brief);
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
     for number in 0..count() {
@@ -70,20 +70,34 @@ impl Dice {
     }
 }
 
-/// A program from a small grammar: `#` stands for another part.
+/// A program from a small grammar: `@` stands for a statement, `#` for an expression.
 fn grown(dice: &mut Dice, depth: usize) -> String {
-    let form = if depth == 0 {
-        dice.pick(LEAVES)
-    } else {
-        dice.pick(FORMS)
-    };
-    let mut parts = form.split('#');
-    let mut text = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        text += &grown(dice, depth.saturating_sub(1));
-        text += part;
+    let statements = [
+        dice.pick(STATEMENTS),
+        dice.pick(STATEMENTS),
+        dice.pick(STATEMENTS),
+    ];
+    filled(dice, &statements.join("; "), depth)
+}
+
+fn filled(dice: &mut Dice, form: &str, depth: usize) -> String {
+    let mut text = String::new();
+    for letter in form.chars() {
+        match letter {
+            '@' | '#' => text += &part(dice, letter, depth),
+            other => text.push(other),
+        }
     }
     text
+}
+
+fn part(dice: &mut Dice, kind: char, depth: usize) -> String {
+    let form = match (kind, depth) {
+        ('@', 1..) => dice.pick(STATEMENTS),
+        ('#', 1..) => dice.pick(EXPRESSIONS),
+        _ => dice.pick(LEAVES),
+    };
+    filled(dice, form, depth.saturating_sub(1))
 }
 
 /// A real program with some bytes changed, left out or doubled.
@@ -113,7 +127,7 @@ const LEAVES: &[&str] = &[
     "undefined",
     "this",
     "[]",
-    "{}",
+    "({})",
     "x",
     "params",
     "tools",
@@ -126,62 +140,95 @@ const LEAVES: &[&str] = &[
     "new Map",
     "Promise",
     "JSON",
-    "arguments",
-    "new.target",
-    "async () => 1",
-    "function* () {}",
-    "class {}",
-    "\u{2028}",
-    "\u{1f600}",
+    "(async () => 1)",
+    "(function* () {})",
+    "(class {})",
+    "'\u{2028}'",
+    "'\u{1f600}'",
     "'\\ud800'",
     "ToolError",
     "eval",
+    "sleep(1)",
+    "Array.prototype",
+    "Object.prototype",
+    "new Date(0)",
+    "new Uint8Array(8)",
+    "new Proxy({}, {})",
+    "Symbol.iterator",
 ];
 
-const FORMS: &[&str] = &[
-    "# + #",
+const EXPRESSIONS: &[&str] = &[
+    "(# + #)",
     "(#)(#)",
-    "#.x",
-    "#[#]",
+    "(#).x",
+    "(#)[#]",
     "[#, #]",
     "({ a: #, [#]: # })",
-    "await #",
-    "typeof #",
-    "(x => #)(#)",
-    "# ? # : #",
+    "(await #)",
+    "typeof (#)",
+    "(async x => #)(#)",
+    "(# ? # : #)",
     "`${#}`",
     "new (#)(#)",
-    "return #",
-    "#;\n#",
-    "let x = #; #",
-    "try { # } catch (x) { # } finally { # }",
-    "throw #",
-    "for (const x of #) { # }",
-    "for (let x = 0; x < 3; x++) { # }",
-    "while (#) { # }",
-    "if (#) { # } else { # }",
-    "await tools.bench.echo(#)",
-    "await call('echo', { a: # })",
-    "await Promise.all([#, #])",
+    "(# ?? #)",
+    "(#)?.x",
+    "[...#]",
+    "(# in #)",
+    "(# instanceof #)",
+    "(await tools.bench.echo(#))",
+    "(await call('echo', { a: # }))",
+    "(await Promise.all([#, #]))",
+    "(await Promise.race([#, #]))",
     "console.log(#, #)",
     "JSON.stringify(#)",
     "JSON.parse(#)",
     "Object.assign(#, #)",
-    "Object.defineProperty(#, 'x', { get() { # } })",
-    "new Proxy(#, { get() { # } })",
-    "Reflect.ownKeys(#)",
-    "#.then(x => { # })",
-    "setTimeout(() => { # }, 1)",
-    "await sleep(1); #",
-    "(function () { # })()",
-    "Object.setPrototypeOf(#, #)",
-    "[...#]",
-    "String.prototype.replace.call(#, #, #)",
-    "Array.from({ length: 99 }, x => #)",
-    "structuredClone(#)",
-    "eval('#')",
-    "delete globalThis.x, #",
     "new WeakRef(#)",
+    "Object.defineProperty(#, 'x', { get() { return (async () => { @ })() } })",
+    "new Proxy(#, { get() { return (async () => { @ })() } })",
+    "Reflect.ownKeys(#)",
+    "(#).then(async x => { @ })",
+    "setTimeout(async () => { @ }, 1)",
+    "(async function () { @ })()",
+    "Object.setPrototypeOf(#, #)",
+    "String(#).replace(#, #)",
+    "Array.from({ length: 99 }, async x => #)",
+    "[3, 1, 2].sort(async (x, y) => #)",
+    "eval(String(#))",
+    "new Function('x', String(#))",
+    "Object.freeze(#)",
+    "Reflect.apply(#, #, [#])",
+    "'x'.repeat(#)",
+    "new RegExp(String(#))",
+    "new Array(#)",
+    "BigInt(#)",
+    "Object.groupBy([#], async x => #)",
+];
+
+const STATEMENTS: &[&str] = &[
+    "#",
+    "x = #",
+    "return #",
+    "{ let x = #; @ }",
+    "try { @ } catch (x) { @ } finally { @ }",
+    "throw #",
+    "for (const x of #) { @ }",
+    "for (const x in #) { @ }",
+    "for (let x = 0; x < 3; x++) { @ }",
+    "while (#) { @ }",
+    "if (#) { @ } else { @ }",
+    "await sleep(1)",
+    "switch (#) { case #: @ }",
+    "{ class A extends (#) { get y() { return (async () => { @ })() } } new A().y }",
+    "{ const { a, ...x } = #; @ }",
+    "{ async function* x() { yield #; @ } for await (const y of x()) { @ } }",
+    "delete globalThis.x",
+    "globalThis.x = #",
+    "Object.prototype.x = #",
+    "Array.prototype[0] = #",
+    "Promise.prototype.then = #",
+    "Object.prototype.toJSON = #",
+    "globalThis.Promise = #",
 ];
 
 const PROGRAMS: &[&str] = &[

@@ -236,6 +236,11 @@ async fn a_call_without_await_is_finished_and_a_promise_in_a_text_is_noticed() {
         "{:?}",
         outcome.console
     );
+    let outcome = run(&sandbox, "tools.disk.write({}); return 1").await;
+    assert_eq!(
+        outcome.console[0].text,
+        "disk.write was called without `await` and failed: write failed"
+    );
 }
 
 #[tokio::test]

@@ -44,11 +44,7 @@ async fn a_worker_that_cannot_be_started_is_a_clear_sentence() {
             "/no/such/worker could not be started",
         ),
         ("/bin/true", &[], "it exited with 0"),
-        (
-            "/bin/echo",
-            &["not", "a", "worker"],
-            "something that is no message",
-        ),
+        ("/bin/echo", &["not", "a", "worker"], "ended"),
     ] {
         let sandbox = Sandbox::new(SandboxSettings {
             worker: command(program, arguments),

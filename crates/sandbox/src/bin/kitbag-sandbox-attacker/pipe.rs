@@ -18,7 +18,22 @@ pub(crate) const ATTACKS: &[Attack] = &[
     ("send a value that is no JSON", || {
         frame("{\"Finished\":{\"value\":{\"Ok\":[1,}}}")
     }),
-    ("send a deep value", deep_value),
+    ("send a deep value", || {
+        end(&format!(
+            r#"{{"Ok":{}{}}}"#,
+            "[".repeat(1_000_000),
+            "]".repeat(1_000_000)
+        ))
+    }),
+    ("send a long value", || {
+        end(&format!(r#"{{"Ok":"{}"}}"#, "x".repeat(1_000_000)))
+    }),
+    ("send a long reason", || {
+        end(&format!(
+            r#"{{"Err":{{"NotJson":{{"reason":"{}"}}}}}}"#,
+            "x".repeat(1_000_000)
+        ))
+    }),
     ("flood the gateway with requests", flood_of_requests),
     ("flood the gateway with lines", flood_of_lines),
     ("ask under one number", || {
@@ -51,11 +66,10 @@ fn half_a_frame() -> io::Result<()> {
     std::process::exit(0)
 }
 
-/// More levels than a recursive reader has stack for.
-fn deep_value() -> io::Result<()> {
-    let deep = ["[".repeat(1_000_000), "]".repeat(1_000_000)].concat();
+/// Ends the run with a value or a failure of the worker's choice.
+fn end(value: &str) -> io::Result<()> {
     frame(&format!(
-        r#"{{"Finished":{{"value":{{"Ok":{deep}}},"shape":null,"cpu":{{"secs":0,"nanos":0}}}}}}"#
+        r#"{{"Finished":{{"value":{value},"shape":null,"cpu":{{"secs":0,"nanos":0}}}}}}"#
     ))
 }
 

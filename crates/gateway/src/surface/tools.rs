@@ -96,6 +96,11 @@ impl AlwaysOn {
     fn in_full(self) -> Value {
         let mut definition = self.written();
         let schema = &mut definition["inputSchema"];
+        schema["additionalProperties"] = json!(false);
+        let (_, _, required) = self.parts();
+        if required != json!([]) {
+            schema["required"] = required;
+        }
         match self {
             Self::Call => {
                 schema["examples"] = json!([{ "tool": "server__tool", "arguments": {} }]);
@@ -111,10 +116,13 @@ impl AlwaysOn {
 
     fn written(self) -> Value {
         let (description, properties, required) = self.parts();
-        let mut schema =
-            json!({ "type": "object", "properties": properties, "additionalProperties": false });
-        if required != json!([]) {
-            schema["required"] = required;
+        let mut schema = json!({ "type": "object", "properties": properties });
+        // The two tools of the surface `code` are to be as cheap as they can be.
+        if !self.runs_code() {
+            schema["additionalProperties"] = json!(false);
+            if required != json!([]) {
+                schema["required"] = required;
+            }
         }
         let mut definition =
             json!({ "name": self.name(), "description": description, "inputSchema": schema });
@@ -169,12 +177,12 @@ impl AlwaysOn {
                 json!(["group"]),
             ),
             Self::RunIntent => (
-                "Do a task, or get tools for it.",
+                "Do a task, or get its tools",
                 json!({ "intent": text, "params": object }),
                 json!(["intent"]),
             ),
             Self::RunCode => (
-                "JS: await tools.server.tool(args); return",
+                "JS: return await tools.server.tool(args)",
                 json!({ "code": text }),
                 json!(["code"]),
             ),

@@ -42,6 +42,7 @@ mod harness;
 mod hidden;
 mod hostile;
 mod index;
+mod intents;
 mod joining;
 mod keys;
 mod login;

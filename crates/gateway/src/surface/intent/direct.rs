@@ -35,6 +35,9 @@ pub(super) async fn simple(request: &IntentRequest) -> Attempt {
 /// The best tool that is found for the words, if it is likely to do and the parameters fit it.
 pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
     let turn = &request.turn;
+    if let Some((entry, arguments)) = instead(request) {
+        return call(request, entry, arguments).await;
+    }
     let options = Options {
         top_k: 1,
         tenant: Some(turn.caller().tenant.clone()),
@@ -46,24 +49,29 @@ pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
         .first()
         .filter(|_| found.confident == Some(true));
     let entry = best.and_then(|best| found.catalog.tool(&best.entry.tool_name));
-    match entry.filter(|entry| fits(request, entry)) {
+    match entry.filter(|entry| fits(request, entry, &request.given)) {
         Some(entry) => call(request, entry, request.given.clone()).await,
         None => Attempt::Nothing,
     }
 }
 
+/// The one tool that a failed template uses, with those of its parameters that the tool has.
+fn instead(request: &IntentRequest) -> Option<(&CatalogEntry, Map<String, Value>)> {
+    let DirectCall { tool, arguments } = request.instead.as_ref()?;
+    let entry = request.turn.catalog.tool(tool.as_str())?;
+    let mut arguments = arguments.clone();
+    arguments.retain(|name, _| has_parameter(entry, name));
+    fits(request, entry, &arguments).then_some((entry, arguments))
+}
+
 /// True if the parameters are those of the tool. A tool that could do without any is called
 /// without any only if it reads.
-fn fits(request: &IntentRequest, entry: &CatalogEntry) -> bool {
+fn fits(request: &IntentRequest, entry: &CatalogEntry, given: &Map<String, Value>) -> bool {
     let checker = &request.turn.gateway.services.checker;
-    let arguments = raw(&request.given);
     let reads = request.turn.gateway.write_class(entry) == WriteClass::Read;
-    let known = request.given.keys().all(|name| has_parameter(entry, name));
-    (reads || !request.given.is_empty())
-        && known
-        && checker
-            .check_arguments(&entry.definition, &arguments)
-            .is_ok()
+    let known = given.keys().all(|name| has_parameter(entry, name));
+    let checked = checker.check_arguments(&entry.definition, &raw(given));
+    (reads || !given.is_empty()) && known && checked.is_ok()
 }
 
 fn has_parameter(entry: &CatalogEntry, name: &str) -> bool {
@@ -89,6 +97,7 @@ async fn call(
         return Attempt::Failed {
             answer,
             may_have_written: calls.iter().any(MadeCall::may_have_written),
+            instead: None,
         };
     }
     learn::tool_answered(turn, entry, &request.words, &arguments).await;

@@ -17,7 +17,9 @@ use std::time::{Duration, Instant};
 use kitbag_domain::{Outcome, ServerName};
 use kitbag_intents::cache::NewResult;
 use kitbag_intents::route::{self, RouteNext, RouteTurn, StepEnd};
-use kitbag_intents::{CacheKey, CacheMark, CacheSubject, RouteCounter, RouteEvent, RouteStep};
+use kitbag_intents::{
+    CacheKey, CacheMark, CacheSubject, DirectCall, RouteCounter, RouteEvent, RouteStep,
+};
 use kitbag_telemetry::operations::{EndedOperation, OperationEvent, OperationPath};
 use kitbag_wire::{Raw, RawObject, raw};
 use serde::Deserialize;
@@ -48,6 +50,8 @@ struct IntentRequest {
     mark: CacheMark,
     /// The last failure, which is the answer if no further step may be tried.
     failed: Option<Raw>,
+    /// The call that a template that failed would have consisted of.
+    instead: Option<DirectCall>,
 }
 
 /// The end of a step: an answer, a failure, or nothing to try.
@@ -62,6 +66,8 @@ enum Attempt {
     Failed {
         answer: Raw,
         may_have_written: bool,
+        /// The call that the program consisted of, if it was one.
+        instead: Option<DirectCall>,
     },
 }
 
@@ -81,6 +87,7 @@ pub(super) async fn run_intent(
             given: asked.params,
             mark,
             failed: None,
+            instead: None,
         };
         let (step, answer) = Box::pin(request.carried_out()).await;
         request.counted(step, started, asked_tokens, &answer);
@@ -100,8 +107,12 @@ impl IntentRequest {
             self.told(&next);
             match (next.next, attempt) {
                 (RouteNext::Try(next), attempt) => {
-                    if let Attempt::Failed { answer, .. } = attempt {
+                    if let Attempt::Failed {
+                        answer, instead, ..
+                    } = attempt
+                    {
                         self.failed = Some(answer);
+                        self.instead = instead;
                     }
                     step = next;
                 }

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kitbag_domain::ServerName;
+use kitbag_domain::{ExposedName, ServerName};
 use kitbag_intents::set::SimilarityBar;
 use kitbag_intents::{
-    IntentTemplate, LearnedTemplate, MissingParameter, ServerOffer, TemplateMatch, TemplateSet,
-    bind,
+    DirectCall, IntentTemplate, LearnedTemplate, MissingParameter, ServerOffer, TemplateMatch,
+    TemplateSet, bind,
 };
 use kitbag_relevance::dense::similarity;
 use kitbag_sandbox::Program;
@@ -52,7 +52,7 @@ async fn find(
     set.best(&scores, SimilarityBar::default(), words, given, usable)
 }
 
-/// How similar the words are to each intent of the set; nothing where there are no vectors.
+/// Returns the similarity of the words to each intent of the set, if there are vectors.
 async fn scores(turn: &Turn, set: &TemplateSet, words: &str) -> Option<Vec<f32>> {
     let index = &turn.gateway.services.index;
     let asked = index.intent(words).await.vector()?;
@@ -83,10 +83,16 @@ async fn run(
     let aliases = offers.bound(template).unwrap_or_default();
     let ran = code::run(turn.clone(), program, aliases).await;
     learn::template_ran(turn, template, learned, &params, &ran).await;
-    ended(request, template, ran)
+    let instead = offers.only_call(template, params);
+    ended(request, template, ran, instead)
 }
 
-fn ended(request: &IntentRequest, template: &IntentTemplate, ran: RanProgram) -> Attempt {
+fn ended(
+    request: &IntentRequest,
+    template: &IntentTemplate,
+    ran: RanProgram,
+    instead: Option<DirectCall>,
+) -> Attempt {
     let RanProgram {
         answer,
         failed,
@@ -99,6 +105,7 @@ fn ended(request: &IntentRequest, template: &IntentTemplate, ran: RanProgram) ->
         return Attempt::Failed {
             answer,
             may_have_written: calls.iter().any(MadeCall::may_have_written),
+            instead,
         };
     }
     let ttl = template
@@ -152,6 +159,20 @@ impl<'a> ServerOffers<'a> {
                 .map(|(server, tools)| ServerOffer { server, tools })
                 .collect(),
         )
+    }
+
+    /// The call of the one tool that a template uses, with the template's parameters.
+    fn only_call(
+        &self,
+        template: &IntentTemplate,
+        params: Map<String, Value>,
+    ) -> Option<DirectCall> {
+        let [used] = template.uses() else { return None };
+        let server = self.bound(template)?.remove(&used.alias)?;
+        Some(DirectCall {
+            tool: ExposedName::new(&server, &used.tool),
+            arguments: params,
+        })
     }
 
     /// Returns the servers that the names in a template stand for, if each stands for one.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Shop, run, text, told};
-use crate::harness::Era;
+use crate::harness::{Era, until};
 
 /// Runs a program and compares the first line that the model reads.
 #[track_caller]
@@ -65,7 +65,7 @@ async fn the_model_reads_what_was_printed_and_which_calls_were_made() {
 
 #[tokio::test]
 async fn a_mistake_is_told_with_its_place_and_a_way_out() {
-    let shop = Shop::open("").await;
+    let shop = Shop::open("[code]\ntimeout = '2s'").await;
     let client = shop.client(Era::Modern).await;
     for (code, expected) in [
         ("const a = 1;\nreturn a +;", "line 2, column"),
@@ -79,7 +79,7 @@ async fn a_mistake_is_told_with_its_place_and_a_way_out() {
             "did you mean shop__find_order",
         ),
         ("return fetch('http://example.com')", "fetch"),
-        ("while (true) {}", "processor time"),
+        ("while (true) {}", "the program "),
         (
             "await new Promise(() => {})",
             "waits for a promise that nothing will settle",
@@ -116,13 +116,13 @@ async fn each_call_is_recorded_with_the_run_that_it_belongs_to() {
         .unwrap()
         .to_owned();
     run(&client, code).await;
-    let rows = crate::harness::until("the calls are recorded", async || {
+    let rows = until("the calls are recorded", async || {
         let told = shop
             .home()
             .kitbag(&["audit", "--run", &run_id, "--json"])
             .await;
-        let rows: Value = serde_json::from_str(&told.stdout).ok()?;
-        let rows = rows["rows"].as_array().or(rows.as_array())?.clone();
+        let rows = told.stdout.lines().map(serde_json::from_str);
+        let rows: Vec<Value> = rows.collect::<Result<_, _>>().ok()?;
         (rows.len() == 2).then_some(rows)
     })
     .await;

@@ -328,6 +328,9 @@ pub(crate) async fn refresh(
     }
     let listing = server.list(early).await?;
     definitions.learn(server.name(), &listing);
+    // Another listing may come from another version of the server.
+    let intents = &host.gateway().services.intents;
+    intents.server_changed(server.name());
     mention_problems(server, &listing);
     host.rebuild_catalog().await;
     let gateway = host.gateway();

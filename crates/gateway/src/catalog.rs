@@ -342,7 +342,7 @@ mod tests {
             first in proptest::collection::vec(definition(), 0..12),
             second in proptest::collection::vec(definition(), 0..12),
         ) {
-            let listed = |definitions: &[serde_json::Value]| {
+            let listed = |definitions: &[Value]| {
                 let raws: Vec<Raw> = definitions.iter().map(raw).collect();
                 let mut listing = (*listing(&[])).clone();
                 (listing.tools, listing.prompts) = (raws.clone(), raws.clone());
@@ -365,13 +365,13 @@ mod tests {
 
     /// Generates what a server may list: definitions, halves of definitions, and no definitions at
     /// all.
-    fn definition() -> impl Strategy<Value = serde_json::Value> {
+    fn definition() -> impl Strategy<Value = Value> {
         let name = prop_oneof!["[a-c]{1,2}", "(?s).{0,80}", "[a-z_]{60,90}"];
         let member = prop_oneof![
-            name.clone().prop_map(serde_json::Value::from),
+            name.clone().prop_map(Value::from),
             Just(json!(null)),
             Just(json!(["x"])),
-            "[a-z]{1,3}://[a-z{}+]{0,12}".prop_map(serde_json::Value::from),
+            "[a-z]{1,3}://[a-z{}+]{0,12}".prop_map(Value::from),
         ];
         prop_oneof![
             name.prop_map(|name| json!({ "name": name, "inputSchema": {} })),

@@ -103,6 +103,7 @@ impl GatewayHost {
         let empty = after.clone();
         let _ = tokio::task::spawn_blocking(move || empty.rebuild_catalog()).await;
         self.gateway.store(after.clone());
+        after.services.intents.forget_results();
         // The catalog is built again only now: a listing that came meanwhile went into the gateway
         // before.
         self.rebuild_catalog().await;

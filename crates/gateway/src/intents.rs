@@ -65,6 +65,11 @@ impl Intents {
         lock(&self.results).server_changed(server);
     }
 
+    /// Forgets all results, because rules or templates may have changed.
+    pub(crate) fn forget_results(&self) {
+        lock(&self.results).clear();
+    }
+
     /// Returns the templates that a tenant's programs taught, as they were some seconds ago.
     pub(crate) async fn learned(&self, store: &Store, tenant: &Tenant) -> Arc<[LearnedTemplate]> {
         let known = lock(&self.learned).get(tenant).cloned();

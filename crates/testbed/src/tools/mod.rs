@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 use crate::call::{CallOutcome, Reply, TestCall, invalid};
 use crate::cli::Misbehaviour;
-use crate::hostile;
 use crate::server::TestServer;
+use crate::{catalog, hostile};
 
 /// A tool of the table: its definition, and the function that runs it.
 pub(crate) struct TestTool {
@@ -28,7 +28,7 @@ pub(crate) struct TestTool {
 
 pub(crate) fn definitions(server: &TestServer) -> Vec<Raw> {
     if let Some(foreign) = &server.foreign_tools {
-        return foreign.clone();
+        return foreign.iter().map(|it| it.definition.clone()).collect();
     }
     let mut definitions: Vec<Raw> = table().map(TestTool::definition).collect();
     definitions.push(exotic::definition());
@@ -74,8 +74,11 @@ async fn run_special(call: TestCall, name: String) -> CallOutcome {
     if signals::is_added(&call.server, &name) {
         return Reply::text(format!("{name} is here"));
     }
-    if call.server.foreign_tools.is_some() {
-        return ours::echo(call).await;
+    if let Some(foreign) = &call.server.foreign_tools {
+        return match catalog::answer(foreign, &name) {
+            Some(text) => Reply::text(text),
+            None => ours::echo(call).await,
+        };
     }
     Err(invalid(format!("unknown tool `{name}`")))
 }

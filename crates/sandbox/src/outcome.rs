@@ -17,6 +17,18 @@ pub struct RunOutcome {
     pub calls: usize,
 }
 
+impl RunOutcome {
+    /// The outcome of a program that was not begun.
+    pub(crate) fn failed(failure: RunFailure) -> Self {
+        Self {
+            value: Err(failure),
+            console: Vec::new(),
+            shape: None,
+            calls: 0,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConsoleLine {
     /// `log`, `info`, `warn`, `error` or `debug`.
@@ -25,7 +37,7 @@ pub struct ConsoleLine {
 }
 
 /// The reason why a run has no value.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 pub enum RunFailure {
     #[error("{0}")]
     Syntax(SyntaxMistake),
@@ -48,8 +60,12 @@ pub enum RunFailure {
     TooBusy { after: Duration },
     #[error("the program needed more than {bytes} bytes of memory")]
     TooMuchMemory { bytes: usize },
-    #[error("the program returned {bytes} bytes, and may return {most}")]
-    TooMuchOutput { bytes: usize, most: usize },
+    #[error(
+        "the program returned more than {most} bytes; return less, such as only the fields that are needed"
+    )]
+    TooMuchOutput { most: usize },
+    #[error("the program made more than {most} calls and did not stop when they were refused")]
+    TooManyCalls { most: usize },
     /// The worker died. The gateway and other runs are not concerned.
     #[error("the worker of this program ended: {how}")]
     WorkerDied { how: String },
@@ -58,6 +74,20 @@ pub enum RunFailure {
     Unavailable { reason: String },
     #[error("all {workers} workers are busy; try again later")]
     Busy { workers: usize },
+}
+
+impl RunFailure {
+    /// True if the program failed within its bounds, so that the worker can be used again.
+    pub(crate) fn leaves_worker_sound(&self) -> bool {
+        matches!(
+            self,
+            Self::Syntax(_)
+                | Self::Thrown { .. }
+                | Self::NotJson { .. }
+                | Self::Stuck
+                | Self::TooMuchOutput { .. }
+        )
+    }
 }
 
 fn thrown(message: &str, line: Option<usize>, column: Option<usize>) -> String {

@@ -35,10 +35,12 @@ use crate::client::{ClientCapabilities, McpClient};
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::flights::HeldMessage;
+use crate::front::tokens::for_people;
 use crate::host::GatewayHost;
 use crate::offers::{self, PromptRow, ResourceRow, ToolRow};
 use crate::pipeline;
 use crate::secret::request_id;
+use crate::surface;
 use crate::surface::answer::{as_meant, with_taken};
 use crate::surface::kept;
 use crate::surface::tokens::{SurfaceTokens, report};
@@ -246,6 +248,31 @@ impl App {
     pub async fn tokens(&self, surface: Surface) -> SurfaceTokens {
         let (turn, _unheard) = self.turn("kitbag tokens", surface);
         report(&turn, surface).await
+    }
+
+    /// Returns what the meter has counted for every tenant since the gateway was started.
+    pub fn figures(&self) -> Value {
+        let gateway = self.host.gateway();
+        for_people(&gateway.figures(&gateway.catalog(), &Caller::local()))
+    }
+
+    /// Calls one of the always-on tools, as a client of the surface `code` does.
+    pub async fn on_surface(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        meanwhile: Meanwhile<'_>,
+    ) -> anyhow::Result<Value> {
+        let params = RawObject::new()
+            .with("name", tool)
+            .with("arguments", &arguments);
+        let (turn, _unheard) = self.turn(&format!("kitbag {tool}"), Surface::Code);
+        let turn = Turn {
+            cancelled: meanwhile.cancelled,
+            ..turn
+        };
+        let result = surface::call::call(&turn, params).await?;
+        Ok(serde_json::from_str(result.get())?)
     }
 
     /// True if a tool of that name is known without asking any server.

@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::meter::ShownList;
 use crate::pipeline;
 use crate::surface::kept;
-use crate::surface::listed::surface_tools;
+use crate::surface::listed::{always_on, surface_tools};
 use crate::turn::Turn;
 use crate::view::View;
 
@@ -83,6 +83,9 @@ fn merged(turn: &Turn, list: ListMethod, params: &RawObject) -> Result<Raw, Fail
     let mut definitions: Vec<Raw> = page.iter().map(|it| shown(turn, list, it)).collect();
     if from == 0 && matches!(list, ListMethod::Templates) && turn.view.is_frugal() {
         definitions.push(kept::template().clone());
+    }
+    if from == 0 && matches!(list, ListMethod::Tools) {
+        definitions.extend(always_on(turn));
     }
     let mut result = RawObject::new().with(list.field(), &definitions);
     if from + page.len() < visible.len()

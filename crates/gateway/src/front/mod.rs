@@ -40,5 +40,5 @@ mod retrieve;
 pub mod stdio;
 mod subscriptions;
 mod tasks;
-mod tokens;
+pub(crate) mod tokens;
 mod work;

@@ -28,7 +28,7 @@ pub(super) async fn tokens(
 }
 
 /// Returns the figures by surface, by tool and by client, those that cost most first.
-fn for_people(tables: &UsageFigures) -> Value {
+pub(crate) fn for_people(tables: &UsageFigures) -> Value {
     let mut total = ListFigures::default();
     tables
         .surfaces

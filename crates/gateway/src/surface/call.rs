@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::hidden;
 use crate::pipeline;
 use crate::reply;
+use crate::resolve;
 use crate::turn::Turn;
 use crate::view::View;
 
@@ -22,7 +23,9 @@ use crate::view::View;
 pub(crate) async fn call(turn: &Turn, params: RawObject) -> Result<Raw, Failure> {
     let name = required(&params, "name")?;
     match &turn.view {
-        View::Merged(surface) if surface.is_frugal() => frugal(turn, *surface, name, params).await,
+        View::Merged(surface) if surface.is_frugal() || runs_code(turn, &name) => {
+            frugal(turn, *surface, name, params).await
+        }
         View::Merged(_) => {
             let answer = straight(turn, name.clone(), params).await;
             metered(turn, &name, answer)
@@ -33,6 +36,13 @@ pub(crate) async fn call(turn: &Turn, params: RawObject) -> Result<Raw, Failure>
             metered(turn, exposed.as_str(), answer)
         }
     }
+}
+
+/// True for a tool that runs programs. A server's own tool of that name comes first where names are
+/// as the servers have them.
+fn runs_code(turn: &Turn, name: &str) -> bool {
+    let own = AlwaysOn::named(name);
+    own.is_some_and(AlwaysOn::runs_code) && turn.catalog.tool(name).is_none()
 }
 
 async fn straight(turn: &Turn, name: String, params: RawObject) -> Result<Raw, Failure> {
@@ -85,6 +95,9 @@ async fn always_on(
     params: RawObject,
 ) -> Result<Raw, Failure> {
     hidden::known_tenant(turn)?;
+    if tool.runs_code() && !turn.gateway.code.surfaces.contains(&surface) {
+        return Err(resolve::unknown_tool(turn, tool.name()));
+    }
     match tool {
         AlwaysOn::Call => {
             let (asked, taken) = arguments(

@@ -8,17 +8,29 @@ use super::tools::AlwaysOn;
 use crate::catalog::Catalog;
 use crate::gateway::Gateway;
 use crate::turn::Turn;
+use crate::view::View;
 
 /// The tools that a frugal surface lists, which always fit one page.
 pub(crate) async fn surface_tools(turn: &Turn, surface: Surface) -> Raw {
-    let mut definitions: Vec<Raw> = AlwaysOn::on(surface, &turn.gateway.code.surfaces)
-        .map(|it| it.definition().clone())
-        .collect();
+    let mut definitions: Vec<Raw> = always_on(turn).collect();
     if surface == Surface::Adaptive {
         let shown = shown::listed(turn).await;
         definitions.extend(shown.into_iter().map(|it| without_promise(&it.definition)));
     }
     RawObject::new().with("tools", &definitions).to_raw()
+}
+
+/// The tools of the gateway itself that a client is shown.
+pub(crate) fn always_on(turn: &Turn) -> impl Iterator<Item = Raw> {
+    let surface = match turn.view {
+        View::Merged(surface) => Some(surface),
+        View::One(_) => None,
+    };
+    let with_code = &turn.gateway.code.surfaces;
+    let tools = surface
+        .into_iter()
+        .flat_map(|it| AlwaysOn::on(it, with_code));
+    tools.map(|it| it.definition().clone())
 }
 
 /// A result that is cut loses its structured content, so none can be promised.

@@ -61,7 +61,8 @@ impl AlwaysOn {
         }
     }
 
-    fn runs_code(self) -> bool {
+    /// True for the tools that are served only where the configuration says so.
+    pub(super) fn runs_code(self) -> bool {
         self == Self::RunCode
     }
 

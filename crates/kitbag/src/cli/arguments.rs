@@ -4,7 +4,6 @@
 //! `id:='"3"'` insists on JSON, and `filter.state=open` reaches into an object.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::{fs, io, mem};
 
 use anyhow::Context as _;
@@ -45,19 +44,19 @@ pub fn overlay(
 /// The arguments as they are typed, in a file or on stdin: `JSON|@FILE|-`.
 pub(super) fn read_object(source: &str) -> anyhow::Result<Map<String, Value>> {
     let text = match source.strip_prefix('@') {
-        Some(path) => {
-            fs::read_to_string(path).with_context(|| format!("the file {path} cannot be read"))?
-        }
-        None if source == "-" => {
-            let mut text = String::new();
-            io::stdin()
-                .read_to_string(&mut text)
-                .context("stdin cannot be read")?;
-            text
-        }
+        Some(path) => read_text(path)?,
+        None if source == "-" => read_text("-")?,
         None => source.to_owned(),
     };
     Ok(parse_object(&text)?)
+}
+
+/// Reads a whole file, or stdin for `-`.
+pub(super) fn read_text(path: &str) -> anyhow::Result<String> {
+    if path == "-" {
+        return io::read_to_string(io::stdin()).context("stdin cannot be read");
+    }
+    fs::read_to_string(path).with_context(|| format!("the file {path} cannot be read"))
 }
 
 /// Returns the words as texts, for a request that takes nothing else: each stands for itself,

@@ -89,7 +89,7 @@ fn how_far(step: &CallProgress) -> String {
 
 /// Returns the text of the result; a block that is not text is named. Structure is shown if there
 /// is nothing else.
-fn for_people(result: &Value) -> String {
+pub(super) fn for_people(result: &Value) -> String {
     let blocks = result
         .get("content")
         .and_then(Value::as_array)

@@ -179,6 +179,17 @@ impl ReachedGateway {
     }
 
     /// Stops the servers that were started for this verb; those of a gateway that runs stay.
+    /// Calls one of the always-on tools.
+    pub(super) async fn on_surface(
+        &mut self,
+        tool: &str,
+        arguments: Map<String, Value>,
+    ) -> anyhow::Result<Value> {
+        let tool = tool.to_owned();
+        let request = LocalRequest::OnSurface { tool, arguments };
+        self.result(request, |_| {}).await
+    }
+
     pub(super) async fn close(self) {
         match self {
             Self::Joined(_) => {}
@@ -249,6 +260,19 @@ pub(super) async fn restart(
             Err(error) => Err(error),
         },
     )
+}
+
+/// Asks the gateway that runs for what it has counted, if one runs.
+pub(super) async fn figures(
+    config: &Config,
+    invocation: &Invocation,
+) -> Option<anyhow::Result<Value>> {
+    let mut joined = Joined::find(&invocation.at, Some(config), Want::Ask).await?;
+    Some(match joined.ask(&LocalRequest::Figures, |_| {}).await {
+        Ok(LocalAnswer::Result(figures)) => Ok(figures),
+        Ok(other) => Err(unexpected(&other)),
+        Err(error) => Err(error),
+    })
 }
 
 /// Asks the servers that have not been asked yet, for a verb that always has an app of its own.

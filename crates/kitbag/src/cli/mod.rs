@@ -48,11 +48,13 @@ mod program;
 pub mod progress;
 pub mod prompts;
 pub mod resources;
+pub mod run;
 pub mod search;
 pub mod secret;
 pub mod serve;
 pub mod servers;
 pub mod service;
+pub mod stats;
 pub mod store;
 pub mod tokens;
 pub mod tools;
@@ -109,6 +111,7 @@ enum Verb {
     Resources(resources::Arguments),
     Prompts(prompts::Arguments),
     Tokens(tokens::Arguments),
+    Stats(stats::Arguments),
     Logs(logs::Arguments),
     Audit(Box<audit::Arguments>),
     Config(config::Arguments),
@@ -116,6 +119,7 @@ enum Verb {
     Index(index::Arguments),
     Eval(eval::Arguments),
     Call(call::Arguments),
+    Run(run::Arguments),
     Agents(agents::Arguments),
     Key(key::Arguments),
     Secret(secret::Arguments),
@@ -285,6 +289,8 @@ impl Verb {
             Self::Prompts(arguments) => prompts::run(arguments, &invocation).await,
             Self::Tokens(arguments) => tokens::run(arguments, &invocation).await,
             Self::Call(arguments) => call::run(arguments, &invocation).await,
+            Self::Run(arguments) => run::run(arguments, &invocation).await,
+            Self::Stats(arguments) => stats::run(&arguments, &invocation).await,
             Self::Agents(arguments) => agents::run(arguments, &invocation).await,
             Self::Key(arguments) => key::run(arguments, &invocation).await,
             Self::Secret(arguments) => secret::run(arguments, &invocation).await,

@@ -33,6 +33,10 @@ pub(crate) async fn answer(
             LocalAnswer::Result(app.call(&name, arguments, meanwhile).await?)
         }
         LocalRequest::Restart { server } => LocalAnswer::Restarted(app.restart(&server).await?),
+        LocalRequest::OnSurface { tool, arguments } => {
+            LocalAnswer::Result(app.on_surface(&tool, arguments, meanwhile).await?)
+        }
         LocalRequest::Status => LocalAnswer::Status(app.status()),
+        LocalRequest::Figures => LocalAnswer::Result(app.figures()),
     })
 }

@@ -91,10 +91,17 @@ pub(crate) enum LocalRequest {
         name: String,
         arguments: Map<String, Value>,
     },
+    /// Calls one of the always-on tools.
+    OnSurface {
+        tool: String,
+        arguments: Map<String, Value>,
+    },
     Restart {
         server: ServerName,
     },
     Status,
+    /// Asks for what the meter has counted.
+    Figures,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -45,6 +45,11 @@ impl Stage {
         Self::new(servers, &[])
     }
 
+    /// On the surface where programs call the tools.
+    pub(crate) fn on_code(servers: fn(&Path) -> Vec<RealServer>) -> Self {
+        Self::new(servers, &["--surface", "code"])
+    }
+
     fn new(servers: fn(&Path) -> Vec<RealServer>, flags: &'static [&'static str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let servers = servers(folder.path());

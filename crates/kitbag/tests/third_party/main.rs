@@ -12,6 +12,7 @@
 mod agents;
 mod broken;
 mod clients;
+mod code;
 mod driver;
 mod gateway;
 mod metrics;

@@ -39,6 +39,11 @@ pub(crate) fn all(folder: &Path) -> Vec<RealServer> {
     ]
 }
 
+/// Three servers whose answers one program joins.
+pub(crate) fn joined(folder: &Path) -> Vec<RealServer> {
+    vec![filesystem(folder), memory(folder), git(folder)]
+}
+
 pub(crate) fn only_everything(_folder: &Path) -> Vec<RealServer> {
     vec![everything()]
 }

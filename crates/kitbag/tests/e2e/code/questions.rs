@@ -22,7 +22,11 @@ async fn a_server_asks_in_the_middle_of_a_run_and_the_program_goes_on_with_the_a
                 server.name
             );
             let told = told(&client, &code).await;
-            assert!(told.starts_with("42 User response: action=accept"), "{era:?} {}: {told}", server.name);
+            assert!(
+                told.starts_with("42 User response: action=accept"),
+                "{era:?} {}: {told}",
+                server.name
+            );
         }
     }
 }

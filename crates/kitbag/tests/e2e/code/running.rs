@@ -20,15 +20,24 @@ async fn a_program_calls_tools_and_only_what_it_returns_goes_back() {
             ("return 1 + 1", "2"),
             ("return 'plain text'", "plain text"),
             ("return { a: [1, null] }", r#"{"a":[1,null]}"#),
-            ("const r = await tools.shop.find_order({ order: '7' }); return r.order", "7"),
-            ("const r = await call('shop__find_order', { order: '8' }); return r.order", "8"),
+            (
+                "const r = await tools.shop.find_order({ order: '7' }); return r.order",
+                "7",
+            ),
+            (
+                "const r = await call('shop__find_order', { order: '8' }); return r.order",
+                "8",
+            ),
             (
                 "const all = await Promise.all([1, 2, 3].map(n => tools.shop.find_order({ order: String(n) })));\n\
                  return all.map(r => r.order).join('+')",
                 "1+2+3",
             ),
             ("const n: number = 4; return n as unknown", "4"),
-            ("(await search('look an order up'))[0].name", "shop__find_order"),
+            (
+                "(await search('look an order up'))[0].name",
+                "shop__find_order",
+            ),
         ] {
             check(&told(&client, code).await, expected);
         }
@@ -48,7 +57,10 @@ async fn the_model_reads_what_was_printed_and_which_calls_were_made() {
     let lines: Vec<&str> = told.lines().collect();
     assert_eq!(lines[..2], ["done", "[console]"], "{told}");
     assert!(lines[2].starts_with("two "), "{told}");
-    assert!(lines[3].starts_with("[calls] shop__find_order ×2 "), "{told}");
+    assert!(
+        lines[3].starts_with("[calls] shop__find_order ×2 "),
+        "{told}"
+    );
 }
 
 #[tokio::test]
@@ -58,11 +70,20 @@ async fn a_mistake_is_told_with_its_place_and_a_way_out() {
     for (code, expected) in [
         ("const a = 1;\nreturn a +;", "line 2, column"),
         ("const a = 1;\n\nreturn b.c;", "line 3"),
-        ("return await tools.shop.find_order({})", "/order: missing, expected a string"),
-        ("return await tools.shop.find_ordr({ order: '1' })", "did you mean shop__find_order"),
+        (
+            "return await tools.shop.find_order({})",
+            "/order: missing, expected a string",
+        ),
+        (
+            "return await tools.shop.find_ordr({ order: '1' })",
+            "did you mean shop__find_order",
+        ),
         ("return fetch('http://example.com')", "fetch"),
         ("while (true) {}", "processor time"),
-        ("await new Promise(() => {})", "waits for a promise that nothing will settle"),
+        (
+            "await new Promise(() => {})",
+            "waits for a promise that nothing will settle",
+        ),
     ] {
         let reply = run(&client, code).await;
         assert_eq!(reply.result()["isError"], true, "{code}: {}", reply.text());
@@ -86,12 +107,19 @@ async fn an_error_of_a_tool_can_be_caught_and_carries_its_result() {
 async fn each_call_is_recorded_with_the_run_that_it_belongs_to() {
     let shop = Shop::open("").await;
     let client = shop.client(Era::Modern).await;
-    let code = "await tools.shop.find_order({ order: '1' }); await tools.shop.find_order({ order: '2' })";
+    let code =
+        "await tools.shop.find_order({ order: '1' }); await tools.shop.find_order({ order: '2' })";
     let result = run(&client, code).await.result();
-    let run_id = result["_meta"]["io.kitbag/run"].as_str().unwrap().to_owned();
+    let run_id = result["_meta"]["io.kitbag/run"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     run(&client, code).await;
     let rows = crate::harness::until("the calls are recorded", async || {
-        let told = shop.home().kitbag(&["audit", "--run", &run_id, "--json"]).await;
+        let told = shop
+            .home()
+            .kitbag(&["audit", "--run", &run_id, "--json"])
+            .await;
         let rows: Value = serde_json::from_str(&told.stdout).ok()?;
         let rows = rows["rows"].as_array().or(rows.as_array())?.clone();
         (rows.len() == 2).then_some(rows)

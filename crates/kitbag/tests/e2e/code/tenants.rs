@@ -26,7 +26,10 @@ async fn a_program_sees_the_tools_of_its_caller_and_no_others() {
     let code = "return (await tools.shop.find_order({ order: '1' })).order";
     assert!(told(&acme, code).await.starts_with("1\n"));
     let refused = told(&globex, code).await;
-    assert!(refused.contains("there is no tool called `shop__find_order`"), "{refused}");
+    assert!(
+        refused.contains("there is no tool called `shop__find_order`"),
+        "{refused}"
+    );
     let search = "return (await search('look an order up')).map(t => t.name).filter(n => n.startsWith('shop'))";
     assert!(told(&globex, search).await.starts_with("[]"));
 }
@@ -35,7 +38,15 @@ async fn a_program_sees_the_tools_of_its_caller_and_no_others() {
 async fn a_run_leaves_nothing_for_the_next_one() {
     let shop = Shop::open("").await;
     let client = shop.client(Era::Modern).await;
-    told(&client, "globalThis.left = 1; Object.prototype.left = 2; Array.prototype.map = null; return 1").await;
-    let found = told(&client, "return [typeof left, ({}).left === undefined, [1].map(n => n + 1)[0]]").await;
+    told(
+        &client,
+        "globalThis.left = 1; Object.prototype.left = 2; Array.prototype.map = null; return 1",
+    )
+    .await;
+    let found = told(
+        &client,
+        "return [typeof left, ({}).left === undefined, [1].map(n => n + 1)[0]]",
+    )
+    .await;
     assert!(found.starts_with(r#"["undefined",true,2]"#), "{found}");
 }

@@ -16,7 +16,13 @@ async fn asked(shop: &Shop, era: Era, answer: Value) -> (Client, Arc<AtomicUsize
     let counted = count.clone();
     let visitor = shop.gateway.visitor("/mcp/code", era);
     let client = visitor.answering(move |_, params| {
-        assert!(params["message"].as_str().unwrap().contains("shop__cancel-order"), "{params}");
+        assert!(
+            params["message"]
+                .as_str()
+                .unwrap()
+                .contains("shop__cancel-order"),
+            "{params}"
+        );
         counted.fetch_add(1, Ordering::Relaxed);
         answer.clone()
     });
@@ -53,7 +59,8 @@ async fn a_tool_that_says_nothing_of_its_effects_is_not_taken_to_read() {
 #[tokio::test]
 async fn the_person_permits_one_call_or_all_of_a_run_or_none() {
     let shop = Shop::open("").await;
-    let twice = "for (const order of ['1', '2']) await tools.shop.cancel_order({ order }); return 'done'";
+    let twice =
+        "for (const order of ['1', '2']) await tools.shop.cancel_order({ order }); return 'done'";
     for era in Era::BOTH {
         for (answer, times, expected) in [
             (permits("this call"), 2, "done"),

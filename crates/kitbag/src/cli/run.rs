@@ -1,0 +1,57 @@
+//! `kitbag run`: a program that calls tools, run in the same way as `run_code` runs it for a model.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::{Map, Value};
+
+use super::arguments::read_text;
+use super::call::for_people;
+use super::gateway::{JoinChoice, ReachedGateway};
+use super::{Invocation, exit_code};
+
+/// Run a program that calls tools.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// The file with the program, in JavaScript or TypeScript; - for stdin.
+    #[arg(value_name = "FILE")]
+    file: String,
+    #[command(flatten)]
+    apart: JoinChoice,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag run report.js
+  echo 'return await search(\"read a file\")' | kitbag run -
+
+The program runs in the sandbox, under the rules for this machine, and calls
+freely only tools that read: `code_writes` in [policy] says what else it may
+call. The exit code is 1 when the program fails.";
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let code = read_text(&arguments.file)?;
+    let config = invocation.config()?;
+    let mut gateway = ReachedGateway::reach(arguments.apart, &config, invocation).await?;
+    let given = Map::from_iter([("code".to_owned(), Value::String(code))]);
+    let ran = ran(&mut gateway, given, invocation).await;
+    gateway.close().await;
+    let result = ran?;
+    invocation.output.show(&result, for_people)?;
+    let failed = result.get("isError").and_then(Value::as_bool);
+    Ok(exit_code(failed != Some(true)))
+}
+
+async fn ran(
+    gateway: &mut ReachedGateway,
+    given: Map<String, Value>,
+    invocation: &Invocation,
+) -> anyhow::Result<Value> {
+    gateway.know(None, invocation.output).await?;
+    let running = gateway.on_surface("run_code", given);
+    invocation
+        .output
+        .during("Running the program", running)
+        .await
+}

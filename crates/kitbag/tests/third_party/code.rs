@@ -1,0 +1,69 @@
+//! Programs that join real servers in one run, as real clients of both eras ask for them.
+
+use serde_json::{Value, json};
+
+use crate::clients::{Client, INSPECTOR, PYTHON, PYTHON_LEGACY, TYPESCRIPT, TYPESCRIPT_MODERN};
+use crate::gateway::{Door, Stage};
+use crate::servers::{self, RealServer};
+
+/// Reads a file, the log of a repository and the knowledge graph, each from its own server, and
+/// returns a line of each.
+fn program(servers: &[RealServer]) -> String {
+    let of = |name: &str| {
+        let server = servers.iter().find(|server| server.name == name).unwrap();
+        server.arguments.to_string()
+    };
+    format!(
+        "const [note, log, graph] = await Promise.all([\n\
+           tools.filesystem.read_text_file({}),\n\
+           tools.git.git_log({}),\n\
+           tools.memory.read_graph({{}}),\n\
+         ]);\n\
+         const text: string = typeof note === 'string' ? note : note.content;\n\
+         return {{ note: text.trim(), commits: JSON.stringify(log).includes('first light'), known: graph.entities.length }};",
+        of("filesystem"),
+        of("git")
+    )
+}
+
+#[track_caller]
+fn check(client: Client, door: Door) {
+    let stage = Stage::on_code(servers::joined);
+    stage.introduce_servers();
+    let mut caller = client.connect(&stage, door);
+    let result = caller.call("run_code", &json!({ "code": program(&stage.servers) }));
+    let told = result["content"][0]["text"].as_str().unwrap_or_default();
+    let value: Value = serde_json::from_str(told.lines().next().unwrap_or_default())
+        .unwrap_or_else(|_| panic!("{result}"));
+    assert_eq!(
+        value,
+        json!({ "note": "kept in a file", "commits": true, "known": 0 })
+    );
+    for tool in [
+        "filesystem__read_text_file",
+        "git__git_log",
+        "memory__read_graph",
+    ] {
+        assert!(told.contains(tool), "{told}");
+    }
+}
+
+#[test]
+#[ignore = "needs cargo xtask setup"]
+fn the_inspector_joins_three_servers_in_one_run() {
+    check(INSPECTOR, Door::Http);
+}
+
+#[test]
+#[ignore = "needs cargo xtask setup"]
+fn the_python_client_joins_three_servers_in_both_eras() {
+    check(PYTHON, Door::Http);
+    check(PYTHON_LEGACY, Door::Stdio);
+}
+
+#[test]
+#[ignore = "needs cargo xtask setup"]
+fn the_typescript_client_joins_three_servers_in_both_eras() {
+    check(TYPESCRIPT, Door::Http);
+    check(TYPESCRIPT_MODERN, Door::Stdio);
+}

@@ -1,0 +1,167 @@
+//! The world of one program: the functions it can call, and what it waits for.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use rquickjs::{Array, Ctx, Function, Object, Result, Value};
+use serde_json::value::RawValue;
+
+use super::console::Console;
+use super::json::{self, NoJson};
+use super::meter::CpuMeter;
+use super::request::{self, Unanswered};
+use super::timers::Timers;
+use super::{Ended, failure};
+use crate::host::HostError;
+use crate::outcome::RunFailure;
+use crate::protocol::{MOST_TEXT, RunJob};
+use crate::worker::GatewayPipe;
+
+#[derive(Debug)]
+pub(crate) struct ProgramWorld<'js> {
+    pub ctx: Ctx<'js>,
+    pub desk: Rc<Desk<'js>>,
+    meter: CpuMeter,
+    output: usize,
+    memory: usize,
+    cpu: Duration,
+}
+
+/// The part of the world that the functions of the program hold on to. The context is not in it:
+/// it holds on to those functions itself, and neither would ever be freed.
+#[derive(Debug)]
+pub(crate) struct Desk<'js> {
+    pub pipe: GatewayPipe,
+    pub timers: Timers<'js>,
+    pub console: Console,
+    pub unanswered: RefCell<HashMap<u64, Unanswered<'js>>>,
+}
+
+impl<'js> ProgramWorld<'js> {
+    pub(crate) fn new(ctx: &Ctx<'js>, job: &RunJob, pipe: &GatewayPipe, meter: CpuMeter) -> Self {
+        Self {
+            ctx: ctx.clone(),
+            desk: Rc::new(Desk::new(job, pipe)),
+            meter,
+            output: job.output.min(MOST_TEXT),
+            memory: job.memory,
+            cpu: job.cpu,
+        }
+    }
+
+    /// Puts everything that a program can use into the global object.
+    pub(crate) fn furnish(&self, job: &RunJob) -> Result<()> {
+        let params = job.params.as_ref().map_or("{}", |params| params.get());
+        let params = self.ctx.json_parse(params)?;
+        let prelude: Function<'js> = self.ctx.eval(PRELUDE)?;
+        prelude.call((self.native()?, params))
+    }
+
+    fn native(&self) -> Result<Object<'js>> {
+        let native = Object::new(self.ctx.clone())?;
+        request::install(&self.ctx, &self.desk, &native)?;
+        let desk = self.desk.clone();
+        let set = move |function, after| desk.timers.set(function, after);
+        native.set("setTimer", Function::new(self.ctx.clone(), set)?)?;
+        let desk = self.desk.clone();
+        let clear = move |number| desk.timers.clear(number);
+        native.set("clearTimer", Function::new(self.ctx.clone(), clear)?)?;
+        let desk = self.desk.clone();
+        let print = move |ctx, level, values| desk.print(&ctx, level, &values);
+        native.set("print", Function::new(self.ctx.clone(), print)?)?;
+        native.set("uuid", Function::new(self.ctx.clone(), uuid)?)?;
+        Ok(native)
+    }
+
+    /// Runs what promises have made ready; a failure if the program used up its processor time.
+    pub(crate) fn run_jobs(&self) -> Option<RunFailure> {
+        while !self.meter.is_over() && self.ctx.execute_pending_job() {}
+        self.meter.is_over().then(|| self.too_busy())
+    }
+
+    pub(crate) fn fire(&self) -> Option<RunFailure> {
+        let function = self.desk.timers.take_due()?;
+        let fired = function.call::<_, ()>(());
+        fired.err().map(|_| self.failure(&self.ctx.catch()))
+    }
+
+    pub(crate) fn answered(&self, id: u64, answer: std::result::Result<Box<RawValue>, HostError>) {
+        let waiting = self.desk.unanswered.borrow_mut().remove(&id);
+        if let Some(waiting) = waiting {
+            // Only a lack of memory makes this fail, and then the program hears of it soon.
+            let _ = waiting.settle(&self.ctx, answer);
+        }
+    }
+
+    pub(crate) fn awaits_answers(&self) -> bool {
+        !self.desk.unanswered.borrow().is_empty()
+    }
+
+    /// True if nothing can happen any more.
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.awaits_answers() && self.desk.timers.next().is_none()
+    }
+
+    pub(crate) fn returned(&self, value: &Value<'js>) -> Ended {
+        match json::exact(&self.ctx, value, "the value", self.output) {
+            Ok(text) => RawValue::from_string(text).map_err(|error| RunFailure::NotJson {
+                reason: error.to_string(),
+            }),
+            Err(NoJson::Unfit { reason }) => Err(RunFailure::NotJson { reason }),
+            Err(NoJson::TooLong) => Err(RunFailure::TooMuchOutput { most: self.output }),
+            Err(NoJson::Thrown) => Err(self.failure(&self.ctx.catch())),
+        }
+    }
+
+    pub(crate) fn failure(&self, thrown: &Value<'js>) -> RunFailure {
+        if self.meter.is_over() {
+            return self.too_busy();
+        }
+        if failure::is_out_of_memory(thrown) {
+            return RunFailure::TooMuchMemory { bytes: self.memory };
+        }
+        failure::thrown(&self.ctx, thrown)
+    }
+
+    fn too_busy(&self) -> RunFailure {
+        RunFailure::TooBusy { after: self.cpu }
+    }
+
+    pub(crate) fn clear(&self) {
+        self.desk.unanswered.borrow_mut().clear();
+        self.desk.timers.clear_all();
+    }
+}
+
+impl<'js> Desk<'js> {
+    fn new(job: &RunJob, pipe: &GatewayPipe) -> Self {
+        Self {
+            pipe: pipe.clone(),
+            timers: Timers::default(),
+            console: Console::new(job.output, pipe.clone()),
+            unanswered: RefCell::default(),
+        }
+    }
+
+    fn print(&self, ctx: &Ctx<'js>, level: String, values: &Array<'js>) -> Result<()> {
+        let values: Vec<_> = values.iter().collect::<Result<_>>()?;
+        self.console.print(ctx, &level, &values)
+    }
+}
+
+const PRELUDE: &str = include_str!("prelude.js");
+
+/// A random one, which is version 4 of variant 1.
+fn uuid() -> String {
+    let mut bytes = [0_u8; 16];
+    // The kernel always has random bytes once it has started.
+    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    let number = u128::from_be_bytes(bytes);
+    let marked = number & !(0xf << 76) & !(0x3 << 62) | (0x4 << 76) | (0x2 << 62);
+    let digits = format!("{marked:032x}");
+    [0..8, 8..12, 12..16, 16..20, 20..32]
+        .map(|part| &digits[part])
+        .join("-")
+}

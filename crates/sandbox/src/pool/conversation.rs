@@ -1,0 +1,184 @@
+//! One run as the gateway sees it: a job for the worker, requests that are answered, and an end.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
+use serde_json::value::RawValue;
+
+use super::death;
+use super::worker_process::{WorkerProcess, fits};
+use crate::host::{Host, HostError, HostRequest};
+use crate::outcome::{ConsoleLine, RunFailure, RunOutcome};
+use crate::protocol::{FinishedRun, FromWorker, ToWorker};
+use crate::settings::Budget;
+
+pub(super) struct Conversation<'a, H> {
+    worker: &'a mut WorkerProcess,
+    host: &'a H,
+    budget: &'a Budget,
+    answers: FuturesUnordered<BoxFuture<'a, Answer>>,
+    /// Requests that wait until fewer are being answered.
+    queue: VecDeque<(u64, HostRequest)>,
+    console: Transcript,
+    calls: usize,
+}
+
+type Answer = (u64, Result<Box<RawValue>, HostError>);
+
+impl<'a, H: Host> Conversation<'a, H> {
+    pub(super) fn new(worker: &'a mut WorkerProcess, host: &'a H, budget: &'a Budget) -> Self {
+        Self {
+            worker,
+            host,
+            budget,
+            answers: FuturesUnordered::new(),
+            queue: VecDeque::new(),
+            console: Transcript::new(budget.output),
+            calls: 0,
+        }
+    }
+
+    pub(super) async fn run(mut self, job: ToWorker) -> RunOutcome {
+        self.worker.put(&job);
+        let expired = expired(self.host, self.budget.wall);
+        let ended = tokio::select! {
+            ended = self.talk() => ended,
+            () = expired => Err(RunFailure::TooLong { after: self.budget.wall }),
+        };
+        self.outcome(ended)
+    }
+
+    async fn talk(&mut self) -> Result<FinishedRun, RunFailure> {
+        loop {
+            tokio::select! {
+                message = self.worker.exchange() => if let Some(finished) = self.heard(message?)? {
+                    return Ok(finished);
+                },
+                Some((id, answer)) = self.answers.next() => self.tell(id, answer),
+            }
+            self.answer_more();
+        }
+    }
+
+    fn heard(&mut self, message: Option<FromWorker>) -> Result<Option<FinishedRun>, RunFailure> {
+        match message {
+            None => {}
+            Some(FromWorker::Finished(finished)) => return Ok(Some(finished)),
+            Some(FromWorker::Console(line)) => self.console.add(line),
+            Some(FromWorker::Request { id, request }) => self.requested(id, request)?,
+            Some(other) => return Err(death::strange(&other)),
+        }
+        Ok(None)
+    }
+
+    fn requested(&mut self, id: u64, request: HostRequest) -> Result<(), RunFailure> {
+        let most = self.budget.calls;
+        self.calls += 1;
+        match self.calls {
+            calls if calls <= most => self.queue.push_back((id, request)),
+            calls if calls <= 2 * most => self.tell(id, Err(too_many(most))),
+            _ => return Err(RunFailure::TooManyCalls { most }),
+        }
+        Ok(())
+    }
+
+    fn answer_more(&mut self) {
+        while self.answers.len() < self.budget.calls_at_once {
+            let Some((id, request)) = self.queue.pop_front() else {
+                return;
+            };
+            self.answers.push(Box::pin(answer(self.host, id, request)));
+        }
+    }
+
+    fn tell(&mut self, id: u64, answer: Result<Box<RawValue>, HostError>) {
+        let answer = answer.and_then(bounded);
+        self.worker.put(&ToWorker::Answer { id, answer });
+    }
+
+    fn outcome(self, ended: Result<FinishedRun, RunFailure>) -> RunOutcome {
+        if let Ok(finished) = &ended {
+            self.worker.finished_run(finished.cpu);
+        }
+        let (value, shape) = match ended {
+            Ok(finished) => (finished.value, finished.shape),
+            Err(failure) => (Err(failure), None),
+        };
+        RunOutcome {
+            value,
+            console: self.console.lines,
+            shape,
+            calls: self.calls,
+        }
+    }
+}
+
+async fn answer<H: Host>(host: &H, id: u64, request: HostRequest) -> Answer {
+    (id, host.answer(request).await)
+}
+
+fn bounded(value: Box<RawValue>) -> Result<Box<RawValue>, HostError> {
+    if fits(&value) {
+        return Ok(value);
+    }
+    Err(HostError {
+        kind: "too_long".to_owned(),
+        message: format!(
+            "the result has {} bytes, which is too much for a program; ask for less",
+            value.get().len()
+        ),
+        result: None,
+    })
+}
+
+fn too_many(most: usize) -> HostError {
+    HostError {
+        kind: "too_many_calls".to_owned(),
+        message: format!("a program may make {most} calls, and this one has made them"),
+        result: None,
+    }
+}
+
+/// Returns when the time is over, not counting the time in which a person is asked.
+async fn expired<H: Host>(host: &H, mut left: Duration) {
+    while !left.is_zero() {
+        let began = Instant::now();
+        tokio::time::sleep(left.min(GLANCE)).await;
+        if !host.waits_for_person() {
+            left = left.saturating_sub(began.elapsed());
+        }
+    }
+}
+
+/// So often the host is asked whether a person is being asked.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// The lines that a program printed, up to a number of bytes: the worker counts too, but it may be
+/// hostile.
+#[derive(Debug)]
+struct Transcript {
+    lines: Vec<ConsoleLine>,
+    left: usize,
+}
+
+impl Transcript {
+    /// The line that says that more was printed needs room, too, and so does each line of its own.
+    fn new(most: usize) -> Self {
+        Self {
+            lines: Vec::new(),
+            left: most + SPARE,
+        }
+    }
+
+    fn add(&mut self, line: ConsoleLine) {
+        let size = line.text.len() + line.level.len();
+        if size <= self.left {
+            self.left -= size;
+            self.lines.push(line);
+        }
+    }
+}
+
+const SPARE: usize = 256;

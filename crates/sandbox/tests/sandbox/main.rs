@@ -1,0 +1,4 @@
+//! Programs in real workers behind their real jail.
+
+mod harness;
+mod programs;

@@ -17,6 +17,8 @@ pub(crate) struct Tool {
     pub(crate) server: String,
     pub(crate) name: String,
     definition: Value,
+    /// The value that every call is answered with; without one, a call is repeated.
+    answer: Option<Value>,
 }
 
 /// The tools of these folders, each once.
@@ -43,7 +45,8 @@ pub(crate) fn lines(path: &Path) -> anyhow::Result<Vec<Value>> {
 }
 
 impl Tool {
-    fn of(line: &Value) -> Self {
+    /// A line of a set.
+    pub(crate) fn of(line: &Value) -> Self {
         let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
         let schema = Some(&line["schema"]).filter(|it| it["type"] == "object");
         let mut definition = json!({
@@ -61,6 +64,7 @@ impl Tool {
             server: server_name(&text("server")),
             name: text("name"),
             definition,
+            answer: line.get("answer").filter(|it| !it.is_null()).cloned(),
         }
     }
 
@@ -90,7 +94,7 @@ impl Upstreams {
         let line = |tool: &Tool| {
             format!(
                 "{}\n",
-                json!({ "server": tool.server, "tool": tool.definition })
+                json!({ "server": tool.server, "tool": tool.definition, "answer": tool.answer })
             )
         };
         fs::write(&file, tools.iter().map(line).collect::<String>())

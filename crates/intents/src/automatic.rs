@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use kitbag_domain::{ExposedName, ServerName, WriteClass};
 use serde_json::{Map, Value};
 
-use crate::pattern::{self, IntentPattern, PatternFit};
+use crate::pattern::{self, IntentPattern};
 use crate::template::is_parameter_name;
 use crate::words::{Request, singular};
 
@@ -94,22 +94,11 @@ impl AutomaticIntents {
             leading = format!("{leading} {folded}").trim_start().to_owned();
             for (tool, pattern) in self.by_words.get(&leading).into_iter().flatten() {
                 let fit = pattern.fit(request);
-                fits.extend(
-                    fit.filter(|fit| is_certain(pattern, fit))
-                        .map(|fit| (*tool, fit.captured)),
-                );
+                fits.extend(fit.map(|fit| (*tool, fit.captured)));
             }
         }
         fits
     }
-}
-
-/// In `get weather today`, the last word is no city. A lone word counts as a value if it looks like
-/// a name or an id: `Berlin`, `WEB-12`.
-fn is_certain(pattern: &IntentPattern, fit: &PatternFit) -> bool {
-    let mut values = fit.captured.iter();
-    let named = values.all(|(_, text)| text.chars().any(|c| !c.is_lowercase()));
-    named || pattern.as_str().ends_with("...}")
 }
 
 impl SimpleTool {

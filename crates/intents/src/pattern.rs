@@ -1,12 +1,14 @@
 //! An intent as its author writes it: words, with places in braces that parameters are read from.
 //!
-//! `{project}` stands for one word or a text in quotes, `{query...}` for one word or more.
+//! `{project}` stands for one word or a text in quotes, `{query...}` for one word or more. Right
+//! behind a noun, a word counts as a value only if it looks like a name or an id: in `get weather
+//! today`, the last word is no city.
 
 use std::fmt;
 
 use serde_json::Value;
 
-use crate::words::{Request, SpokenWord, is_word};
+use crate::words::{Request, SpokenWord, is_preposition, is_word};
 
 /// Parsed and folded; it shows itself as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub(crate) struct PatternBlank {
     pub(crate) name: String,
     /// True if it stands for several words.
     many: bool,
+    /// True if a preposition stands before it, so that any word behind that is a value.
+    announced: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -62,8 +66,9 @@ impl IntentPattern {
             return Err(PatternMistake::TooLong);
         }
         let words = Request::read(text).words;
-        let elements: Vec<_> = words.iter().map(element).collect::<Result<_, _>>()?;
+        let mut elements: Vec<_> = words.iter().map(element).collect::<Result<_, _>>()?;
         check(&elements)?;
+        announce(&mut elements);
         Ok(Self {
             written: text.trim().to_owned(),
             elements,
@@ -128,6 +133,12 @@ impl PatternElement {
     }
 }
 
+impl PatternBlank {
+    fn takes(&self, words: &[SpokenWord]) -> bool {
+        self.many || self.announced || words.iter().all(SpokenWord::looks_like_a_value)
+    }
+}
+
 impl fmt::Display for IntentPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.written)
@@ -153,7 +164,21 @@ fn blank(name: &str, many: bool) -> Result<PatternElement, PatternMistake> {
         return Err(PatternMistake::Brace);
     }
     let name = name.to_owned();
-    Ok(PatternElement::Blank(PatternBlank { name, many }))
+    Ok(PatternElement::Blank(PatternBlank {
+        name,
+        many,
+        announced: false,
+    }))
+}
+
+fn announce(elements: &mut [PatternElement]) {
+    let mut before = String::new();
+    for element in elements {
+        match element {
+            PatternElement::Literal(word) => before.clone_from(word),
+            PatternElement::Blank(blank) => blank.announced = is_preposition(&before),
+        }
+    }
 }
 
 fn check(elements: &[PatternElement]) -> Result<(), PatternMistake> {
@@ -196,6 +221,9 @@ fn fit(
             let most = if blank.many { words.len() } else { 1 };
             (1..=most).find_map(|taken| {
                 let (inside, others) = words.split_at_checked(taken)?;
+                if !blank.takes(inside) {
+                    return None;
+                }
                 let mut captured = fit(rest, others, request)?;
                 captured.insert(0, (blank.name.clone(), request.text(inside)));
                 Some(captured)
@@ -263,6 +291,8 @@ mod tests {
             ),
             ("get issue {id}", "show issue WEB-12", Some("id=WEB-12")),
             ("get issue {id}", "show issue", None),
+            ("get issue {id}", "show issue today", None),
+            ("get issue {id}", "show issue 'today'", Some("id=today")),
             ("get issue {id}", "\"show\" issue 1", None),
         ] {
             let fit = IntentPattern::parse(pattern)

@@ -73,6 +73,11 @@ impl SpokenWord {
         self.folded.is_none() || !is_word(&self.raw) || self.is_any_of(PREPOSITIONS)
     }
 
+    /// A name or an id has a capital letter, a digit or a mark in it; a text in quotes needs none.
+    pub(crate) fn looks_like_a_value(&self) -> bool {
+        self.folded.is_none() || self.raw.chars().any(|c| !c.is_lowercase())
+    }
+
     fn fold_to(&mut self, word: &str) {
         self.folded = Some(word.to_owned());
     }
@@ -94,6 +99,10 @@ const SHOW: &[&str] = &[
 ];
 const SEARCH: &[&str] = &["search", "find", "query", "lookup", "locate"];
 const RECENT: &[&str] = &["recent", "latest", "newest"];
+
+pub(crate) fn is_preposition(word: &str) -> bool {
+    PREPOSITIONS.contains(&word)
+}
 
 /// Returns true for a plain word, which is no number, path or id.
 pub(crate) fn is_word(text: &str) -> bool {

@@ -19,8 +19,9 @@ mod protocol;
 pub mod settings;
 pub mod worker;
 
-pub use host::{Host, HostError, HostRequest};
+pub use host::{Host, HostAnswer, HostError, HostRequest};
 pub use jail::{JailLayer, LayerReport};
-pub use outcome::{ConsoleLine, RunFailure, RunOutcome};
-pub use pool::Sandbox;
+pub use kitbag_script::{ProgramShape, ShapeLiteral, SyntaxMistake, ToolPath};
+pub use outcome::{ConsoleLevel, ConsoleLine, RunFailure, RunOutcome};
+pub use pool::{CheckFailure, Sandbox};
 pub use settings::{Budget, Isolation, Program, SandboxSettings, WorkerCommand};

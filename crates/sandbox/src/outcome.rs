@@ -1,5 +1,6 @@
 //! The end of a run: a value or the reason why there is none, and what the program printed.
 
+use std::fmt;
 use std::time::Duration;
 
 use kitbag_script::{ProgramShape, SyntaxMistake};
@@ -31,9 +32,38 @@ impl RunOutcome {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConsoleLine {
-    /// `log`, `info`, `warn`, `error` or `debug`.
-    pub level: String,
+    pub level: ConsoleLevel,
     pub text: String,
+}
+
+/// The function of `console` that printed a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConsoleLevel {
+    Log,
+    Info,
+    Warn,
+    Error,
+    Debug,
+}
+
+impl fmt::Display for ConsoleLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Log => "log",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+            Self::Debug => "debug",
+        })
+    }
+}
+
+impl ConsoleLine {
+    /// The bytes that a line takes of what a program may print; an empty one takes some, too.
+    pub(crate) fn size(&self) -> usize {
+        self.text.len() + size_of::<Self>()
+    }
 }
 
 /// The reason why a run has no value.

@@ -6,7 +6,7 @@ use kitbag_script::{ProgramShape, SyntaxMistake};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::host::{HostError, HostRequest};
+use crate::host::{HostAnswer, HostRequest};
 use crate::jail::LayerReport;
 use crate::outcome::{ConsoleLine, RunFailure};
 
@@ -27,7 +27,7 @@ pub(crate) enum ToWorker {
     },
     Answer {
         id: u64,
-        answer: Result<Box<RawValue>, HostError>,
+        answer: HostAnswer,
     },
 }
 

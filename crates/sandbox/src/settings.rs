@@ -59,3 +59,22 @@ pub struct SandboxSettings {
     pub most: usize,
     pub isolation: Isolation,
 }
+
+impl WorkerCommand {
+    /// The argument by which a program that is started once more knows that it is a worker.
+    pub const ARGUMENT: &str = "__sandbox-worker";
+
+    /// The program that runs now, started once more.
+    pub fn this_program() -> Self {
+        // The link leads to the program also when its file was replaced meanwhile.
+        let link = PathBuf::from("/proc/self/exe");
+        let program = match link.exists() {
+            true => link,
+            false => std::env::current_exe().unwrap_or(link),
+        };
+        Self {
+            program,
+            arguments: vec![Self::ARGUMENT.to_owned()],
+        }
+    }
+}

@@ -51,7 +51,7 @@ enum CodePiece<'a> {
 }
 
 #[derive(Debug, Default)]
-struct Level {
+struct OpenBracket {
     links: usize,
     /// The level is a `${…}`: behind it, the text of a template goes on.
     is_in_template: bool,
@@ -61,7 +61,7 @@ struct Scan<'a> {
     source: &'a str,
     rest: &'a str,
     /// The open brackets, and the program itself below them.
-    levels: Vec<Level>,
+    levels: Vec<OpenBracket>,
     last: CodePiece<'a>,
     is_new_line: bool,
 }
@@ -71,7 +71,7 @@ impl<'a> Scan<'a> {
         Self {
             source,
             rest: source,
-            levels: vec![Level::default()],
+            levels: vec![OpenBracket::default()],
             last: CodePiece::Sign(';'),
             is_new_line: false,
         }
@@ -130,7 +130,7 @@ impl<'a> Scan<'a> {
 
     fn open(&mut self, is_in_template: bool) {
         self.level().links += 1;
-        self.levels.push(Level {
+        self.levels.push(OpenBracket {
             links: 0,
             is_in_template,
         });
@@ -142,7 +142,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn level(&mut self) -> &mut Level {
+    fn level(&mut self) -> &mut OpenBracket {
         let top = self.levels.len() - 1;
         &mut self.levels[top]
     }

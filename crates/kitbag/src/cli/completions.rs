@@ -26,11 +26,11 @@ use super::arguments::as_text;
 use super::output::{one_line, printable};
 use super::{Cli, Invocation, in_runtime};
 use crate::key_check::is_active;
+use kitbag_domain::text::summary;
 use kitbag_gateway::catalog::Catalog;
 use kitbag_gateway::host;
 use kitbag_gateway::offers;
 use kitbag_gateway::prompts::PromptArgument;
-use kitbag_gateway::signature::summary;
 use kitbag_gateway::store_place::{store_address, store_may_exist};
 use kitbag_gateway::vault::vault;
 

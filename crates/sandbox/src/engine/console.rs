@@ -6,20 +6,21 @@ use rquickjs::{Ctx, Result, Value};
 
 use super::json;
 use super::text::text;
-use crate::outcome::ConsoleLine;
+use crate::outcome::{ConsoleLevel, ConsoleLine};
 use crate::protocol::{FromWorker, MOST_TEXT};
 use crate::worker::GatewayPipe;
 
 #[derive(Debug)]
 pub(crate) struct Console {
-    left: Cell<usize>,
+    /// The bytes that may still be printed; `None` once there was more.
+    left: Cell<Option<usize>>,
     pipe: GatewayPipe,
 }
 
 impl Console {
     pub(crate) fn new(most: usize, pipe: GatewayPipe) -> Self {
         Self {
-            left: Cell::new(most),
+            left: Cell::new(Some(most.min(MOST_TEXT))),
             pipe,
         }
     }
@@ -27,40 +28,39 @@ impl Console {
     pub(crate) fn print<'js>(
         &self,
         ctx: &Ctx<'js>,
-        level: &str,
+        level: ConsoleLevel,
         values: &[Value<'js>],
     ) -> Result<()> {
+        let Some(left) = self.left.get() else {
+            return Ok(());
+        };
         let mut line = Vec::new();
         for value in values {
-            line.push(shown(ctx, value, self.left.get())?);
+            line.push(shown(ctx, value, left)?);
         }
-        self.write(level, &line.join(" "));
+        self.write(level, line.join(" "));
         Ok(())
     }
 
-    pub(crate) fn write(&self, level: &str, line: &str) {
-        let left = self.left.get().min(MOST_TEXT);
-        if left == 0 {
-            return;
+    /// Sends a line while there is room, and then once the words that there was more.
+    pub(crate) fn write(&self, level: ConsoleLevel, text: String) {
+        let Some(left) = self.left.get() else { return };
+        let mut line = ConsoleLine { level, text };
+        self.left.set(left.checked_sub(line.size()));
+        if self.left.get().is_none() {
+            line.text.truncate(line.text.floor_char_boundary(left));
+            line.text.push_str(MORE);
         }
-        let fits = line.len() <= left;
-        self.send(level, &line[..line.floor_char_boundary(left)]);
-        self.left.set(if fits { left - line.len() } else { 0 });
-        if self.left.get() == 0 {
-            self.send(level, MORE);
-        }
+        self.send(line);
     }
 
     /// If the gateway is gone, the worker finds out when it waits for the next message.
-    fn send(&self, level: &str, text: &str) {
-        let _ = self.pipe.send(&FromWorker::Console(ConsoleLine {
-            level: level.to_owned(),
-            text: text.to_owned(),
-        }));
+    fn send(&self, line: ConsoleLine) {
+        let _ = self.pipe.send(&FromWorker::Console(line));
     }
 }
 
-const MORE: &str = "… more was printed";
+const MORE: &str = "\n… more was printed";
 
 /// Text as it is, everything else as JSON.
 fn shown<'js>(ctx: &Ctx<'js>, value: &Value<'js>, most: usize) -> Result<String> {

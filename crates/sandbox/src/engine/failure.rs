@@ -2,30 +2,52 @@
 
 use rquickjs::{Ctx, Object, Value};
 
+use super::hints::Circumstances;
 use super::json;
+use super::program_text::ProgramText;
 use super::text::text;
 use crate::outcome::RunFailure;
 
-/// The name of the program in stacks.
-pub(crate) const FILE: &str = "program.js";
-
-/// The head of the function around the program takes one line.
-const HEAD: usize = 1;
-
-pub(crate) fn thrown<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> RunFailure {
-    let place = place(ctx, thrown);
+pub(crate) fn thrown<'js>(
+    ctx: &Ctx<'js>,
+    thrown: &Value<'js>,
+    program: &ProgramText<'_>,
+    circumstances: Circumstances<'_>,
+) -> RunFailure {
+    let stack = thrown
+        .as_object()
+        .and_then(|error| property(ctx, error, "stack"));
+    let place = stack.and_then(|stack| program.place(&stack));
+    let callee = place.and_then(|place| program.callee(place));
+    let message = named(message(ctx, thrown), callee);
+    let circumstances = Circumstances {
+        message: &message,
+        ..circumstances
+    };
+    let hint = circumstances.hint();
     RunFailure::Thrown {
-        message: message(ctx, thrown),
-        line: place.map(|(line, _)| line),
-        column: place.map(|(_, column)| column),
-        hint: None,
+        message,
+        line: place.map(|place| place.line),
+        column: place.map(|place| place.column),
+        hint,
     }
 }
 
 /// The engine throws this when its memory is used up, or `null` if there is no room for an error.
 pub(crate) fn is_out_of_memory(thrown: &Value<'_>) -> bool {
     let exception = thrown.as_exception();
-    exception.is_some_and(|error| error.message().as_deref() == Some("out of memory"))
+    thrown.is_null()
+        || exception.is_some_and(|error| error.message().as_deref() == Some("out of memory"))
+}
+
+/// The engine does not say what is no function.
+fn named(message: String, callee: Option<&str>) -> String {
+    match callee {
+        Some(callee) if message == "TypeError: not a function" => {
+            format!("TypeError: {callee} is not a function")
+        }
+        _ => message,
+    }
 }
 
 fn message<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> String {
@@ -49,18 +71,4 @@ fn error_message<'js>(ctx: &Ctx<'js>, error: &Object<'js>) -> Option<String> {
 fn property<'js>(ctx: &Ctx<'js>, object: &Object<'js>, name: &str) -> Option<String> {
     let value: Value<'js> = object.get(name).ok()?;
     text(ctx, value.as_string()?).ok()
-}
-
-fn place<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> Option<(usize, usize)> {
-    let stack = property(ctx, thrown.as_object()?, "stack")?;
-    stack.lines().find_map(in_program)
-}
-
-/// `    at load (program.js:3:7)`
-fn in_program(line: &str) -> Option<(usize, usize)> {
-    let (_, place) = line.split_once(FILE)?;
-    let mut numbers = place.trim_matches([':', ')']).split(':').map(str::parse);
-    let line: usize = numbers.next()?.ok()?;
-    let column = numbers.next()?.ok()?;
-    Some((line.checked_sub(HEAD)?, column))
 }

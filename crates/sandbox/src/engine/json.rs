@@ -68,6 +68,10 @@ struct JsonWriter<'a, 'js> {
 /// The parsers that read the value later give up beyond 128 levels.
 const DEEPEST: usize = 100;
 
+/// The steps of a path that a complaint shows.
+const SHOWN_START: usize = 8;
+const SHOWN_END: usize = 2;
+
 impl<'a, 'js> JsonWriter<'a, 'js> {
     fn new(ctx: &'a Ctx<'js>, name: &str, most: usize, manner: Manner) -> Self {
         Self {
@@ -114,17 +118,18 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
             return self.unfit("is nested too deeply");
         }
         self.ancestors.push(object.clone());
-        let written = match object.as_array() {
-            Some(array) => self.array(array),
-            None => self.object(object),
+        let written = match object.as_value().is_array() {
+            true => self.array(object),
+            false => self.object(object),
         };
         self.ancestors.pop();
         written
     }
 
-    fn array(&mut self, array: &rquickjs::Array<'js>) -> Result<(), NoJson> {
+    fn array(&mut self, array: &Object<'js>) -> Result<(), NoJson> {
         self.push("[")?;
-        for index in 0..array.len() {
+        let length: f64 = array.get("length")?;
+        for index in 0..length as u32 {
             if index > 0 {
                 self.push(",")?;
             }
@@ -213,10 +218,21 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
         Ok(())
     }
 
+    /// The path, without the middle of a long one.
+    fn shown_path(&self) -> String {
+        match self.path.len().checked_sub(SHOWN_END) {
+            Some(end) if end > SHOWN_START => {
+                let (start, end) = (&self.path[..SHOWN_START], &self.path[end..]);
+                format!("{}…{}", start.concat(), end.concat())
+            }
+            _ => self.path.concat(),
+        }
+    }
+
     fn unfit(&mut self, reason: &str) -> Result<(), NoJson> {
         match self.manner {
             Manner::Exact => Err(NoJson::Unfit {
-                reason: format!("{} {reason}", self.path.concat()),
+                reason: format!("{} {reason}", self.shown_path()),
             }),
             Manner::Lenient => self.string(&format!("[{reason}]")),
         }

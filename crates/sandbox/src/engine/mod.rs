@@ -2,13 +2,16 @@
 
 mod console;
 mod failure;
+mod hints;
 mod json;
 mod meter;
+mod program_text;
 mod request;
 mod text;
 mod timers;
 mod world;
 
+use rquickjs::context::EvalOptions;
 use rquickjs::{Context, Ctx, Promise, Runtime, Value};
 use serde_json::value::RawValue;
 
@@ -16,6 +19,7 @@ use crate::outcome::RunFailure;
 use crate::protocol::{FinishedRun, FromWorker, RunJob, ToWorker};
 use crate::worker::{GatewayPipe, PipeError};
 use meter::CpuMeter;
+use program_text::{FILE, ProgramText};
 use world::ProgramWorld;
 
 /// Runs a program and tells the gateway how it ended.
@@ -25,6 +29,16 @@ pub(crate) fn run(job: &RunJob, pipe: &GatewayPipe) -> Result<(), PipeError> {
     pipe.send(&FromWorker::Finished(FinishedRun {
         value,
         shape: shape.flatten(),
+        cpu: meter::used(),
+    }))
+}
+
+/// Ends a run with a text, as if a program had returned it.
+#[cfg(feature = "attacks")]
+pub(crate) fn report(words: &str, pipe: &GatewayPipe) -> Result<(), PipeError> {
+    pipe.send(&FromWorker::Finished(FinishedRun {
+        value: serde_json::value::to_raw_value(words).map_err(|_| RunFailure::Stuck),
+        shape: None,
         cpu: meter::used(),
     }))
 }
@@ -42,13 +56,17 @@ pub(crate) fn warm_up() {
 type Ended = Result<Box<RawValue>, RunFailure>;
 
 fn value(job: &RunJob, pipe: &GatewayPipe) -> Result<Ended, PipeError> {
+    let meter = CpuMeter::start(job.cpu);
     let code = match kitbag_script::javascript(&job.source) {
         Ok(code) => code,
         Err(mistake) => return Ok(Err(RunFailure::Syntax(mistake))),
     };
-    let meter = CpuMeter::start(job.cpu);
+    let text = ProgramText {
+        source: &job.source,
+        code: &code,
+    };
     match engine(job, &meter) {
-        Ok((_runtime, context)) => context.with(|ctx| in_world(&ctx, job, &code, pipe, meter)),
+        Ok((_runtime, context)) => context.with(|ctx| in_world(&ctx, job, &text, pipe, meter)),
         Err(_) => Ok(Err(RunFailure::TooMuchMemory { bytes: job.memory })),
     }
 }
@@ -69,13 +87,13 @@ const STACK: usize = 1 << 20;
 fn in_world(
     ctx: &Ctx<'_>,
     job: &RunJob,
-    code: &str,
+    text: &ProgramText<'_>,
     pipe: &GatewayPipe,
     meter: CpuMeter,
 ) -> Result<Ended, PipeError> {
-    let world = ProgramWorld::new(ctx, job, pipe, meter);
-    let ended = match world.furnish(job).and_then(|()| begin(ctx, code)) {
-        Ok(promise) => live(&world, &promise),
+    let world = ProgramWorld::new(ctx, job, text, pipe, meter);
+    let ended = match world.furnish().and_then(|()| begin(ctx, text)) {
+        Ok(program) => live(&world, &program),
         Err(_) => Ok(Err(world.failure(&ctx.catch()))),
     };
     // The engine cannot see that these refer to each other; it ends the process over what is left.
@@ -83,15 +101,14 @@ fn in_world(
     ended
 }
 
-/// The program is the body of an async function, one line below the head of that function.
-fn begin<'js>(ctx: &Ctx<'js>, code: &str) -> rquickjs::Result<Promise<'js>> {
-    let mut options = rquickjs::context::EvalOptions::default();
-    options.filename = Some(failure::FILE.to_owned());
-    ctx.eval_with_options(format!("(async () => {{\n{code}\n}})()"), options)
+fn begin<'js>(ctx: &Ctx<'js>, text: &ProgramText<'_>) -> rquickjs::Result<Promise<'js>> {
+    let mut options = EvalOptions::default();
+    options.filename = Some(FILE.to_owned());
+    ctx.eval_with_options(text.as_function(), options)
 }
 
 /// Runs jobs, fires timers and takes in answers until the program has returned.
-fn live<'js>(world: &ProgramWorld<'js>, program: &Promise<'js>) -> Result<Ended, PipeError> {
+fn live<'js>(world: &ProgramWorld<'_, 'js>, program: &Promise<'js>) -> Result<Ended, PipeError> {
     loop {
         if let Some(failure) = world.run_jobs() {
             return Ok(Err(failure));
@@ -116,7 +133,7 @@ fn live<'js>(world: &ProgramWorld<'js>, program: &Promise<'js>) -> Result<Ended,
 
 /// The end of the program, once the requests that it did not wait for are answered, too: a call
 /// without `await` would otherwise be cut off in the middle.
-fn settled<'js>(world: &ProgramWorld<'js>, program: &Promise<'js>) -> Option<Ended> {
+fn settled<'js>(world: &ProgramWorld<'_, 'js>, program: &Promise<'js>) -> Option<Ended> {
     match program.result::<Value<'_>>()? {
         Ok(_) if world.awaits_answers() => None,
         Ok(value) => Some(world.returned(&value)),

@@ -8,12 +8,14 @@ use serde_json::value::RawValue;
 
 use super::json::{self, NoJson};
 use super::world::Desk;
-use crate::host::{HostError, HostRequest};
+use crate::host::{HostAnswer, HostError, HostRequest};
 use crate::protocol::{FromWorker, MOST_TEXT};
 
 /// A request that waits for its answer.
 #[derive(Debug)]
 pub(crate) struct Unanswered<'js> {
+    /// The tool, or the function that was called.
+    pub name: String,
     resolve: Function<'js>,
     reject: Function<'js>,
     /// Made where the program made the request; it gets its words if the request fails.
@@ -21,24 +23,21 @@ pub(crate) struct Unanswered<'js> {
 }
 
 impl<'js> Unanswered<'js> {
-    pub(crate) fn settle(
-        self,
-        ctx: &Ctx<'js>,
-        answer: std::result::Result<Box<RawValue>, HostError>,
-    ) -> Result<()> {
+    pub(crate) fn settle(&self, ctx: &Ctx<'js>, answer: &HostAnswer) -> Result<()> {
         match answer {
             Ok(value) => self.resolve.call((ctx.json_parse(value.get())?,)),
             Err(error) => {
                 self.describe(ctx, error)?;
-                self.reject.call((self.error,))
+                self.reject.call((self.error.clone(),))
             }
         }
     }
 
-    fn describe(&self, ctx: &Ctx<'js>, error: HostError) -> Result<()> {
-        self.error.set("message", error.message)?;
-        self.error.set("kind", error.kind)?;
-        match error.result {
+    fn describe(&self, ctx: &Ctx<'js>, error: &HostError) -> Result<()> {
+        self.error.set("message", error.message.as_str())?;
+        self.error.set("kind", error.kind.as_str())?;
+        self.error.set("tool", self.name.as_str())?;
+        match &error.result {
             Some(result) => self.error.set("result", ctx.json_parse(result.get())?),
             None => Ok(()),
         }
@@ -52,17 +51,17 @@ pub(crate) fn install<'js>(
     native: &Object<'js>,
 ) -> Result<()> {
     let here = desk.clone();
-    let search = move |ctx, error, text, limit| here.search(&ctx, error, &text, limit);
+    let search = move |ctx, error, text, limit| here.search(&ctx, error, &text, &limit);
     native.set("search", Function::new(ctx.clone(), search)?)?;
     let here = desk.clone();
     let describe = move |ctx, error, name| here.describe(&ctx, error, &name);
     native.set("describe", Function::new(ctx.clone(), describe)?)?;
     let here = desk.clone();
-    let call = move |ctx, error, name, args| here.call(&ctx, error, &name, args);
+    let call = move |ctx, error, name, args| here.call(&ctx, error, &name, &args);
     native.set("call", Function::new(ctx.clone(), call)?)?;
     let here = desk.clone();
     let member = move |ctx, error, server, tool, args| {
-        here.call_tool(&ctx, error, ToolPath::Member { server, tool }, args)
+        here.call_tool(&ctx, error, ToolPath::Member { server, tool }, &args)
     };
     native.set("member", Function::new(ctx.clone(), member)?)
 }
@@ -73,11 +72,12 @@ impl<'js> Desk<'js> {
         ctx: &Ctx<'js>,
         error: Object<'js>,
         text: &Value<'js>,
-        limit: Value<'js>,
+        limit: &Value<'js>,
     ) -> Result<Promise<'js>> {
         let text = string(ctx, text, "search(text)")?;
         let limit = limit.as_number().map(|limit| limit as usize);
-        self.ask(ctx, error, HostRequest::Search { text, limit })
+        let request = HostRequest::Search { text, limit };
+        self.ask(ctx, "search".to_owned(), error, request)
     }
 
     fn describe(
@@ -87,9 +87,8 @@ impl<'js> Desk<'js> {
         name: &Value<'js>,
     ) -> Result<Promise<'js>> {
         let name = string(ctx, name, "describe(name)")?;
-        error.set("tool", name.clone())?;
-        let tool = ToolPath::Exposed(name);
-        self.ask(ctx, error, HostRequest::Describe { tool })
+        let tool = ToolPath::Exposed(name.clone());
+        self.ask(ctx, name, error, HostRequest::Describe { tool })
     }
 
     fn call(
@@ -97,7 +96,7 @@ impl<'js> Desk<'js> {
         ctx: &Ctx<'js>,
         error: Object<'js>,
         name: &Value<'js>,
-        args: Value<'js>,
+        args: &Value<'js>,
     ) -> Result<Promise<'js>> {
         let name = string(ctx, name, "call(name, args)")?;
         self.call_tool(ctx, error, ToolPath::Exposed(name), args)
@@ -108,24 +107,25 @@ impl<'js> Desk<'js> {
         ctx: &Ctx<'js>,
         error: Object<'js>,
         tool: ToolPath,
-        args: Value<'js>,
+        args: &Value<'js>,
     ) -> Result<Promise<'js>> {
         let name = tool_name(&tool);
-        let arguments = arguments(ctx, &name, &args)?;
-        error.set("tool", name)?;
-        self.ask(ctx, error, HostRequest::Call { tool, arguments })
+        let arguments = arguments(ctx, &name, args)?;
+        self.ask(ctx, name, error, HostRequest::Call { tool, arguments })
     }
 
     /// Sends the request at once, so that requests made together are under way together.
     fn ask(
         &self,
         ctx: &Ctx<'js>,
+        name: String,
         error: Object<'js>,
         request: HostRequest,
     ) -> Result<Promise<'js>> {
         let (promise, resolve, reject) = ctx.promise()?;
         let id = self.pipe.next_request();
         let waiting = Unanswered {
+            name,
             resolve,
             reject,
             error,

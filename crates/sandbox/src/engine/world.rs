@@ -3,30 +3,30 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::time::Duration;
 
 use rquickjs::{Array, Ctx, Function, Object, Result, Value};
 use serde_json::value::RawValue;
 
 use super::console::Console;
+use super::hints::{self, Circumstances};
 use super::json::{self, NoJson};
 use super::meter::CpuMeter;
+use super::program_text::ProgramText;
 use super::request::{self, Unanswered};
 use super::timers::Timers;
 use super::{Ended, failure};
-use crate::host::HostError;
-use crate::outcome::RunFailure;
+use crate::host::HostAnswer;
+use crate::outcome::{ConsoleLevel, RunFailure};
 use crate::protocol::{MOST_TEXT, RunJob};
 use crate::worker::GatewayPipe;
 
 #[derive(Debug)]
-pub(crate) struct ProgramWorld<'js> {
-    pub ctx: Ctx<'js>,
+pub(crate) struct ProgramWorld<'a, 'js> {
     pub desk: Rc<Desk<'js>>,
+    ctx: Ctx<'js>,
+    job: &'a RunJob,
+    text: &'a ProgramText<'a>,
     meter: CpuMeter,
-    output: usize,
-    memory: usize,
-    cpu: Duration,
 }
 
 /// The part of the world that the functions of the program hold on to. The context is not in it:
@@ -37,23 +37,30 @@ pub(crate) struct Desk<'js> {
     pub timers: Timers<'js>,
     pub console: Console,
     pub unanswered: RefCell<HashMap<u64, Unanswered<'js>>>,
+    /// The tool that answered last, and its answer, for advice.
+    last_answer: RefCell<Option<(String, Box<RawValue>)>>,
 }
 
-impl<'js> ProgramWorld<'js> {
-    pub(crate) fn new(ctx: &Ctx<'js>, job: &RunJob, pipe: &GatewayPipe, meter: CpuMeter) -> Self {
+impl<'a, 'js> ProgramWorld<'a, 'js> {
+    pub(crate) fn new(
+        ctx: &Ctx<'js>,
+        job: &'a RunJob,
+        text: &'a ProgramText<'a>,
+        pipe: &GatewayPipe,
+        meter: CpuMeter,
+    ) -> Self {
         Self {
-            ctx: ctx.clone(),
             desk: Rc::new(Desk::new(job, pipe)),
+            ctx: ctx.clone(),
+            job,
+            text,
             meter,
-            output: job.output.min(MOST_TEXT),
-            memory: job.memory,
-            cpu: job.cpu,
         }
     }
 
     /// Puts everything that a program can use into the global object.
-    pub(crate) fn furnish(&self, job: &RunJob) -> Result<()> {
-        let params = job.params.as_ref().map_or("{}", |params| params.get());
+    pub(crate) fn furnish(&self) -> Result<()> {
+        let params = self.job.params.as_ref().map_or("{}", |params| params.get());
         let params = self.ctx.json_parse(params)?;
         let prelude: Function<'js> = self.ctx.eval(PRELUDE)?;
         prelude.call((self.native()?, params))
@@ -69,7 +76,7 @@ impl<'js> ProgramWorld<'js> {
         let clear = move |number| desk.timers.clear(number);
         native.set("clearTimer", Function::new(self.ctx.clone(), clear)?)?;
         let desk = self.desk.clone();
-        let print = move |ctx, level, values| desk.print(&ctx, level, &values);
+        let print = move |ctx, level: String, values| desk.print(&ctx, &level, &values);
         native.set("print", Function::new(self.ctx.clone(), print)?)?;
         native.set("uuid", Function::new(self.ctx.clone(), uuid)?)?;
         Ok(native)
@@ -87,11 +94,12 @@ impl<'js> ProgramWorld<'js> {
         fired.err().map(|_| self.failure(&self.ctx.catch()))
     }
 
-    pub(crate) fn answered(&self, id: u64, answer: std::result::Result<Box<RawValue>, HostError>) {
+    pub(crate) fn answered(&self, id: u64, answer: HostAnswer) {
         let waiting = self.desk.unanswered.borrow_mut().remove(&id);
         if let Some(waiting) = waiting {
             // Only a lack of memory makes this fail, and then the program hears of it soon.
-            let _ = waiting.settle(&self.ctx, answer);
+            let _ = waiting.settle(&self.ctx, &answer);
+            self.desk.remember(waiting, answer);
         }
     }
 
@@ -105,28 +113,55 @@ impl<'js> ProgramWorld<'js> {
     }
 
     pub(crate) fn returned(&self, value: &Value<'js>) -> Ended {
-        match json::exact(&self.ctx, value, "the value", self.output) {
-            Ok(text) => RawValue::from_string(text).map_err(|error| RunFailure::NotJson {
-                reason: error.to_string(),
-            }),
+        let most = self.job.output.min(MOST_TEXT);
+        match json::exact(&self.ctx, value, "the value", most) {
+            Ok(text) => self.checked(text),
             Err(NoJson::Unfit { reason }) => Err(RunFailure::NotJson { reason }),
-            Err(NoJson::TooLong) => Err(RunFailure::TooMuchOutput { most: self.output }),
+            Err(NoJson::TooLong) => Err(RunFailure::TooMuchOutput { most }),
             Err(NoJson::Thrown) => Err(self.failure(&self.ctx.catch())),
         }
     }
 
+    fn checked(&self, json: String) -> Ended {
+        if json.contains("[object Promise]") {
+            let warning = hints::PROMISE_IN_TEXT.to_owned();
+            self.desk.console.write(ConsoleLevel::Warn, warning);
+        }
+        RawValue::from_string(json).map_err(|error| RunFailure::NotJson {
+            reason: error.to_string(),
+        })
+    }
+
     pub(crate) fn failure(&self, thrown: &Value<'js>) -> RunFailure {
+        if failure::is_out_of_memory(thrown) && !self.meter.is_over() {
+            return RunFailure::TooMuchMemory {
+                bytes: self.job.memory,
+            };
+        }
+        let told = self.told(thrown);
+        // Telling it runs code of the program, such as getters.
         if self.meter.is_over() {
             return self.too_busy();
         }
-        if failure::is_out_of_memory(thrown) {
-            return RunFailure::TooMuchMemory { bytes: self.memory };
-        }
-        failure::thrown(&self.ctx, thrown)
+        told
+    }
+
+    fn told(&self, thrown: &Value<'js>) -> RunFailure {
+        let last = self.desk.last_answer.borrow();
+        let circumstances = Circumstances {
+            calls_are_open: self.awaits_answers(),
+            last_answer: last
+                .as_ref()
+                .map(|(tool, answer)| (tool.as_str(), &**answer)),
+            ..Circumstances::default()
+        };
+        failure::thrown(&self.ctx, thrown, self.text, circumstances)
     }
 
     fn too_busy(&self) -> RunFailure {
-        RunFailure::TooBusy { after: self.cpu }
+        RunFailure::TooBusy {
+            after: self.job.cpu,
+        }
     }
 
     pub(crate) fn clear(&self) {
@@ -142,12 +177,29 @@ impl<'js> Desk<'js> {
             timers: Timers::default(),
             console: Console::new(job.output, pipe.clone()),
             unanswered: RefCell::default(),
+            last_answer: RefCell::default(),
         }
     }
 
-    fn print(&self, ctx: &Ctx<'js>, level: String, values: &Array<'js>) -> Result<()> {
+    fn remember(&self, request: Unanswered<'js>, answer: HostAnswer) {
+        if let Ok(answer) = answer {
+            self.last_answer.replace(Some((request.name, answer)));
+        }
+    }
+
+    fn print(&self, ctx: &Ctx<'js>, level: &str, values: &Array<'js>) -> Result<()> {
         let values: Vec<_> = values.iter().collect::<Result<_>>()?;
-        self.console.print(ctx, &level, &values)
+        self.console.print(ctx, console_level(level), &values)
+    }
+}
+
+fn console_level(name: &str) -> ConsoleLevel {
+    match name {
+        "info" => ConsoleLevel::Info,
+        "warn" => ConsoleLevel::Warn,
+        "error" => ConsoleLevel::Error,
+        "debug" => ConsoleLevel::Debug,
+        _ => ConsoleLevel::Log,
     }
 }
 

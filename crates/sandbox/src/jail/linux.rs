@@ -13,13 +13,16 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 use super::{JailLayer, LayerReport, TIME_ZONE, limits, system_calls};
 use crate::protocol::JailLimits;
 
-/// Closes all layers, and reports the ones that this machine lacks.
-pub(crate) fn close(jail: JailLimits) -> Vec<LayerReport> {
+/// Closes layers, and reports those of all that do not hold on this machine.
+pub(crate) fn close(layers: &[JailLayer], jail: JailLimits) -> Vec<LayerReport> {
     // Read before Landlock closes the file that says it.
     let mapped = limits::mapped();
     let report = |layer| LayerReport {
         layer,
-        missing: close_layer(layer, jail, &mapped).err(),
+        missing: match layers.contains(&layer) {
+            true => close_layer(layer, jail, &mapped).err(),
+            false => Some("left open".to_owned()),
+        },
     };
     JailLayer::ALL.map(report).to_vec()
 }

@@ -99,7 +99,7 @@ mod elsewhere {
     use super::{JailLayer, LayerReport};
     use crate::protocol::JailLimits;
 
-    pub(crate) fn close(_: JailLimits) -> Vec<LayerReport> {
+    pub(crate) fn close(_: &[JailLayer], _: JailLimits) -> Vec<LayerReport> {
         JailLayer::ALL.map(missing).to_vec()
     }
 

@@ -9,9 +9,9 @@ use serde_json::value::RawValue;
 
 use super::death;
 use super::worker_process::{WorkerProcess, fits};
-use crate::host::{Host, HostError, HostRequest};
+use crate::host::{Host, HostAnswer, HostError, HostRequest};
 use crate::outcome::{ConsoleLine, RunFailure, RunOutcome};
-use crate::protocol::{FinishedRun, FromWorker, ToWorker};
+use crate::protocol::{FinishedRun, FromWorker, MOST_FRAME, ToWorker};
 use crate::settings::Budget;
 
 pub(super) struct Conversation<'a, H> {
@@ -21,11 +21,17 @@ pub(super) struct Conversation<'a, H> {
     answers: FuturesUnordered<BoxFuture<'a, Answer>>,
     /// Requests that wait until fewer are being answered.
     queue: VecDeque<(u64, HostRequest)>,
+    /// The bytes of those requests.
+    queued: usize,
     console: Transcript,
     calls: usize,
 }
 
-type Answer = (u64, Result<Box<RawValue>, HostError>);
+/// In bytes: so much of a program's requests, and of the answers to them, the gateway holds. A
+/// program that asks for more waits; a frame or two more than that may be on their way.
+const MOST_HELD: usize = 2 * MOST_FRAME;
+
+type Answer = (u64, HostAnswer);
 
 impl<'a, H: Host> Conversation<'a, H> {
     pub(super) fn new(worker: &'a mut WorkerProcess, host: &'a H, budget: &'a Budget) -> Self {
@@ -35,6 +41,7 @@ impl<'a, H: Host> Conversation<'a, H> {
             budget,
             answers: FuturesUnordered::new(),
             queue: VecDeque::new(),
+            queued: 0,
             console: Transcript::new(budget.output),
             calls: 0,
         }
@@ -53,7 +60,7 @@ impl<'a, H: Host> Conversation<'a, H> {
     async fn talk(&mut self) -> Result<FinishedRun, RunFailure> {
         loop {
             tokio::select! {
-                message = self.worker.exchange() => if let Some(finished) = self.heard(message?)? {
+                message = self.worker.exchange(self.queued < MOST_HELD) => if let Some(finished) = self.heard(message?)? {
                     return Ok(finished);
                 },
                 Some((id, answer)) = self.answers.next() => self.tell(id, answer),
@@ -77,23 +84,29 @@ impl<'a, H: Host> Conversation<'a, H> {
         let most = self.budget.calls;
         self.calls += 1;
         match self.calls {
-            calls if calls <= most => self.queue.push_back((id, request)),
+            calls if calls <= most => self.enqueue(id, request),
             calls if calls <= 2 * most => self.tell(id, Err(too_many(most))),
             _ => return Err(RunFailure::TooManyCalls { most }),
         }
         Ok(())
     }
 
+    fn enqueue(&mut self, id: u64, request: HostRequest) {
+        self.queued += request.size();
+        self.queue.push_back((id, request));
+    }
+
     fn answer_more(&mut self) {
-        while self.answers.len() < self.budget.calls_at_once {
+        while self.answers.len() < self.budget.calls_at_once && self.worker.unsent() < MOST_HELD {
             let Some((id, request)) = self.queue.pop_front() else {
                 return;
             };
+            self.queued -= request.size();
             self.answers.push(Box::pin(answer(self.host, id, request)));
         }
     }
 
-    fn tell(&mut self, id: u64, answer: Result<Box<RawValue>, HostError>) {
+    fn tell(&mut self, id: u64, answer: HostAnswer) {
         let answer = answer.and_then(bounded);
         self.worker.put(&ToWorker::Answer { id, answer });
     }
@@ -119,7 +132,7 @@ async fn answer<H: Host>(host: &H, id: u64, request: HostRequest) -> Answer {
     (id, host.answer(request).await)
 }
 
-fn bounded(value: Box<RawValue>) -> Result<Box<RawValue>, HostError> {
+fn bounded(value: Box<RawValue>) -> HostAnswer {
     if fits(&value) {
         return Ok(value);
     }
@@ -164,7 +177,7 @@ struct Transcript {
 }
 
 impl Transcript {
-    /// The line that says that more was printed needs room, too, and so does each line of its own.
+    /// The words that more was printed need room, too.
     fn new(most: usize) -> Self {
         Self {
             lines: Vec::new(),
@@ -173,9 +186,8 @@ impl Transcript {
     }
 
     fn add(&mut self, line: ConsoleLine) {
-        let size = line.text.len() + line.level.len();
-        if size <= self.left {
-            self.left -= size;
+        if let Some(left) = self.left.checked_sub(line.size()) {
+            self.left = left;
             self.lines.push(line);
         }
     }

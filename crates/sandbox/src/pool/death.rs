@@ -36,7 +36,7 @@ pub(super) fn strange(message: &FromWorker) -> RunFailure {
     died(format!("it sent a {kind} out of turn"))
 }
 
-pub(super) fn unavailable(reason: impl ToString) -> RunFailure {
+pub(super) fn unavailable(reason: &(impl ToString + ?Sized)) -> RunFailure {
     RunFailure::Unavailable {
         reason: reason.to_string(),
     }

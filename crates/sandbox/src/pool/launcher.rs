@@ -71,7 +71,7 @@ impl Launcher {
 
     fn unstarted(&self, error: &std::io::Error) -> RunFailure {
         let program = self.settings.worker.program.display();
-        unavailable(format!(
+        unavailable(&format!(
             "the worker {program} could not be started: {error}"
         ))
     }
@@ -107,7 +107,7 @@ fn required(worker: WorkerProcess) -> Result<WorkerProcess, RunFailure> {
     if missing.is_empty() {
         return Ok(worker);
     }
-    Err(unavailable(missing_layers(&missing)))
+    Err(unavailable(&missing_layers(&missing)))
 }
 
 fn missing_layers(missing: &[&LayerReport]) -> String {

@@ -41,13 +41,18 @@ pub enum CheckFailure {
 }
 
 impl Sandbox {
-    /// Starts the first workers in the background. Call it within a Tokio runtime.
+    /// No worker is started before it is needed.
     pub fn new(settings: SandboxSettings) -> Self {
         let settings = Arc::new(settings);
         let launcher = Launcher::new(settings.clone());
         let places = Places::new(launcher, &settings);
-        places.fill();
         Self { places, settings }
+    }
+
+    /// Starts the workers that wait for programs, in the background. Without it they are started
+    /// after the first run. Call it within a Tokio runtime.
+    pub fn warm_up(&self) {
+        self.places.fill();
     }
 
     /// Runs a program to its end. A run that is dropped is killed, with its requests.

@@ -40,7 +40,7 @@ impl Places {
         self.hall().queue(serves, ticket);
         self.serve();
         // The hall drops no ticket that is waited for.
-        let (found, place) = turn.await.map_err(unavailable)?;
+        let (found, place) = turn.await.map_err(|error| unavailable(&error))?;
         place.lend(found).await
     }
 

@@ -56,8 +56,8 @@ impl WorkerProcess {
         let start = ToWorker::Start(limits);
         match tokio::time::timeout(GREETING, self.ask(&start)).await {
             Ok(Ok(FromWorker::Ready { layers })) => Ok(layers),
-            Ok(Ok(other)) => Err(unavailable(death::strange(&other))),
-            Ok(Err(failure)) => Err(unavailable(failure)),
+            Ok(Ok(other)) => Err(unavailable(&death::strange(&other))),
+            Ok(Err(failure)) => Err(unavailable(&failure)),
             Err(_) => Err(unavailable("the worker did not answer when it was started")),
         }
     }
@@ -70,7 +70,7 @@ impl WorkerProcess {
     pub(super) async fn ask(&mut self, message: &ToWorker) -> Result<FromWorker, RunFailure> {
         self.put(message);
         loop {
-            if let Some(message) = self.exchange().await? {
+            if let Some(message) = self.exchange(true).await? {
                 return Ok(message);
             }
         }
@@ -89,16 +89,18 @@ impl WorkerProcess {
         self.outbox.len()
     }
 
-    /// Writes some of the outbox, or reads a message. Both at once, because a worker that writes
-    /// does not read. Can be dropped at any time.
-    pub(super) async fn exchange(&mut self) -> Result<Option<FromWorker>, RunFailure> {
+    /// Writes some of the outbox, or reads a message if `reads`. Both at once, because a worker that
+    /// writes does not read. Can be dropped at any time.
+    pub(super) async fn exchange(&mut self, reads: bool) -> Result<Option<FromWorker>, RunFailure> {
         let waiting = !self.outbox.is_empty();
         tokio::select! {
-            frame = self.output.next() => self.opened(frame).await.map(Some),
+            frame = self.output.next(), if reads => self.opened(frame).await.map(Some),
             written = self.input.write_buf(&mut self.outbox), if waiting => match written {
                 Ok(_) => Ok(None),
                 Err(_) => Err(death::of(&mut self.child).await),
             },
+            // The caller waits for something else, too.
+            else => std::future::pending().await,
         }
     }
 

@@ -7,38 +7,56 @@ mod pipe;
 use std::process::ExitCode;
 
 use crate::engine;
-use crate::jail;
-use crate::protocol::{FromWorker, JailLimits, ToWorker};
+use crate::jail::{self, JailLayer};
+use crate::protocol::{FromWorker, JailLimits, RunJob, ToWorker};
 
 pub(crate) use pipe::{GatewayPipe, PipeError};
 
 /// Runs this process as a worker until the gateway closes the pipe. Call it before anything else:
-/// threads and open files that are there already would stay outside the jail.
+/// threads that are there already would stay outside the jail.
 pub fn main() -> ExitCode {
-    match serve(&GatewayPipe::default()) {
+    ended(&serve(&JailLayer::ALL, engine::run))
+}
+
+/// A worker that attacks: before each program it calls `attack` with the text of the program, and
+/// returns the words of the attack in place of running the program.
+#[cfg(feature = "attacks")]
+pub fn main_with(layers: &[JailLayer], attack: fn(&str) -> Option<String>) -> ExitCode {
+    let run = move |job: &RunJob, pipe: &GatewayPipe| match attack(&job.source) {
+        Some(words) => engine::report(&words, pipe),
+        None => engine::run(job, pipe),
+    };
+    ended(&serve(layers, run))
+}
+
+fn serve(
+    layers: &[JailLayer],
+    run: impl Fn(&RunJob, &GatewayPipe) -> Result<(), PipeError>,
+) -> Result<(), PipeError> {
+    let pipe = GatewayPipe::default();
+    start(layers, &pipe)?;
+    loop {
+        match pipe.receive()? {
+            ToWorker::Run(job) => run(&job, &pipe)?,
+            ToWorker::Check { source } => check(&source, &pipe)?,
+            // An answer to a run that has ended meanwhile.
+            ToWorker::Answer { .. } | ToWorker::Start(_) => {}
+        }
+    }
+}
+
+fn ended(served: &Result<(), PipeError>) -> ExitCode {
+    match served {
         Ok(()) | Err(PipeError::Closed) => ExitCode::SUCCESS,
         Err(PipeError::Unreadable { .. }) => ExitCode::FAILURE,
     }
 }
 
-/// Closes the jail as a worker does, and returns for what must be tried behind it.
-#[doc(hidden)]
-pub fn enter_jail() {
-    let _ = start(&GatewayPipe::default());
-}
-
-fn serve(pipe: &GatewayPipe) -> Result<(), PipeError> {
-    start(pipe)?;
-    loop {
-        work(pipe)?;
-    }
-}
-
-fn start(pipe: &GatewayPipe) -> Result<(), PipeError> {
+fn start(layers: &[JailLayer], pipe: &GatewayPipe) -> Result<(), PipeError> {
     let limits = limits(pipe)?;
     // What the engine and the C library read from files only once, they read here.
     engine::warm_up();
-    let layers = jail::close(limits);
+    let layers = jail::close(layers, limits);
     pipe.send(&FromWorker::Ready { layers })
 }
 
@@ -51,11 +69,6 @@ fn limits(pipe: &GatewayPipe) -> Result<JailLimits, PipeError> {
     }
 }
 
-fn work(pipe: &GatewayPipe) -> Result<(), PipeError> {
-    match pipe.receive()? {
-        ToWorker::Run(job) => engine::run(&job, pipe),
-        ToWorker::Check { source } => pipe.send(&FromWorker::Checked(kitbag_script::shape(&source))),
-        // An answer to a run that has ended meanwhile.
-        ToWorker::Answer { .. } | ToWorker::Start(_) => Ok(()),
-    }
+fn check(source: &str, pipe: &GatewayPipe) -> Result<(), PipeError> {
+    pipe.send(&FromWorker::Checked(kitbag_script::shape(source)))
 }

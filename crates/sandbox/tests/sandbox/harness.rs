@@ -1,6 +1,6 @@
 //! A sandbox over real workers, and a host whose tools are a few lines of Rust.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -10,9 +10,10 @@ use kitbag_sandbox::{
     SandboxSettings, WorkerCommand,
 };
 use kitbag_script::ToolPath;
+use rustix::process::{Pid, Signal};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-use tokio::sync::Barrier;
+use tokio::sync::{Barrier, Notify};
 
 pub(crate) fn budget() -> Budget {
     Budget {
@@ -27,7 +28,7 @@ pub(crate) fn budget() -> Budget {
 
 pub(crate) fn settings() -> SandboxSettings {
     SandboxSettings {
-        worker: worker(&[]),
+        worker: command(WORKER, &[]),
         budget: budget(),
         warm: 1,
         most: 4,
@@ -35,9 +36,14 @@ pub(crate) fn settings() -> SandboxSettings {
     }
 }
 
-pub(crate) fn worker(arguments: &[&str]) -> WorkerCommand {
+pub(crate) const WORKER: &str = env!("CARGO_BIN_EXE_kitbag-sandbox-worker");
+
+/// The worker that makes an attack when a program begins with `//attack name`.
+pub(crate) const ATTACKER: &str = env!("CARGO_BIN_EXE_kitbag-sandbox-attacker");
+
+pub(crate) fn command(program: &str, arguments: &[&str]) -> WorkerCommand {
     WorkerCommand {
-        program: PathBuf::from(env!("CARGO_BIN_EXE_kitbag-sandbox-worker")),
+        program: PathBuf::from(program),
         arguments: arguments.iter().map(ToString::to_string).collect(),
     }
 }
@@ -88,6 +94,8 @@ pub(crate) struct Bench {
     /// Opens when so many calls of `meet` wait at the same time.
     meeting: Barrier,
     person: AtomicBool,
+    /// Told when a call begins to wait.
+    waits: Notify,
 }
 
 impl Default for Bench {
@@ -95,6 +103,7 @@ impl Default for Bench {
         Self {
             meeting: Barrier::new(8),
             person: AtomicBool::new(false),
+            waits: Notify::new(),
         }
     }
 }
@@ -102,8 +111,8 @@ impl Default for Bench {
 impl Host for Bench {
     async fn answer(&self, request: HostRequest) -> Result<Box<RawValue>, HostError> {
         match request {
-            HostRequest::Search { text, limit } => raw(json!({ "found": text, "limit": limit })),
-            HostRequest::Describe { tool } => raw(json!(format!("{tool:?}"))),
+            HostRequest::Search { text, limit } => raw(&json!({ "found": text, "limit": limit })),
+            HostRequest::Describe { tool } => raw(&json!(format!("{tool:?}"))),
             HostRequest::Call { tool, arguments } => self.call(&tool, &arguments).await,
         }
     }
@@ -114,6 +123,10 @@ impl Host for Bench {
 }
 
 impl Bench {
+    pub(crate) async fn someone_waits(&self) {
+        self.waits.notified().await;
+    }
+
     async fn call(
         &self,
         tool: &ToolPath,
@@ -121,27 +134,61 @@ impl Bench {
     ) -> Result<Box<RawValue>, HostError> {
         let (ToolPath::Exposed(name) | ToolPath::Member { tool: name, .. }) = tool;
         match name.as_str() {
-            "echo" => raw(json!({ "tool": tool, "arguments": arguments })),
-            "issues" => raw(json!({ "total": 2, "items": [{ "id": 1 }, { "id": 2 }] })),
+            "echo" => raw(&json!({ "tool": tool, "arguments": arguments })),
+            "issues" => raw(&json!({ "total": 2, "items": [{ "id": 1 }, { "id": 2 }] })),
             "meet" => {
+                self.waits.notify_one();
                 self.meeting.wait().await;
-                raw(json!("met"))
+                raw(&json!("met"))
             }
             "ask_person" => {
                 self.person.store(true, Ordering::Relaxed);
                 tokio::time::sleep(Duration::from_millis(600)).await;
                 self.person.store(false, Ordering::Relaxed);
-                raw(json!("yes"))
+                raw(&json!("yes"))
             }
             "never" => std::future::pending().await,
-            "long" => raw(json!("x".repeat(9 << 20))),
+            "long" => raw(&json!("x".repeat(7 << 20))),
+            "too_long" => raw(&json!("x".repeat(9 << 20))),
+            "kill_worker" => {
+                kill_workers();
+                std::future::pending().await
+            }
             _ => Err(failed(name)),
         }
     }
 }
 
-fn raw(value: Value) -> Result<Box<RawValue>, HostError> {
-    Ok(to_raw_value(&value).unwrap())
+/// The workers of this process.
+pub(crate) fn workers() -> Vec<Pid> {
+    let threads = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    threads
+        .flat_map(|thread| children(&thread.path()))
+        .filter(|child| is_alive(*child))
+        .collect()
+}
+
+fn children(thread: &Path) -> Vec<Pid> {
+    let list = std::fs::read_to_string(thread.join("children")).unwrap_or_default();
+    list.split_whitespace()
+        .filter_map(|child| Pid::from_raw(child.parse().ok()?))
+        .collect()
+}
+
+/// A process that has ended and has not been asked how is there, but has no command line.
+fn is_alive(process: Pid) -> bool {
+    let line = std::fs::read(format!("/proc/{}/cmdline", process.as_raw_nonzero()));
+    line.is_ok_and(|line| !line.is_empty())
+}
+
+fn kill_workers() {
+    for worker in workers() {
+        rustix::process::kill_process(worker, Signal::KILL).unwrap();
+    }
+}
+
+fn raw(value: &Value) -> Result<Box<RawValue>, HostError> {
+    Ok(to_raw_value(value).unwrap())
 }
 
 fn failed(name: &str) -> HostError {

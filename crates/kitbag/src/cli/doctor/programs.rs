@@ -1,7 +1,7 @@
 //! Checks if programs can be run behind every layer of their jail.
 
 use kitbag_config::Config;
-use kitbag_gateway::sandbox_of;
+use kitbag_gateway::workers::sandbox_of;
 use kitbag_sandbox::LayerReport;
 
 use super::finding::{Area, Finding};

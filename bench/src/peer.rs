@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
-use xtask::processes::{self, Server};
+use xtask::processes::Server;
 use xtask::repository::{Profile, Repository};
 use xtask::scene::Gateway;
 

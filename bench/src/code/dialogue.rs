@@ -1,6 +1,7 @@
 //! The texts that pass between a model and its tools for one request, and what they cost it.
 
 use anyhow::Context;
+use serde_json::{Value, json};
 
 /// One request, carried out.
 #[derive(Debug)]
@@ -91,6 +92,11 @@ impl Spent {
         self.read += read;
         self.written += written;
     }
+}
+
+/// A call as a model writes it.
+pub(super) fn written(tool: &str, arguments: &Value) -> String {
+    json!({ "name": tool, "arguments": arguments }).to_string()
 }
 
 #[cfg(test)]

@@ -1,16 +1,18 @@
-//! The code path: how soon a program runs, how it fares beside hostile programs, and the tokens that
-//! published tasks cost a model.
+//! The code path: how soon a program runs, how it fares beside hostile programs, the tokens that
+//! published tasks cost a model, and a thousand requests in words at the same moment.
 //!
 //! # Layout
 //! - [`start`]: the time from a request to the result of the smallest program
 //! - [`neighbours`]: calls and programs of one tenant while another runs hostile programs
 //! - [`tasks`]: a peer's tasks as programs and as plain calls; [`published`] reads the tasks,
 //!   [`task_scene`] has the servers, [`answers`] their answers, [`dialogue`] counts
+//! - [`intents`]: a thousand clients that ask in words, and as many that list and call
 //! - [`figures`]: the figures of each part, beside their goals
 
 mod answers;
 mod dialogue;
 mod figures;
+mod intents;
 mod neighbours;
 mod published;
 mod start;
@@ -49,17 +51,19 @@ enum Part {
     Start,
     Neighbours,
     Tasks,
+    Intents,
 }
 
 impl Part {
-    const ALL: [Self; 3] = [Self::Start, Self::Neighbours, Self::Tasks];
+    const ALL: [Self; 4] = [Self::Start, Self::Neighbours, Self::Tasks, Self::Intents];
 
     fn parse(name: &str) -> anyhow::Result<Self> {
         match name {
             "start" => Ok(Self::Start),
             "neighbours" => Ok(Self::Neighbours),
             "tasks" => Ok(Self::Tasks),
-            _ => bail!("the parts are start, neighbours and tasks"),
+            "intents" => Ok(Self::Intents),
+            _ => bail!("the parts are start, neighbours, tasks and intents"),
         }
     }
 
@@ -70,6 +74,7 @@ impl Part {
     ) -> anyhow::Result<Option<PartReport>> {
         match (self, &options.tasks) {
             (Self::Start, _) => start::measure(repository).map(Some),
+            (Self::Intents, _) => intents::measure(repository).map(Some),
             (Self::Neighbours, _) => neighbours::measure(repository).map(Some),
             (Self::Tasks, Some(files)) => tasks::measure(repository, files).map(Some),
             (Self::Tasks, None) => {

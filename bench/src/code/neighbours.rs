@@ -97,25 +97,15 @@ impl SharedHouse {
 
     fn attacked(&self, code: &str) -> anyhow::Result<Visit> {
         let over = AtomicBool::new(false);
+        let (origin, hostile) = (&self.gateway.origin, &self.hostile);
         thread::scope(|scope| {
             for _ in 0..AT_A_TIME {
-                scope.spawn(|| self.attack(code, &over));
+                scope.spawn(|| attack(origin, hostile, code, &over));
             }
             let visit = self.visit();
             over.store(true, Ordering::Relaxed);
             visit
         })
-    }
-
-    fn attack(&self, code: &str, over: &AtomicBool) -> anyhow::Result<()> {
-        let mut session = Session::open_with_key(&self.gateway.origin, "/mcp/code", &self.hostile)?;
-        while !over.load(Ordering::Relaxed) {
-            let result = session.call("run_code", &json!({ "code": code }))?;
-            if result["isError"] != true {
-                bail!("the hostile program was answered with {result}");
-            }
-        }
-        Ok(())
     }
 
     /// Calls and runs in turn.
@@ -139,6 +129,18 @@ impl SharedHouse {
             programs: LatencySpread::of(programs),
         })
     }
+}
+
+/// Runs the program again and again.
+fn attack(origin: &str, key: &str, code: &str, over: &AtomicBool) -> anyhow::Result<()> {
+    let mut session = Session::open_with_key(origin, "/mcp/code", key)?;
+    while !over.load(Ordering::Relaxed) {
+        let result = session.call("run_code", &json!({ "code": code }))?;
+        if result["isError"] != true {
+            bail!("the hostile program was answered with {result}");
+        }
+    }
+    Ok(())
 }
 
 fn timed(session: &mut Session, tool: &str, arguments: &Value) -> anyhow::Result<Duration> {

@@ -10,7 +10,7 @@ use xtask::repository::{Profile, Repository};
 use xtask::scene::Gateway;
 
 use super::answers::ServiceAnswers;
-use super::dialogue::{Dialogue, ToolTurn};
+use super::dialogue::{Dialogue, ToolTurn, written};
 use super::published::{PublishedTask, TaskFiles, TaskProgram};
 use crate::catalog::{Tool, Upstreams};
 use crate::http::{Connection, Session, text};
@@ -229,11 +229,6 @@ fn not_found(calls: &[Value], search: &str) -> Vec<String> {
     missing.sort();
     missing.dedup();
     missing
-}
-
-/// A call as a model writes it.
-fn written(tool: &str, arguments: &Value) -> String {
-    json!({ "name": tool, "arguments": arguments }).to_string()
 }
 
 /// The value that a program returned; the lines after it tell of its calls.

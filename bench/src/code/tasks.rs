@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 use xtask::repository::Repository;
 
-use super::dialogue::{CountedDialogue, Spent};
+use super::dialogue::{CountedDialogue, Dialogue, Spent};
 use super::figures::{Goal, PartReport};
 use super::published::{TaskFiles, TaskProgram};
 use super::task_scene::{PlayedTask, TaskScene};
@@ -91,7 +91,7 @@ fn prices(
 }
 
 /// The tokens of what a model reads of tools: names, descriptions and schemas.
-fn definitions(repository: &Repository, tools: &[Value]) -> anyhow::Result<usize> {
+pub(super) fn definitions(repository: &Repository, tools: &[Value]) -> anyhow::Result<usize> {
     let texts: Vec<String> = tools.iter().map(read_by_a_model).collect();
     Ok(count(repository, &texts)?.iter().sum())
 }
@@ -107,7 +107,7 @@ fn read_by_a_model(tool: &Value) -> String {
 
 fn counted<'a>(
     repository: &Repository,
-    dialogues: impl Iterator<Item = &'a super::dialogue::Dialogue>,
+    dialogues: impl Iterator<Item = &'a Dialogue>,
 ) -> anyhow::Result<Vec<CountedDialogue>> {
     dialogues
         .map(|dialogue| {

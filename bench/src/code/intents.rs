@@ -1,0 +1,268 @@
+//! A thousand clients ask for the errors of a project at the same moment: in words, and by listing
+//! every tool and calling the one for it.
+
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+use xtask::repository::{Profile, Repository};
+use xtask::scene::Gateway;
+
+use super::answers::ServiceAnswers;
+use super::dialogue::{CountedDialogue, Dialogue, ToolTurn, written};
+use super::figures::{Goal, PartReport};
+use super::tasks::definitions;
+use crate::catalog::{self, Tool, Upstreams};
+use crate::http::{Connection, Session, text};
+use crate::peer::until_all;
+use crate::tokens::count;
+
+pub(super) fn measure(repository: &Repository) -> anyhow::Result<PartReport> {
+    let scene = ErrorTracker::open(repository)?;
+    let mut report = PartReport::new("a thousand clients that ask for errors at the same moment");
+    report.add("tools", scene.tools as f64, "");
+    report.add("clients", CLIENTS as f64, "");
+    let mut crowds = Vec::new();
+    for way in AskingWay::ALL {
+        eprintln!("{}", way.name());
+        let crowd = scene.crowd(way)?;
+        add(&mut report, way, &crowd);
+        crowds.push((way, crowd));
+    }
+    compare(&mut report, repository, &crowds)?;
+    Ok(report)
+}
+
+const CLIENTS: usize = 1000;
+/// So small that a thousand threads need no more than a program with windows.
+const STACK: usize = 256 * 1024;
+const REQUEST: &str = "List the errors of";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AskingWay {
+    /// The baseline: every definition is listed, then the tool is called.
+    Plain,
+    /// Each client asks for another project, so that no result is used twice.
+    Intent,
+    /// All ask for the same.
+    SameIntent,
+}
+
+impl AskingWay {
+    const ALL: [Self; 3] = [Self::Plain, Self::Intent, Self::SameIntent];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "list every tool, then call one",
+            Self::Intent => "intents, each for another project",
+            Self::SameIntent => "intents, all the same",
+        }
+    }
+
+    fn path(self) -> &'static str {
+        match self {
+            Self::Plain => "/mcp/all",
+            Self::Intent | Self::SameIntent => "/mcp/code",
+        }
+    }
+
+    fn project(self, client: usize) -> String {
+        match self {
+            Self::Plain | Self::Intent => format!("project-{client}"),
+            Self::SameIntent => "web".to_owned(),
+        }
+    }
+
+    /// The tool, and its arguments, by which a model would ask.
+    fn call(self, client: usize) -> (&'static str, Value) {
+        let project = self.project(client);
+        match self {
+            Self::Plain => {
+                let arguments =
+                    json!({ "query": "is:unresolved", "limit": 25, "project": project });
+                ("sentry__list_issues", arguments)
+            }
+            Self::Intent | Self::SameIntent => {
+                let arguments =
+                    json!({ "intent": "list errors", "params": { "project": project } });
+                ("run_intent", arguments)
+            }
+        }
+    }
+}
+
+/// A server in the shape of Sentry among everyday tools, behind a gateway.
+struct ErrorTracker {
+    gateway: Gateway,
+    tools: usize,
+    _upstreams: Upstreams,
+}
+
+/// All clients of one way, at the same moment.
+struct AskedAtOnce {
+    wall: Duration,
+    errors: usize,
+    first_error: Option<String>,
+    /// One client that got its answer.
+    example: Option<Exchange>,
+}
+
+/// The definitions that one client loaded, and its call.
+struct Exchange {
+    definitions: Vec<Value>,
+    dialogue: Dialogue,
+}
+
+impl ErrorTracker {
+    fn open(repository: &Repository) -> anyhow::Result<Self> {
+        let folder = repository.scratch("bench-code-intents")?;
+        let evals = repository.evals();
+        let mut tools = catalog::read(&[evals.join("p0")])?;
+        tools.extend(sentry(repository)?);
+        let upstreams = Upstreams::start(repository, &folder, &tools)?;
+        let sections = format!("[agents]\nenabled = false\n\n{}", upstreams.sections());
+        let gateway = Gateway::in_front_of(repository, Profile::Release, &folder, &sections)?;
+        until_all(
+            &mut Connection::open(&gateway.origin)?,
+            "embedded",
+            tools.len(),
+            Instant::now(),
+        )?;
+        Ok(Self {
+            gateway,
+            tools: tools.len(),
+            _upstreams: upstreams,
+        })
+    }
+
+    /// Sessions are opened before the clock starts.
+    fn crowd(&self, way: AskingWay) -> anyhow::Result<AskedAtOnce> {
+        let (origin, ready) = (self.gateway.origin.as_str(), Barrier::new(CLIENTS + 1));
+        let ready = &ready;
+        thread::scope(|scope| {
+            let mut clients = Vec::new();
+            for number in 0..CLIENTS {
+                let builder = thread::Builder::new().stack_size(STACK);
+                let client = builder.spawn_scoped(scope, move || ask(origin, way, number, ready));
+                clients.push(client.context("starting a thread")?);
+            }
+            ready.wait();
+            let begin = Instant::now();
+            let ends = clients.into_iter().map(|client| match client.join() {
+                Ok(end) => end,
+                Err(_) => bail!("a client ended early"),
+            });
+            let ends: Vec<anyhow::Result<Exchange>> = ends.collect();
+            Ok(AskedAtOnce::new(begin.elapsed(), ends))
+        })
+    }
+}
+
+/// One client. All of them wait until every session is open.
+fn ask(origin: &str, way: AskingWay, number: usize, ready: &Barrier) -> anyhow::Result<Exchange> {
+    let session = Session::open(origin, way.path());
+    ready.wait();
+    let mut session = session?;
+    let definitions = session.tools()?;
+    let (tool, arguments) = way.call(number);
+    let result = session.call(tool, &arguments)?;
+    let answer = text(&result)?;
+    if result["isError"] == true || !answer.contains("TypeError") {
+        bail!("{tool} answered {answer}");
+    }
+    Ok(Exchange {
+        definitions,
+        dialogue: Dialogue {
+            request: format!("{REQUEST} {}.", way.project(number)),
+            turns: vec![ToolTurn {
+                call: written(tool, &arguments),
+                answer,
+            }],
+            end: String::new(),
+        },
+    })
+}
+
+impl AskedAtOnce {
+    fn new(wall: Duration, ends: Vec<anyhow::Result<Exchange>>) -> Self {
+        let mut asked = Self {
+            wall,
+            errors: 0,
+            first_error: None,
+            example: None,
+        };
+        for end in ends {
+            match end {
+                Ok(exchange) => asked.example = Some(exchange),
+                Err(error) => {
+                    asked.errors += 1;
+                    asked.first_error.get_or_insert(format!("{error:#}"));
+                }
+            }
+        }
+        asked
+    }
+}
+
+fn sentry(repository: &Repository) -> anyhow::Result<Vec<Tool>> {
+    let folder = repository.evals().join("code");
+    let answers = ServiceAnswers::read(&folder.join("answers"))?;
+    let mut lines = catalog::lines(&folder.join("sentry/tools.jsonl"))?;
+    for line in &mut lines {
+        let name = line["name"].as_str().unwrap_or_default();
+        line["answer"] = json!(answers.of("sentry", name));
+    }
+    Ok(lines.iter().map(Tool::of).collect())
+}
+
+fn add(report: &mut PartReport, way: AskingWay, crowd: &AskedAtOnce) {
+    if let Some(error) = &crowd.first_error {
+        eprintln!("{}: {error}", way.name());
+    }
+    let share = crowd.errors as f64 / CLIENTS as f64;
+    report.add(format!("{}: errors", way.name()), share * 100.0, "%");
+    report.wanted(Goal::AtMost(1.0));
+    report.add(
+        format!("{}: until the last answer", way.name()),
+        crowd.wall.as_secs_f64(),
+        "s",
+    );
+}
+
+fn compare(
+    report: &mut PartReport,
+    repository: &Repository,
+    crowds: &[(AskingWay, AskedAtOnce)],
+) -> anyhow::Result<()> {
+    let mut spent = Vec::new();
+    for (way, crowd) in crowds {
+        let example = crowd.example.as_ref().context("every client failed")?;
+        let tokens = tokens(repository, example)?;
+        report.add(
+            format!("{}: tokens of a client", way.name()),
+            tokens as f64,
+            "tokens",
+        );
+        spent.push((*way, crowd.wall, tokens));
+    }
+    let (_, wall, tokens) = spent[0];
+    for (way, own_wall, own_tokens) in &spent[1..] {
+        let saved = 100.0 * (1.0 - *own_tokens as f64 / tokens as f64);
+        report.add(format!("{}: fewer tokens", way.name()), saved, "%");
+        report.wanted(Goal::AtLeast(95.0));
+        let faster = wall.as_secs_f64() / own_wall.as_secs_f64();
+        report.add(format!("{}: less wall time", way.name()), faster, "times");
+        report.wanted(Goal::AtLeast(10.0));
+    }
+    Ok(())
+}
+
+/// The tokens of a turn that calls and of one that answers.
+fn tokens(repository: &Repository, exchange: &Exchange) -> anyhow::Result<usize> {
+    let texts: Vec<String> = exchange.dialogue.texts().cloned().collect();
+    let counted = CountedDialogue::new(&count(repository, &texts)?)?;
+    let loaded = definitions(repository, &exchange.definitions)?;
+    Ok(counted.one_by_one(loaded).total())
+}

@@ -19,6 +19,8 @@ pub(crate) struct Tool {
     definition: Value,
     /// The value that every call is answered with; without one, a call is repeated.
     answer: Option<Value>,
+    /// The milliseconds that every call takes.
+    takes_ms: u64,
 }
 
 /// The tools of these folders, each once.
@@ -65,7 +67,19 @@ impl Tool {
             name: text("name"),
             definition,
             answer: line.get("answer").filter(|it| !it.is_null()).cloned(),
+            takes_ms: line["takes_ms"].as_u64().unwrap_or(0),
         }
+    }
+
+    /// A line of the file that the testbed reads.
+    fn served(&self) -> String {
+        let line = json!({
+            "server": self.server,
+            "tool": self.definition,
+            "answer": self.answer,
+            "takes_ms": self.takes_ms,
+        });
+        format!("{line}\n")
     }
 
     /// `name | description`, whatever the description looks like.
@@ -91,13 +105,7 @@ impl Upstreams {
         tools: &[Tool],
     ) -> anyhow::Result<Self> {
         let file = folder.join("catalog.jsonl");
-        let line = |tool: &Tool| {
-            format!(
-                "{}\n",
-                json!({ "server": tool.server, "tool": tool.definition, "answer": tool.answer })
-            )
-        };
-        fs::write(&file, tools.iter().map(line).collect::<String>())
+        fs::write(&file, tools.iter().map(Tool::served).collect::<String>())
             .with_context(|| format!("writing {}", file.display()))?;
         let mut command = Command::new(repository.built(Profile::Release, "kitbag-testbed"));
         command

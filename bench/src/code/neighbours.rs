@@ -19,14 +19,15 @@ use crate::http::Session;
 
 pub(super) fn measure(repository: &Repository) -> anyhow::Result<PartReport> {
     let house = SharedHouse::open(repository)?;
-    let mut report = PartReport::new("a tenant beside another one's hostile programs, 8 at a time");
+    let mut report =
+        PartReport::new("a tenant beside another one's hostile programs, eight at a time");
     eprintln!("in peace");
     let peace = house.visit()?;
     report.add("in peace, a call, p50", peace.calls.p50, "ms");
     report.add("in peace, a program, p50", peace.programs.p50, "ms");
-    for (attack, code) in ATTACKS {
+    for (attack, act) in ATTACKS {
         eprintln!("beside {attack}");
-        let beside = house.attacked(code)?;
+        let beside = house.attacked(act)?;
         add(
             &mut report,
             &format!("{attack}, a call"),
@@ -43,18 +44,56 @@ pub(super) fn measure(repository: &Repository) -> anyhow::Result<PartReport> {
     Ok(report)
 }
 
-const ATTACKS: [(&str, &str); 3] = [
-    ("infinite loop", "while (true) {}"),
+const ATTACKS: [(&str, HostileAct); 4] = [
+    ("infinite loop", HostileAct::Program("while (true) {}")),
     (
         "memory bomb",
-        "const all = []; while (true) all.push(new Array(100000).fill(all.length));",
+        HostileAct::Program(
+            "const all = []; while (true) all.push(new Array(100000).fill(all.length));",
+        ),
     ),
     (
         "flood of calls",
-        "while (true) await Promise.all(Array.from({ length: 1000 }, () => tools.testbed.echo({ message: 'x' })));",
+        HostileAct::Program(
+            "while (true) await Promise.all(\
+             Array.from({ length: 1000 }, () => tools.testbed.echo({ message: 'x' })));",
+        ),
     ),
+    ("as many plain calls", HostileAct::PlainCalls),
 ];
-const AT_A_TIME: usize = 8;
+
+/// The act that a hostile tenant repeats.
+#[derive(Debug, Clone, Copy)]
+enum HostileAct {
+    Program(&'static str),
+    /// Calls without a program, to tell what the calls cost the others from what programs do.
+    PlainCalls,
+}
+
+impl HostileAct {
+    fn at_a_time(self) -> usize {
+        match self {
+            Self::Program(_) => 8,
+            // Seven programs of one tenant run at once, with sixteen calls each.
+            Self::PlainCalls => 7 * 16,
+        }
+    }
+
+    fn path(self) -> &'static str {
+        match self {
+            Self::Program(_) => "/mcp/code",
+            Self::PlainCalls => "/mcp/all",
+        }
+    }
+
+    fn call(self) -> (String, Value) {
+        match self {
+            Self::Program(code) => ("run_code".to_owned(), json!({ "code": code })),
+            Self::PlainCalls => (format!("{}__echo", scene::NAME), json!({ "message": "x" })),
+        }
+    }
+}
+
 const LENGTH: Duration = Duration::from_secs(8);
 /// A hostile program takes as long as it is let. A short limit makes the next one start sooner, which
 /// is worse for the others than one that goes on.
@@ -95,12 +134,12 @@ impl SharedHouse {
         })
     }
 
-    fn attacked(&self, code: &str) -> anyhow::Result<Visit> {
+    fn attacked(&self, act: HostileAct) -> anyhow::Result<Visit> {
         let over = AtomicBool::new(false);
         let (origin, hostile) = (&self.gateway.origin, &self.hostile);
         thread::scope(|scope| {
-            for _ in 0..AT_A_TIME {
-                scope.spawn(|| attack(origin, hostile, code, &over));
+            for _ in 0..act.at_a_time() {
+                scope.spawn(|| attack(origin, hostile, act, &over));
             }
             let visit = self.visit();
             over.store(true, Ordering::Relaxed);
@@ -131,14 +170,12 @@ impl SharedHouse {
     }
 }
 
-/// Runs the program again and again.
-fn attack(origin: &str, key: &str, code: &str, over: &AtomicBool) -> anyhow::Result<()> {
-    let mut session = Session::open_with_key(origin, "/mcp/code", key)?;
+/// Repeats the act until the visit is over.
+fn attack(origin: &str, key: &str, act: HostileAct, over: &AtomicBool) -> anyhow::Result<()> {
+    let mut session = Session::open_with_key(origin, act.path(), key)?;
+    let (tool, arguments) = act.call();
     while !over.load(Ordering::Relaxed) {
-        let result = session.call("run_code", &json!({ "code": code }))?;
-        if result["isError"] != true {
-            bail!("the hostile program was answered with {result}");
-        }
+        session.call(&tool, &arguments)?;
     }
     Ok(())
 }

@@ -99,13 +99,7 @@ impl TaskProgram {
 
     /// The program that asks for the tools.
     pub(super) fn search(&self) -> String {
-        match self.searches.as_slice() {
-            [one] => format!("return await search({})", json!(one)),
-            several => format!(
-                "return await Promise.all({}.map(text => search(text, {{ limit: 3 }})))",
-                json!(several)
-            ),
-        }
+        search_program(&self.searches)
     }
 
     /// The same program, but it returns the calls that it makes.
@@ -124,6 +118,17 @@ await (async tools => {
 return made;
 ";
         [BEFORE, &self.code, AFTER].concat()
+    }
+}
+
+/// A program that searches, in the words of a model.
+pub(super) fn search_program(texts: &[String]) -> String {
+    match texts {
+        [one] => format!("return await search({})", json!(one)),
+        several => format!(
+            "return await Promise.all({}.map(text => search(text, {{ limit: 3 }})))",
+            json!(several)
+        ),
     }
 }
 

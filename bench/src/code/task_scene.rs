@@ -11,7 +11,7 @@ use xtask::scene::Gateway;
 
 use super::answers::ServiceAnswers;
 use super::dialogue::{Dialogue, ToolTurn, written};
-use super::published::{PublishedTask, TaskFiles, TaskProgram};
+use super::published::{PublishedTask, TaskFiles, TaskProgram, search_program};
 use crate::catalog::{Tool, Upstreams};
 use crate::http::{Connection, Session, text};
 use crate::peer::until_all;
@@ -34,7 +34,8 @@ pub(super) struct PlayedTask {
     pub(super) code: Dialogue,
     /// The reason why the task is not done.
     pub(super) failure: Option<String>,
-    /// The tools that the program called, and the search before it did not show.
+    /// The tools that the program calls and its first search does not show. A model then searches
+    /// again, here by the words of the request.
     pub(super) not_found: Vec<String>,
 }
 
@@ -79,10 +80,15 @@ impl TaskScene {
         task: &PublishedTask,
         program: &TaskProgram,
     ) -> anyhow::Result<PlayedTask> {
-        let search = self.run(&program.search())?;
+        let calls = self.calls(program)?;
+        let mut turns = vec![self.run(&program.search())?.turn];
+        let not_found = not_found(&calls, &turns[0].answer);
+        if !not_found.is_empty() {
+            let again = search_program(std::slice::from_ref(&task.request));
+            turns.push(self.run(&again)?.turn);
+        }
         let run = self.run(&program.code)?;
         let end = first_line(&run.turn.answer).to_owned();
-        let calls = self.calls(program)?;
         let called = |tool: &&String| calls.iter().any(|call| call["tool"] == ***tool);
         let not_called = task.expected.iter().find(|tool| !called(tool));
         let failure = match (run.failed, not_called) {
@@ -90,12 +96,13 @@ impl TaskScene {
             (false, Some(tool)) => Some(format!("{tool} was not called")),
             (false, None) => None,
         };
+        turns.push(run.turn);
         Ok(PlayedTask {
-            not_found: not_found(&calls, &search.turn.answer),
+            not_found,
             plain: self.plain(task, &calls, &end)?,
             code: Dialogue {
                 request: task.request.clone(),
-                turns: vec![search.turn, run.turn],
+                turns,
                 end,
             },
             failure,

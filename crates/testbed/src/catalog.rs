@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context;
 use kitbag_wire::{Raw, RawObject};
@@ -11,13 +12,15 @@ use kitbag_wire::{Raw, RawObject};
 /// The tools of each server, by its name.
 pub(crate) type ForeignCatalog = BTreeMap<String, Vec<ForeignTool>>;
 
-/// A tool of another server, which every call gets the same answer of.
+/// A tool of another server, which answers every call alike.
 #[derive(Debug)]
 pub(crate) struct ForeignTool {
     pub(crate) definition: Raw,
     name: Option<String>,
     /// A JSON value. A tool without one repeats the arguments.
-    answer: Option<Raw>,
+    pub(crate) answer: Option<Raw>,
+    /// The time that every call takes.
+    pub(crate) takes: Duration,
 }
 
 #[derive(Debug, serde::Deserialize)]
@@ -25,6 +28,8 @@ struct CatalogLine {
     server: String,
     tool: Raw,
     answer: Option<Raw>,
+    #[serde(default)]
+    takes_ms: u64,
 }
 
 pub(crate) fn read(file: &Path) -> anyhow::Result<ForeignCatalog> {
@@ -38,24 +43,18 @@ pub(crate) fn read(file: &Path) -> anyhow::Result<ForeignCatalog> {
         let line: CatalogLine = serde_json::from_str(line)
             .with_context(|| format!("{}, line {}", file.display(), number + 1))?;
         let tools = catalog.entry(line.server).or_default();
-        tools.push(ForeignTool::new(line.tool, line.answer));
+        tools.push(ForeignTool {
+            name: RawObject::open(&line.tool)
+                .ok()
+                .and_then(|tool| tool.read("name")),
+            definition: line.tool,
+            answer: line.answer,
+            takes: Duration::from_millis(line.takes_ms),
+        });
     }
     Ok(catalog)
 }
 
-/// The text that a call of this tool is answered with.
-pub(crate) fn answer<'a>(tools: &'a [ForeignTool], name: &str) -> Option<&'a str> {
-    let mut named = tools.iter().filter(|it| it.name.as_deref() == Some(name));
-    Some(named.next()?.answer.as_ref()?.get())
-}
-
-impl ForeignTool {
-    fn new(definition: Raw, answer: Option<Raw>) -> Self {
-        let opened = RawObject::open(&definition).unwrap_or_default();
-        Self {
-            name: opened.read("name"),
-            definition,
-            answer,
-        }
-    }
+pub(crate) fn find<'a>(tools: &'a [ForeignTool], name: &str) -> Option<&'a ForeignTool> {
+    tools.iter().find(|it| it.name.as_deref() == Some(name))
 }

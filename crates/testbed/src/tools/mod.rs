@@ -12,8 +12,10 @@ mod tasks;
 use futures::future::BoxFuture;
 use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use crate::call::{CallOutcome, Reply, TestCall, invalid};
+use crate::catalog::ForeignTool;
 use crate::cli::Misbehaviour;
 use crate::server::TestServer;
 use crate::{catalog, hostile};
@@ -75,12 +77,19 @@ async fn run_special(call: TestCall, name: String) -> CallOutcome {
         return Reply::text(format!("{name} is here"));
     }
     if let Some(foreign) = &call.server.foreign_tools {
-        return match catalog::answer(foreign, &name) {
-            Some(text) => Reply::text(text),
-            None => ours::echo(call).await,
-        };
+        return run_foreign(&call, catalog::find(foreign, &name)).await;
     }
     Err(invalid(format!("unknown tool `{name}`")))
+}
+
+async fn run_foreign(call: &TestCall, tool: Option<&ForeignTool>) -> CallOutcome {
+    if let Some(takes) = tool.map(|tool| tool.takes).filter(|it| !it.is_zero()) {
+        call.wait(sleep(takes)).await?;
+    }
+    match tool.and_then(|tool| tool.answer.as_ref()) {
+        Some(answer) => Reply::text(answer.get()),
+        None => ours::echo(call.clone()).await,
+    }
 }
 
 /// Returns the input schema of a tool, for checking the headers that must repeat arguments.

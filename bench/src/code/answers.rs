@@ -128,13 +128,15 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn item(id: &str, size: u32, kind: &str, day: &str) -> Value {
+        json!({ "id": id, "size": size, "kind": kind, "day": day })
+    }
+
     #[test]
     fn a_template_grows_into_its_items() {
         let template = json!({ "kept": "{n}", "items": [
             { "$times": 3, "id": "no {n}", "size": "=1{n}", "kind": "{a|b}", "day": "{d}" },
         ]});
-        let item =
-            |id, size, kind, day| json!({ "id": id, "size": size, "kind": kind, "day": day });
         assert_eq!(
             Growth::default().grown(&template, None),
             json!({ "kept": "{n}", "items": [

@@ -152,26 +152,42 @@ impl ErrorTracker {
             let mut clients = Vec::new();
             for number in 0..CLIENTS {
                 let builder = thread::Builder::new().stack_size(STACK);
-                let client = builder.spawn_scoped(scope, move || ask(origin, way, number, ready));
+                let client = builder.spawn_scoped(scope, move || timed(origin, way, number, ready));
                 clients.push(client.context("starting a thread")?);
             }
             ready.wait();
-            let begin = Instant::now();
             let ends = clients.into_iter().map(|client| match client.join() {
-                Ok(end) => end,
+                Ok(end) => Ok(end),
                 Err(_) => bail!("a client ended early"),
             });
-            let ends: Vec<anyhow::Result<Exchange>> = ends.collect();
-            Ok(AskedAtOnce::new(begin.elapsed(), ends))
+            let ends: anyhow::Result<Vec<ClientEnd>> = ends.collect();
+            Ok(AskedAtOnce::new(ends?))
         })
     }
 }
 
+/// The end of one client, and the time that it took. The clock of the thread that waits for all
+/// would start late: a thousand others are woken with it.
+struct ClientEnd {
+    began: Instant,
+    ended: Instant,
+    exchange: anyhow::Result<Exchange>,
+}
+
 /// One client. All of them wait until every session is open.
-fn ask(origin: &str, way: AskingWay, number: usize, ready: &Barrier) -> anyhow::Result<Exchange> {
+fn timed(origin: &str, way: AskingWay, number: usize, ready: &Barrier) -> ClientEnd {
     let session = Session::open(origin, way.path());
     ready.wait();
-    let mut session = session?;
+    let began = Instant::now();
+    let exchange = session.and_then(|session| ask(session, way, number));
+    ClientEnd {
+        began,
+        ended: Instant::now(),
+        exchange,
+    }
+}
+
+fn ask(mut session: Session, way: AskingWay, number: usize) -> anyhow::Result<Exchange> {
     let definitions = session.tools()?;
     let (tool, arguments) = way.call(number);
     let result = session.call(tool, &arguments)?;
@@ -193,15 +209,18 @@ fn ask(origin: &str, way: AskingWay, number: usize, ready: &Barrier) -> anyhow::
 }
 
 impl AskedAtOnce {
-    fn new(wall: Duration, ends: Vec<anyhow::Result<Exchange>>) -> Self {
+    fn new(ends: Vec<ClientEnd>) -> Self {
+        let began = ends.iter().map(|end| end.began).min();
+        let ended = ends.iter().map(|end| end.ended).max();
+        let wall = ended.zip(began).map(|(ended, began)| ended - began);
         let mut asked = Self {
-            wall,
+            wall: wall.unwrap_or_default(),
             errors: 0,
             first_error: None,
             example: None,
         };
         for end in ends {
-            match end {
+            match end.exchange {
                 Ok(exchange) => asked.example = Some(exchange),
                 Err(error) => {
                     asked.errors += 1;

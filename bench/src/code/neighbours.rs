@@ -27,7 +27,8 @@ pub(super) fn measure(repository: &Repository) -> anyhow::Result<PartReport> {
     report.add("in peace, a program, p50", peace.programs.p50, "ms");
     for (attack, act) in ATTACKS {
         eprintln!("beside {attack}");
-        let beside = house.attacked(act)?;
+        let (beside, acts) = house.attacked(act)?;
+        report.add(format!("{attack}, acts"), acts as f64, "");
         add(
             &mut report,
             &format!("{attack}, a call"),
@@ -134,16 +135,25 @@ impl SharedHouse {
         })
     }
 
-    fn attacked(&self, act: HostileAct) -> anyhow::Result<Visit> {
+    /// A visit during an attack, and the number of hostile acts that ended meanwhile.
+    fn attacked(&self, act: HostileAct) -> anyhow::Result<(Visit, usize)> {
         let over = AtomicBool::new(false);
         let (origin, hostile) = (&self.gateway.origin, &self.hostile);
         thread::scope(|scope| {
-            for _ in 0..act.at_a_time() {
-                scope.spawn(|| attack(origin, hostile, act, &over));
-            }
+            let attackers: Vec<_> = (0..act.at_a_time())
+                .map(|_| scope.spawn(|| attack(origin, hostile, act, &over)))
+                .collect();
             let visit = self.visit();
             over.store(true, Ordering::Relaxed);
-            visit
+            let mut acts = 0;
+            for attacker in attackers {
+                // An attacker that gave up early would make the neighbours look well.
+                acts += match attacker.join() {
+                    Ok(ended) => ended.context("attacking")?,
+                    Err(_) => bail!("an attacker ended early"),
+                };
+            }
+            Ok((visit?, acts))
         })
     }
 
@@ -171,13 +181,15 @@ impl SharedHouse {
 }
 
 /// Repeats the act until the visit is over.
-fn attack(origin: &str, key: &str, act: HostileAct, over: &AtomicBool) -> anyhow::Result<()> {
+fn attack(origin: &str, key: &str, act: HostileAct, over: &AtomicBool) -> anyhow::Result<usize> {
     let mut session = Session::open_with_key(origin, act.path(), key)?;
     let (tool, arguments) = act.call();
+    let mut acts = 0;
     while !over.load(Ordering::Relaxed) {
         session.call(&tool, &arguments)?;
+        acts += 1;
     }
-    Ok(())
+    Ok(acts)
 }
 
 fn timed(session: &mut Session, tool: &str, arguments: &Value) -> anyhow::Result<Duration> {

@@ -132,7 +132,7 @@ pub(super) fn search_program(texts: &[String]) -> String {
     }
 }
 
-fn listed_name<'a>(expected: &'a str) -> &'a str {
+fn listed_name(expected: &str) -> &str {
     let renamed = RENAMED.iter().find(|(old, _)| *old == expected);
     renamed.map_or(expected, |(_, listed)| listed)
 }

@@ -89,8 +89,8 @@ impl TaskScene {
         }
         let run = self.run(&program.code)?;
         let end = first_line(&run.turn.answer).to_owned();
-        let called = |tool: &&String| calls.iter().any(|call| call["tool"] == ***tool);
-        let not_called = task.expected.iter().find(|tool| !called(tool));
+        let mut expected = task.expected.iter();
+        let not_called = expected.find(|tool| !is_called(&calls, tool));
         let failure = match (run.failed, not_called) {
             (true, _) => Some(run.turn.answer.clone()),
             (false, Some(tool)) => Some(format!("{tool} was not called")),
@@ -225,6 +225,10 @@ fn reads(name: &str) -> bool {
         .split('_')
         .filter(|word| READING.contains(word) || WRITING.contains(word));
     verbs.next().is_some_and(|verb| READING.contains(&verb))
+}
+
+fn is_called(calls: &[Value], tool: &str) -> bool {
+    calls.iter().any(|call| call["tool"] == tool)
 }
 
 fn not_found(calls: &[Value], search: &str) -> Vec<String> {

@@ -1,5 +1,5 @@
 //! The benchmarks, started by `cargo xtask bench`: what the gateway costs, how well and how fast it
-//! finds tools, also beside other gateways, and what a model pays.
+//! finds tools, also beside other gateways, what a model pays, and how programs run.
 
 #![expect(
     clippy::print_stdout,
@@ -8,7 +8,9 @@
 )]
 
 mod catalog;
+mod cli;
 mod clients;
+mod code;
 mod convert;
 mod extras;
 mod http;
@@ -54,8 +56,9 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
         ["tokens", rest @ ..] => tokens::run(repository, rest),
         ["store", rest @ ..] => store::run(repository, rest),
         ["clients", rest @ ..] => clients::run(repository, rest),
+        ["code", rest @ ..] => code::run(repository, rest),
         _ => bail!(
-            "the benchmarks are proxy, retrieval, peers, speed, tokens, store and clients; see `cargo xtask help`"
+            "the benchmarks are proxy, retrieval, peers, speed, tokens, store, clients and code; see `cargo xtask help`"
         ),
     }
 }

@@ -44,6 +44,8 @@ The chores of this repository:
   cargo xtask bench store [--json]         audit rows and key look-ups, on SQLite and on PostgreSQL
   cargo xtask bench clients [--data DIR] [--json]
                                            a thousand clients that search and call at the same time
+  cargo xtask bench code [--only PART] [--tasks FILE --tools FILE] [--json]
+                                           programs: how soon they run, beside hostile ones, and their tokens
   cargo xtask shape [--names] [--json] [--check] [--in DIR]
                                            size, density and knots of the code, beside their goals
 

@@ -18,7 +18,9 @@ pub(crate) struct TestbedArguments {
     #[arg(long, value_name = "PATH")]
     pub(crate) data_dir: Option<PathBuf>,
     /// Over HTTP, be many servers at once, `/NAME/mcp` each, with the tools of this file:
-    /// one `{"server", "tool"}` a line, the tool as `tools/list` gives it.
+    /// one `{"server", "tool", "answer", "takes_ms"}` a line, the tool as `tools/list` gives it, the
+    /// JSON value that a call is answered with, and the time that it takes. Without an answer, a
+    /// call repeats its arguments.
     #[arg(long, value_name = "FILE")]
     pub(crate) catalog: Option<PathBuf>,
     #[command(subcommand)]

@@ -144,19 +144,19 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(answer: serde_json::Value, expected: Consent) {
-        assert_eq!(Consent::read(&raw(&answer)), expected, "{answer}");
+    fn check(answer: &serde_json::Value, expected: &Consent) {
+        assert_eq!(Consent::read(&raw(answer)), *expected, "{answer}");
     }
 
     #[test]
     fn only_a_plain_yes_permits_a_call() {
         check(
-            json!({ "action": "accept", "content": { "permit": ONCE } }),
-            Consent::Once,
+            &json!({ "action": "accept", "content": { "permit": ONCE } }),
+            &Consent::Once,
         );
         check(
-            json!({ "action": "accept", "content": { "permit": RUN } }),
-            Consent::Run,
+            &json!({ "action": "accept", "content": { "permit": RUN } }),
+            &Consent::Run,
         );
         for no in [
             json!({ "action": "accept", "content": { "permit": NEVER } }),
@@ -165,7 +165,7 @@ mod tests {
             json!({ "action": "cancel" }),
             json!([]),
         ] {
-            check(no, Consent::No);
+            check(&no, &Consent::No);
         }
     }
 }

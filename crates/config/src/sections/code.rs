@@ -77,7 +77,7 @@ const TABLE: KeyTable = KeyTable {
         },
         KeyRow {
             name: "templates",
-            default: Fallback::Unset("`templates` beside the configuration file"),
+            default: Fallback::Unset("`templates` in the data directory"),
             meaning: "The directory of your own templates, `*.toml`. Read with the configuration.",
             ..KeyRow::PLAIN
         },
@@ -237,7 +237,10 @@ pub(crate) fn build(raw: RawCode, ground: &Ground) -> Result<Code, Fault> {
                 .enable_template_learning
                 .unwrap_or(route.enable_template_learning),
         },
-        templates: ground.path(raw.templates.as_deref().unwrap_or("templates")),
+        templates: raw.templates.map_or_else(
+            || ground.data_dir.join("templates"),
+            |path| ground.path(&path),
+        ),
         cache: section.duration("cache", raw.cache, default.cache)?,
         best_effort: section
             .choose("isolation", raw.isolation, &isolation)?

@@ -89,6 +89,11 @@ pub(super) async fn run_intent(
             failed: None,
             instead: None,
         };
+        let intents = request.turn.gateway.services.intents.clone();
+        let _under_way = match request.is_kept() {
+            true => None,
+            false => intents.first_or_waited(&request.key()).await,
+        };
         let (step, answer) = Box::pin(request.carried_out()).await;
         request.counted(step, started, asked_tokens, &answer);
         Ok(answer)
@@ -133,6 +138,11 @@ impl IntentRequest {
             RouteStep::Direct => Box::pin(direct::attempt(self)).await,
             RouteStep::Candidates => candidates::attempt(self).await,
         }
+    }
+
+    fn is_kept(&self) -> bool {
+        let intents = &self.turn.gateway.services.intents;
+        lock(&intents.results).get(&self.key(), now()).is_some()
     }
 
     fn kept(&self) -> Attempt {

@@ -30,8 +30,8 @@ impl Shop {
     }
 
     async fn open_in(home: &Arc<Home>, config: &str, templates: &[(&str, &str)]) -> Self {
-        let folder = home.path("templates");
-        fs::create_dir(&folder).unwrap();
+        let folder = home.path("data/templates");
+        fs::create_dir_all(&folder).unwrap();
         for (name, text) in templates {
             fs::write(folder.join(name), text).unwrap();
         }

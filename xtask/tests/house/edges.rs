@@ -129,7 +129,10 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("kitbag-testbed", &["kitbag-domain", "kitbag-wire"]),
     ("kitbag-testkit", &[]),
     ("xtask", &[]),
-    ("kitbag-bench", &["xtask", "kitbag-store", "kitbag-sandbox", "kitbag-domain"]),
+    (
+        "kitbag-bench",
+        &["xtask", "kitbag-store", "kitbag-sandbox", "kitbag-domain"],
+    ),
     ("kitbag-bench-load", &[]),
 ];
 

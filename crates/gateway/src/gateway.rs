@@ -4,12 +4,12 @@
 //! [`Gateway`] shares with it what outlives a reading.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use kitbag_config::{Audit, Code, Config, Serve, Surfaces};
 use kitbag_domain::{Caller, ServerName, WriteClass};
-use kitbag_intents::TemplateSet;
+use kitbag_intents::{TemplateName, TemplateSet};
 use kitbag_policy::Policy;
 use kitbag_sandbox::Sandbox;
 use kitbag_upstream::Upstreams;
@@ -31,6 +31,8 @@ pub struct Gateway {
     pub(crate) sandbox: Sandbox,
     /// The templates of the binary and of the operator.
     pub(crate) templates: TemplateSet,
+    /// Templates whose program has a mistake. They answer nothing.
+    pub(crate) broken_templates: Mutex<HashSet<TemplateName>>,
     pub policy: Policy,
     pub(crate) audit_settings: Audit,
     pub(crate) metrics_per_tool: bool,
@@ -57,6 +59,7 @@ impl Gateway {
             code: config.code.clone(),
             sandbox: sandbox_of(&config.code),
             templates: declared_templates(&config.code),
+            broken_templates: Mutex::default(),
             policy: config.policy.clone(),
             audit_settings: config.audit,
             metrics_per_tool: config.telemetry.per_tool,

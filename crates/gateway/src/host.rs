@@ -18,6 +18,7 @@ use crate::login;
 use crate::providers::Providers;
 use crate::services::Services;
 use crate::store_place::store_address;
+use crate::template_check::check_templates;
 use crate::vault;
 use kitbag_domain::sync::lock;
 use kitbag_embed::TextEmbedder;
@@ -104,6 +105,7 @@ impl GatewayHost {
         let _ = tokio::task::spawn_blocking(move || empty.rebuild_catalog()).await;
         self.gateway.store(after.clone());
         after.services.intents.forget_results();
+        tokio::spawn(check_templates(after.clone()));
         // The catalog is built again only now: a listing that came meanwhile went into the gateway
         // before.
         self.rebuild_catalog().await;

@@ -60,6 +60,7 @@ pub mod store_place;
 pub mod surface;
 mod tasks;
 mod template;
+pub mod template_check;
 pub mod template_folder;
 mod turn;
 pub mod vault;

@@ -20,6 +20,7 @@ use kitbag_gateway::background;
 use kitbag_gateway::follow_store;
 use kitbag_gateway::front;
 use kitbag_gateway::host::GatewayHost;
+use kitbag_gateway::template_check::check_templates;
 use kitbag_gateway::view::McpEndpoint;
 
 /// The time that servers have at least if they are asked for the first time, counted from the
@@ -120,6 +121,7 @@ fn work_beside_requests(app: &App, follower: Follower, entrance: ServingTranspor
         tokio::spawn(background::close_ended_keys(app.host().clone())).abort_handle(),
         tokio::spawn(background::keep_key_uses(app.host().clone())).abort_handle(),
         tokio::spawn(follow_store::follow(app.host().clone())).abort_handle(),
+        tokio::spawn(check_templates(app.host().gateway())).abort_handle(),
     ]);
 }
 

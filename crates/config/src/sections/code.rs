@@ -207,8 +207,9 @@ impl Default for Code {
             max_output_bytes: 1_000_000,
             max_calls: 200,
             max_parallel_calls: 16,
-            // With the memory above, all of them together stay within a gigabyte.
-            workers: 8,
+            // A program that waits for a server has its worker meanwhile. With the memory above, all
+            // of them together stay within two gigabytes.
+            workers: 16,
             warm_workers: 2,
         }
     }

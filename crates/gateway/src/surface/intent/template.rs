@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use kitbag_domain::sync::lock;
 use kitbag_domain::{ExposedName, ServerName};
 use kitbag_intents::set::SimilarityBar;
 use kitbag_intents::{
@@ -43,7 +44,10 @@ async fn find(
     set: &TemplateSet,
     offers: &ServerOffers<'_>,
 ) -> Option<TemplateMatch> {
-    let usable = |template: &IntentTemplate| offers.bound(template).is_some();
+    let broken = lock(&request.turn.gateway.broken_templates).clone();
+    let usable = |template: &IntentTemplate| {
+        !broken.contains(template.name()) && offers.bound(template).is_some()
+    };
     let (words, given) = (&request.words, &request.given);
     if let Some(found) = set.find(words, given, usable) {
         return Some(found);

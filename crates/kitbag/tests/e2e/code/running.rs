@@ -139,3 +139,23 @@ async fn the_whole_surface_is_two_tools_in_eighty_tokens() {
     let report: Value = serde_json::from_str(&told.stdout).unwrap();
     assert!(report["shown"].as_u64().unwrap() <= 80, "{report}");
 }
+
+#[tokio::test]
+async fn a_person_runs_a_program_and_reads_what_the_gateway_has_counted() {
+    let shop = Shop::open("").await;
+    let file = shop.home().path("report.js");
+    std::fs::write(
+        &file,
+        "return (await tools.shop.find_order({ order: '5' })).order",
+    )
+    .unwrap();
+    let file = file.to_str().unwrap();
+    let told = shop.home().kitbag(&["run", file]).await;
+    assert!(told.stdout.starts_with("5\n"), "{told:?}");
+    let told = shop.home().kitbag(&["stats", "--json"]).await;
+    let counted: Value = serde_json::from_str(&told.stdout).unwrap();
+    assert_eq!(counted["operations"][0]["path"], "code", "{counted}");
+    assert_eq!(counted["operations"][0]["outcomes"]["ok"], 1, "{counted}");
+    let told = shop.home().kitbag(&["stats"]).await;
+    assert!(told.stdout.contains("code_execution_success"), "{told:?}");
+}

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{Shop, intend, template, text};
+use crate::harness::until;
 
 const STATUS: &str = "const found = await tools.shop.find_order({ order: params.order }); return `order ${found.order}`;";
 
@@ -88,11 +89,26 @@ async fn a_request_that_nothing_answers_leads_to_typed_tools() {
 #[tokio::test]
 async fn a_template_that_is_wrong_is_refused_with_its_line_and_the_others_work() {
     let bad = "name = \"broken\"\nintents = 7\n";
+    let wrong = template(
+        "unwritten",
+        "write order {order}",
+        "const a = 1;\nreturn a +;",
+    );
     let good = template("order_status", "status of order {order}", STATUS);
-    let shop = Shop::open("", &[("bad.toml", bad), ("good.toml", &good)]).await;
+    let files = [
+        ("bad.toml", bad),
+        ("wrong.toml", &*wrong),
+        ("good.toml", &*good),
+    ];
+    let shop = Shop::open("", &files).await;
     let client = shop.client().await;
     let told = text(&intend(&client, "status of order 1", &json!({})).await);
     assert!(told.starts_with("order 1"), "{told}");
     let log = shop.gateway.log();
     assert!(log.contains("bad.toml:2:11"), "{log}");
+    until("the programs of templates are read", async || {
+        let log = shop.gateway.log();
+        log.contains("not used: line 2, column 11").then_some(())
+    })
+    .await;
 }

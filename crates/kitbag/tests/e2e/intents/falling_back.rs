@@ -47,9 +47,10 @@ async fn without_a_sandbox_requests_are_answered_by_plain_calls() {
     let finds = template("find_an_order", "look order {order} up", finds);
     let home = Home::new("");
     let program = home.copy_program();
-    let shop = Shop::open_in(&home, "", &[("finds.toml", &finds)]).await;
+    let config = "[code]\nwarm_workers = 0\n";
+    let shop = Shop::open_in(&home, config, &[("finds.toml", &finds)]).await;
     let client = shop.client().await;
-    // A worker is the program started once more, which fails from now on.
+    // A worker is the program started once more, which fails from now on; none waits from before.
     fs::set_permissions(program, Permissions::from_mode(0o644)).unwrap();
     let told = text(&intend(&client, "look order 5 up", &json!({ "order": "5" })).await);
     assert!(told.contains('5'), "{told}");

@@ -113,9 +113,7 @@ impl ProgramHost {
     }
 
     fn describe(&self, tool: &ToolPath) -> Result<Raw, Failure> {
-        let name = path::exposed(&self.turn, tool)?;
-        let entry = self.turn.catalog.tool(&name);
-        let entry = entry.ok_or_else(|| crate::resolve::unknown_tool(&self.turn, &name))?;
+        let entry = path::visible_entry(&self.turn, tool)?;
         Ok(raw(&declared(entry, DeclarationSize::Full)))
     }
 
@@ -172,7 +170,7 @@ impl ProgramHost {
         let outcome = match &answer {
             Ok(result) if value::is_error(result) => Outcome::ToolError,
             Ok(_) => Outcome::Ok,
-            Err(failure) => failure.outcome(),
+            Err(failure) => failure.told().outcome(),
         };
         let NotedCall {
             tool,

@@ -116,9 +116,7 @@ pub(super) async fn call_alone(turn: Turn, tool: String, arguments: Raw) -> RanP
 
 /// The tool that a program names so, if the caller may use it.
 pub(super) fn entry_at<'a>(turn: &'a Turn, path: &ToolPath) -> Option<&'a CatalogEntry> {
-    let name = path::exposed(turn, path).ok()?;
-    let entry = turn.catalog.tool(&name)?;
-    turn.sees(&entry.capability).then_some(entry)
+    path::visible_entry(turn, path).ok()
 }
 
 fn counted(turn: &Turn, ran: &RanProgram, started: Instant, source: &str) {

@@ -34,7 +34,9 @@ pub(super) fn find(turn: &Turn, path: &ToolPath, arguments: Raw) -> Result<Calle
     {
         return request(turn, &with_provider(&arguments, &provider, tool)?);
     }
-    let name = exposed(turn, path)?;
+    // A name that leads nowhere takes the same way as one that is hidden from the caller, who must
+    // not be able to tell them apart.
+    let name = exposed(turn, path).unwrap_or_else(|_| written(path));
     Ok(CalledTool::Tool { name, arguments })
 }
 
@@ -49,6 +51,17 @@ pub(super) fn exposed(turn: &Turn, path: &ToolPath) -> Result<String, Failure> {
         (Some(entry), None) => Ok(entry.exposed.clone()),
         _ => Err(resolve::unknown_tool(turn, &written)),
     }
+}
+
+/// Returns the tool, if the caller may know of it.
+pub(super) fn visible_entry<'a>(
+    turn: &'a Turn,
+    path: &ToolPath,
+) -> Result<&'a CatalogEntry, Failure> {
+    let name = exposed(turn, path)?;
+    let entry = turn.catalog.tool(&name);
+    let visible = entry.filter(|entry| turn.sees(&entry.capability));
+    visible.ok_or_else(|| resolve::unknown_tool(turn, &name))
 }
 
 /// The name by which clients would know the tool, if the program has spelt it as the server does.

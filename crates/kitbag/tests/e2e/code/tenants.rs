@@ -26,10 +26,21 @@ async fn a_program_sees_the_tools_of_its_caller_and_no_others() {
     let code = "return (await tools.shop.find_order({ order: '1' })).order";
     assert!(told(&acme, code).await.starts_with("1\n"));
     let refused = told(&globex, code).await;
+    let missing = told(&globex, &code.replace("find_order", "find_nothing")).await;
+    assert_eq!(refused.replace("find_order", "find_nothing"), missing);
     assert!(
         refused.contains("there is no tool called `shop__find_order`"),
         "{refused}"
     );
+    for code in [
+        "return describe('shop__find_order')",
+        "return describe('shop.find_order')",
+    ] {
+        let seen = told(&acme, code).await;
+        assert!(seen.contains("tools.shop.find_order(args: {"), "{seen}");
+        let refused = told(&globex, code).await;
+        assert!(refused.contains("there is no tool called"), "{refused}");
+    }
     let search = "return (await search('look an order up')).map(t => t.name).filter(n => n.startsWith('shop'))";
     assert!(told(&globex, search).await.starts_with("[]"));
 }

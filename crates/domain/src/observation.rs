@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::{Caller, Capability, Origin, ShortText};
 
 /// Milliseconds since the Unix epoch. Time is always handed in; nothing here reads a clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 pub struct Timestamp(pub i64);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

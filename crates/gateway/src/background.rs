@@ -394,7 +394,7 @@ async fn keep(gateway: &Gateway, server: &Server, listing: &Arc<Listing>) {
         server: server.name().clone(),
         fingerprint: server.spec().fingerprint(),
         body,
-        listed_at: now(),
+        listed_at: listing.listed_at,
     };
     if let Err(error) = gateway.services.store.put_listing(&stored).await {
         tracing::warn!(server = %server.name(), %error, "the listing could not be kept for the next start");

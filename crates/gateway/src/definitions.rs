@@ -181,6 +181,7 @@ fn hash(text: &str) -> [u8; 16] {
 
 #[cfg(test)]
 mod tests {
+    use kitbag_domain::Timestamp;
     use kitbag_wire::{Era, raw};
     use serde_json::{Value, json};
 
@@ -188,6 +189,7 @@ mod tests {
 
     fn listing(tools: &[Value]) -> Listing {
         Listing {
+            listed_at: Timestamp::default(),
             era: Era::Legacy,
             version: "2025-11-25".to_owned(),
             capabilities: raw(&json!({})),

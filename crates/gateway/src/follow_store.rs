@@ -82,8 +82,9 @@ async fn take_over_listings(host: &Arc<GatewayHost>) {
     }
 }
 
-/// Returns the listing in the store, if it was made for the same configuration of the server and
-/// offers something else than the one in use, and the difference.
+/// Returns the listing in the store, if it was made for the same configuration of the server, later
+/// than the one in use, and offers something else; and the difference. An earlier one is the last
+/// that this gateway kept, while its next one is on the way.
 async fn other_listing(
     gateway: &Gateway,
     server: &Server,
@@ -92,6 +93,8 @@ async fn other_listing(
     let stored = stored_listing(server.spec(), &gateway.services.store).await?;
     Ok(stored.and_then(|listing| {
         let changes = Changes::between(known.as_deref(), &listing);
-        (known.is_none() || changes.any()).then_some((listing, changes))
+        let is_news =
+            known.is_none_or(|known| changes.any() && listing.listed_at > known.listed_at);
+        is_news.then_some((listing, changes))
     }))
 }

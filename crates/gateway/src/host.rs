@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use arc_swap::ArcSwap;
 use kitbag_config::Config;
 use kitbag_domain::{Lookup, ServerName};
-use kitbag_store::Store;
+use kitbag_store::{Store, StoredListing};
 use kitbag_upstream::{Listing, Notice, Server, ServerSpec, UpstreamContext, Upstreams};
 use tokio::sync::{Notify, mpsc};
 
@@ -193,8 +193,12 @@ pub(crate) async fn stored_listing(
     let stored = store.listing(&spec.name).await?;
     let stored = stored.filter(|stored| stored.fingerprint == spec.fingerprint());
     // A long listing takes a while to read, and requests must not wait for that.
-    let reading = tokio::task::spawn_blocking(move || Listing::read(&stored?.body));
+    let reading = tokio::task::spawn_blocking(move || read_listing(&stored?));
     Ok(reading.await.unwrap_or_default())
+}
+
+fn read_listing(stored: &StoredListing) -> Option<Listing> {
+    Listing::read(&stored.body, stored.listed_at)
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../embed/built-in-vecto
 fn texts() -> BTreeSet<String> {
     let library = Library::built_in();
     let listing = Listing {
+        listed_at: Timestamp(0),
         era: Era::Modern,
         version: String::new(),
         capabilities: raw(&json!({ "tools": {} })),

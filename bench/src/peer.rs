@@ -150,6 +150,12 @@ fn start_kitbag(
 }
 
 /// Waits until the index counts at least this many tools as `indexed` or `embedded`.
+/// Waits until a gateway at this address has the vectors of all tools.
+pub(crate) fn until_embedded(origin: &str, tools: usize) -> anyhow::Result<Duration> {
+    let mut connection = Connection::open(origin)?;
+    until_all(&mut connection, "embedded", tools, Instant::now())
+}
+
 pub(crate) fn until_all(
     connection: &mut Connection,
     count: &str,

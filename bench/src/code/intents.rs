@@ -15,8 +15,8 @@ use super::dialogue::{CountedDialogue, Dialogue, ToolTurn, written};
 use super::figures::{Goal, PartReport};
 use super::tasks::definitions;
 use crate::catalog::{self, Tool, Upstreams};
-use crate::http::{Connection, Session, text};
-use crate::peer::until_all;
+use crate::http::{Session, text};
+use crate::peer::until_embedded;
 use crate::tokens::count;
 
 pub(super) fn measure(repository: &Repository) -> anyhow::Result<PartReport> {
@@ -131,12 +131,7 @@ impl ErrorTracker {
         let servers = upstreams.sections().replace("[servers.sentry]\n", &patient);
         let sections = format!("[agents]\nenabled = false\n\n{servers}");
         let gateway = Gateway::in_front_of(repository, Profile::Release, &folder, &sections)?;
-        until_all(
-            &mut Connection::open(&gateway.origin)?,
-            "embedded",
-            tools.len(),
-            Instant::now(),
-        )?;
+        until_embedded(&gateway.origin, tools.len())?;
         Ok(Self {
             gateway,
             tools: tools.len(),

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
@@ -13,8 +12,8 @@ use super::answers::ServiceAnswers;
 use super::dialogue::{Dialogue, ToolTurn, written};
 use super::published::{PublishedTask, TaskFiles, TaskProgram, search_program};
 use crate::catalog::{Tool, Upstreams};
-use crate::http::{Connection, Session, text};
-use crate::peer::until_all;
+use crate::http::{Session, text};
+use crate::peer::until_embedded;
 
 #[derive(Debug)]
 pub(super) struct TaskScene {
@@ -57,12 +56,7 @@ impl TaskScene {
         ]
         .concat();
         let gateway = Gateway::in_front_of(repository, Profile::Release, &folder, &sections)?;
-        until_all(
-            &mut Connection::open(&gateway.origin)?,
-            "embedded",
-            tools.len(),
-            Instant::now(),
-        )?;
+        until_embedded(&gateway.origin, tools.len())?;
         let mut code = Session::open(&gateway.origin, "/mcp/code")?;
         let mut all = Session::open(&gateway.origin, "/mcp/all")?;
         Ok(Self {

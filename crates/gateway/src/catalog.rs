@@ -39,24 +39,20 @@ pub struct CatalogEntry {
     pub definition: Raw,
     /// The tags that its server gave it.
     pub(crate) tags: Vec<String>,
+    /// The effect of a tool, as far as its server says.
+    pub(crate) write_class: WriteClass,
 }
 
 impl CatalogEntry {
-    fn input_schema(&self) -> Value {
+    pub(crate) fn input_schema(&self) -> Value {
         let definition = RawObject::open(&self.definition).unwrap_or_default();
         definition.read("inputSchema").unwrap_or_default()
     }
 
-    fn exposed_name(&self) -> ExposedName {
-        ExposedName::new(&self.capability.server, &self.capability.name)
-    }
-
-    /// Returns if a tool reads, writes or destroys, as far as its server says.
-    pub(crate) fn write_class(&self) -> WriteClass {
-        let hints = RawObject::peek(&self.definition, "annotations")
-            .and_then(|it| RawObject::open(it).ok());
-        let hints = hints.unwrap_or_default();
-        WriteClass::from_hints(hints.read("readOnlyHint"), hints.read("destructiveHint"))
+    /// A tool with its name and schema, unless the name was taken and clients use another one.
+    fn named(&self) -> Option<(&Self, ExposedName, Value)> {
+        let name = ExposedName::new(&self.capability.server, &self.capability.name);
+        (name.as_str() == self.exposed).then(|| (self, name, self.input_schema()))
     }
 }
 
@@ -98,17 +94,19 @@ impl Catalog {
         class: impl Fn(&CatalogEntry) -> WriteClass,
     ) -> &AutomaticIntents {
         self.automatic.get_or_init(|| {
-            let schemas: Vec<Value> = self.tools.iter().map(CatalogEntry::input_schema).collect();
-            let names: Vec<ExposedName> =
-                self.tools.iter().map(CatalogEntry::exposed_name).collect();
-            let tools = self.tools.iter().zip(&names).zip(&schemas);
-            AutomaticIntents::of(tools.map(|((entry, exposed), input_schema)| OfferedTool {
-                exposed,
-                server: &entry.capability.server,
-                name: &entry.capability.name,
-                class: class(entry),
-                input_schema,
-            }))
+            let named: Vec<(&CatalogEntry, ExposedName, Value)> =
+                self.tools.iter().filter_map(CatalogEntry::named).collect();
+            AutomaticIntents::of(
+                named
+                    .iter()
+                    .map(|(entry, exposed, input_schema)| OfferedTool {
+                        exposed,
+                        server: &entry.capability.server,
+                        name: &entry.capability.name,
+                        class: class(entry),
+                        input_schema,
+                    }),
+            )
         })
     }
 
@@ -172,7 +170,12 @@ fn expose_name(
     let exposed = free_name(server, &name, taken);
     object.put("name", exposed.as_str());
     let tags = declared_tags(&object);
+    let hints = object.object("annotations").unwrap_or_default();
     Some(CatalogEntry {
+        write_class: WriteClass::from_hints(
+            hints.read("readOnlyHint"),
+            hints.read("destructiveHint"),
+        ),
         capability: Capability {
             server: server.clone(),
             kind,
@@ -226,6 +229,7 @@ fn expose_uri(server: &ServerName, definition: &Raw, field: &str) -> Option<Cata
         capability,
         definition: definition.clone(),
         tags: Vec::new(),
+        write_class: WriteClass::Read,
     })
 }
 
@@ -240,6 +244,7 @@ fn declared_tags(definition: &RawObject) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use kitbag_domain::Timestamp;
     use kitbag_wire::{Era, raw};
     use proptest::prelude::*;
     use serde_json::json;
@@ -252,6 +257,7 @@ mod tests {
 
     fn offering(tools: &[&str], uris: &[&str], templates: &[&str]) -> Arc<Listing> {
         Arc::new(Listing {
+            listed_at: Timestamp::default(),
             era: Era::Legacy,
             version: "2025-11-25".to_owned(),
             capabilities: raw(&json!({ "tools": {}, "resources": {} })),

@@ -35,6 +35,21 @@ pub(crate) struct Findings {
     pub(crate) catalog: Arc<Catalog>,
 }
 
+/// The best few for an intent among what a caller may know of.
+pub(crate) async fn find_best(
+    gateway: &Gateway,
+    caller: &Caller,
+    text: &str,
+    top_k: usize,
+) -> Findings {
+    let options = Options {
+        top_k,
+        tenant: Some(caller.tenant.clone()),
+        ..Options::default()
+    };
+    find(gateway, caller, text, &options).await
+}
+
 /// The best for an intent among what a caller may know of.
 pub(crate) async fn find(
     gateway: &Gateway,

@@ -174,7 +174,7 @@ impl Gateway {
         let declared = self.declared.get(&tool.exposed);
         declared
             .and_then(|declared| declared.write_class)
-            .unwrap_or_else(|| tool.write_class())
+            .unwrap_or(tool.write_class)
     }
 
     /// Builds the catalog anew from what the servers listed last.

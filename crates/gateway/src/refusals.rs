@@ -19,11 +19,11 @@ const ONE_EVERY: Duration = Duration::from_secs(3);
 
 #[derive(Default)]
 pub(crate) struct Refusals {
-    budget: Mutex<Budget>,
+    budget: Mutex<RefusalBudget>,
 }
 
 #[derive(Default)]
-struct Budget {
+struct RefusalBudget {
     spent: u32,
     since: Option<Instant>,
     untold: u64,
@@ -114,7 +114,7 @@ impl Refused {
     }
 }
 
-impl Budget {
+impl RefusalBudget {
     /// Returns the number of rows that were not written since the last one, if a row may be written
     /// now.
     fn spend(&mut self, at: Instant) -> Option<u64> {
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_refused_keys_leaves_few_rows_and_is_counted() {
-        let (mut budget, start) = (Budget::default(), Instant::now());
+        let (mut budget, start) = (RefusalBudget::default(), Instant::now());
         let told = (0..1000)
             .filter_map(|_| budget.spend(start))
             .collect::<Vec<_>>();

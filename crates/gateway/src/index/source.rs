@@ -50,7 +50,6 @@ pub struct ToolSource {
 impl ToolSource {
     pub(crate) fn of(entry: &catalog::CatalogEntry) -> Self {
         let definition = RawObject::open(&entry.definition).unwrap_or_default();
-        let hints = definition.object("annotations").unwrap_or_default();
         Self {
             exposed: entry.exposed.clone(),
             name: visible_line(&entry.capability.name),
@@ -61,10 +60,7 @@ impl ToolSource {
             tags: entry.tags.iter().map(|tag| visible_line(tag)).collect(),
             scopes: Vec::new(),
             group: None,
-            write_class: Some(WriteClass::from_hints(
-                hints.read("readOnlyHint"),
-                hints.read("destructiveHint"),
-            )),
+            write_class: Some(entry.write_class),
         }
     }
 

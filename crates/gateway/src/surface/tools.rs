@@ -75,7 +75,7 @@ impl AlwaysOn {
         static DEFINITIONS: LazyLock<Vec<Raw>> = LazyLock::new(|| {
             AlwaysOn::ALL
                 .into_iter()
-                .map(|it| raw(&it.written()))
+                .map(|it| raw(&it.listed()))
                 .collect()
         });
         &DEFINITIONS[self as usize]
@@ -96,11 +96,6 @@ impl AlwaysOn {
     fn in_full(self) -> Value {
         let mut definition = self.written();
         let schema = &mut definition["inputSchema"];
-        schema["additionalProperties"] = json!(false);
-        let (_, _, required) = self.parts();
-        if required != json!([]) {
-            schema["required"] = required;
-        }
         match self {
             Self::Call => {
                 schema["examples"] = json!([{ "tool": "server__tool", "arguments": {} }]);
@@ -114,15 +109,24 @@ impl AlwaysOn {
         definition
     }
 
+    /// The definition as a list shows it. The tools of the surface `code` are to be as cheap as they
+    /// can be, so theirs says only what a model needs.
+    fn listed(self) -> Value {
+        let mut definition = self.written();
+        if self.runs_code()
+            && let Some(schema) = definition["inputSchema"].as_object_mut()
+        {
+            schema.retain(|key, _| matches!(key.as_str(), "type" | "properties"));
+        }
+        definition
+    }
+
     fn written(self) -> Value {
         let (description, properties, required) = self.parts();
-        let mut schema = json!({ "type": "object", "properties": properties });
-        // The two tools of the surface `code` are to be as cheap as they can be.
-        if !self.runs_code() {
-            schema["additionalProperties"] = json!(false);
-            if required != json!([]) {
-                schema["required"] = required;
-            }
+        let mut schema =
+            json!({ "type": "object", "properties": properties, "additionalProperties": false });
+        if required != json!([]) {
+            schema["required"] = required;
         }
         let mut definition =
             json!({ "name": self.name(), "description": description, "inputSchema": schema });

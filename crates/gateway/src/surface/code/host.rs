@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use kitbag_domain::{Outcome, ServerName, Surface, WriteClass};
-use kitbag_relevance::{MAX_TOP_K, Options};
+use kitbag_relevance::MAX_TOP_K;
 use kitbag_sandbox::{Host, HostError, HostRequest, ToolPath};
 use kitbag_schema::{DeclarationSize, declaration, member_call};
 use kitbag_wire::{Raw, RawObject, raw};
@@ -17,18 +17,16 @@ use super::value;
 use crate::call::{ApiCall, Call, McpCall};
 use crate::catalog::CatalogEntry;
 use crate::failure::Failure;
-use crate::find::find;
+use crate::find::find_best;
 use crate::pipeline;
 use crate::run::{CodeRun, MadeCall};
 use crate::signature::request;
 use crate::surface::answer::as_meant;
 use crate::surface::request::ApiRequest;
+use crate::surface::search::USUAL_LIMIT;
 use crate::surface::shown;
 use crate::turn::Turn;
 use crate::view::View;
-
-/// Most tasks need three to five tools.
-const USUAL_LIMIT: usize = 5;
 
 pub(super) struct ProgramHost {
     pub(super) turn: Turn,
@@ -85,12 +83,8 @@ impl ProgramHost {
 
     async fn search(&self, text: &str, limit: Option<usize>) -> Raw {
         let caller = self.turn.caller();
-        let options = Options {
-            top_k: limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_TOP_K),
-            tenant: Some(caller.tenant.clone()),
-            ..Options::default()
-        };
-        let found = find(&self.turn.gateway, caller, text, &options).await;
+        let limit = limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_TOP_K);
+        let found = find_best(&self.turn.gateway, caller, text, limit).await;
         let names: Vec<_> = found
             .candidates
             .iter()

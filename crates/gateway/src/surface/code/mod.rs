@@ -70,10 +70,15 @@ pub(super) async fn run_code(
 pub(super) struct RanProgram {
     /// The result of the tool that ran it.
     pub(super) answer: Raw,
-    pub(super) failed: bool,
-    pub(super) outcome: Outcome,
+    outcome: Outcome,
     pub(super) run: Arc<CodeRun>,
     pub(super) shape: Option<ProgramShape>,
+}
+
+impl RanProgram {
+    pub(super) fn has_failed(&self) -> bool {
+        self.outcome != Outcome::Ok
+    }
 }
 
 /// Runs a program to its end. `aliases` are the servers that names in it stand for.
@@ -89,7 +94,6 @@ pub(super) async fn run(
     let outcome = sandbox.run(&tenant, program, &host).await;
     RanProgram {
         answer: report::report(&host.turn, &host.run, &source, &outcome),
-        failed: outcome.value.is_err(),
         outcome: report::outcome(&outcome),
         run: host.run,
         shape: outcome.shape,
@@ -103,7 +107,6 @@ pub(super) async fn call_alone(turn: Turn, tool: String, arguments: Raw) -> RanP
     let (answer, failed) = report::of_call(&host.turn, &host.run, answer);
     RanProgram {
         answer,
-        failed,
         outcome: if failed {
             Outcome::ToolError
         } else {
@@ -121,7 +124,7 @@ pub(super) fn entry_at<'a>(turn: &'a Turn, path: &ToolPath) -> Option<&'a Catalo
 
 fn counted(turn: &Turn, ran: &RanProgram, started: Instant, source: &str) {
     let meter = &turn.gateway.services.meter;
-    if !ran.failed {
+    if !ran.has_failed() {
         meter.happened(&turn.client, OperationEvent::CodeExecutionSuccess);
     }
     let ended = EndedOperation {

@@ -3,11 +3,11 @@
 use kitbag_domain::ExposedName;
 use kitbag_sandbox::ToolPath;
 use kitbag_wire::{Raw, RawObject, raw};
-use serde_json::json;
 
 use crate::catalog::CatalogEntry;
 use crate::failure::Failure;
 use crate::resolve;
+use crate::surface::groups;
 use crate::surface::own::arguments as own_arguments;
 use crate::surface::request::{ApiRequest, rest as rest_of_result};
 use crate::surface::tools::AlwaysOn;
@@ -46,7 +46,7 @@ pub(super) fn exposed(turn: &Turn, path: &ToolPath) -> Result<String, Failure> {
     if turn.catalog.tool(&written).is_some() {
         return Ok(written);
     }
-    let mut meant = visible_tools(turn).filter(|entry| is_meant(entry, path));
+    let mut meant = groups::visible(turn).filter(|entry| is_meant(entry, path));
     match (meant.next(), meant.next()) {
         (Some(entry), None) => Ok(entry.exposed.clone()),
         _ => Err(resolve::unknown_tool(turn, &written)),
@@ -74,11 +74,6 @@ fn written(path: &ToolPath) -> String {
         Ok(server) => ExposedName::new(&server, tool).as_str().to_owned(),
         Err(_) => format!("{server}.{tool}"),
     }
-}
-
-fn visible_tools(turn: &Turn) -> impl Iterator<Item = &CatalogEntry> {
-    let tools = turn.catalog.tools.iter();
-    tools.filter(|entry| turn.sees(&entry.capability))
 }
 
 /// Names of servers and tools contain characters that identifiers of JavaScript may not.
@@ -131,7 +126,7 @@ fn request(turn: &Turn, arguments: &Raw) -> Result<CalledTool, Failure> {
 pub(super) fn rest(turn: &Turn, result: String, offset: usize) -> Result<Raw, Failure> {
     let tokens = turn.gateway.surfaces.result_tokens;
     let page = rest_of_result(turn, result, offset, tokens)?;
-    Ok(raw(&json!(page)))
+    Ok(raw(&page))
 }
 
 #[cfg(test)]

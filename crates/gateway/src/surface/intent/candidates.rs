@@ -2,34 +2,29 @@
 //! the next ones in ten tokens each.
 
 use kitbag_domain::text::visible_line;
-use kitbag_relevance::{Candidate, Options};
+use kitbag_relevance::Candidate;
 use kitbag_schema::DeclarationSize;
 
 use super::{Attempt, IntentRequest};
-use crate::find::{Findings, UNSURE, find};
+use crate::find::{Findings, UNSURE, find_best};
 use crate::signature::request as api_request;
 use crate::surface::code::declared;
+use crate::surface::search::USUAL_LIMIT;
 use crate::surface::shown;
 
-/// Most tasks need three to five tools.
-const DECLARED: usize = 5;
 /// Further ones that `describe` declares, for a request that the best do not meet.
 const MENTIONED: usize = 5;
 
 pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
     let turn = &request.turn;
-    let options = Options {
-        top_k: DECLARED + MENTIONED,
-        tenant: Some(turn.caller().tenant.clone()),
-        ..Options::default()
-    };
-    let found = find(&turn.gateway, turn.caller(), &request.words, &options).await;
-    let best = found.candidates.iter().take(DECLARED);
+    let most = USUAL_LIMIT + MENTIONED;
+    let found = find_best(&turn.gateway, turn.caller(), &request.words, most).await;
+    let best = found.candidates.iter().take(USUAL_LIMIT);
     let lines: Vec<String> = best.filter_map(|it| line(request, &found, it)).collect();
     if lines.is_empty() {
         return Attempt::Nothing;
     }
-    let names = found.candidates.iter().take(DECLARED);
+    let names = found.candidates.iter().take(USUAL_LIMIT);
     shown::found(turn, names.map(|it| it.entry.tool_name.as_str()));
     let intents = &turn.gateway.services.intents;
     intents.heard(&turn.client.id, &request.words);
@@ -53,7 +48,7 @@ fn line(request: &IntentRequest, found: &Findings, candidate: &Candidate) -> Opt
 
 /// The next ones in one line: `Also: sentry.list_issues query/simple, …`.
 fn mentioned(found: &Findings) -> Option<String> {
-    let further = found.candidates.iter().skip(DECLARED);
+    let further = found.candidates.iter().skip(USUAL_LIMIT);
     let further: Vec<String> = further.map(|it| it.entry.light_line()).collect();
     (!further.is_empty()).then(|| {
         format!(

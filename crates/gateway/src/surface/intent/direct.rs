@@ -2,15 +2,13 @@
 
 use kitbag_domain::WriteClass;
 use kitbag_intents::{AutomaticIntents, DirectCall};
-use kitbag_relevance::Options;
-use kitbag_wire::{RawObject, raw};
+use kitbag_wire::raw;
 use serde_json::{Map, Value};
 
 use super::{Attempt, IntentRequest, learn};
 use crate::catalog::CatalogEntry;
-use crate::find::find;
-use crate::run::MadeCall;
-use crate::surface::code::{self, RanProgram};
+use crate::find::find_best;
+use crate::surface::code;
 
 /// A simple reading tool whose name the words are.
 pub(super) async fn simple(request: &IntentRequest) -> Attempt {
@@ -38,12 +36,7 @@ pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
     if let Some((entry, arguments)) = instead(request) {
         return call(request, entry, arguments).await;
     }
-    let options = Options {
-        top_k: 1,
-        tenant: Some(turn.caller().tenant.clone()),
-        ..Options::default()
-    };
-    let found = find(&turn.gateway, turn.caller(), &request.words, &options).await;
+    let found = find_best(&turn.gateway, turn.caller(), &request.words, 1).await;
     let best = found
         .candidates
         .first()
@@ -59,8 +52,8 @@ pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
 fn instead(request: &IntentRequest) -> Option<(&CatalogEntry, Map<String, Value>)> {
     let DirectCall { tool, arguments } = request.instead.as_ref()?;
     let entry = request.turn.catalog.tool(tool.as_str())?;
-    let mut arguments = arguments.clone();
-    arguments.retain(|name, _| has_parameter(entry, name));
+    let (schema, mut arguments) = (entry.input_schema(), arguments.clone());
+    arguments.retain(|name, _| has_parameter(&schema, name));
     fits(request, entry, &arguments).then_some((entry, arguments))
 }
 
@@ -69,14 +62,13 @@ fn instead(request: &IntentRequest) -> Option<(&CatalogEntry, Map<String, Value>
 fn fits(request: &IntentRequest, entry: &CatalogEntry, given: &Map<String, Value>) -> bool {
     let checker = &request.turn.gateway.services.checker;
     let reads = request.turn.gateway.write_class(entry) == WriteClass::Read;
-    let known = given.keys().all(|name| has_parameter(entry, name));
+    let schema = entry.input_schema();
+    let known = given.keys().all(|name| has_parameter(&schema, name));
     let checked = checker.check_arguments(&entry.definition, &raw(given));
     (reads || !given.is_empty()) && known && checked.is_ok()
 }
 
-fn has_parameter(entry: &CatalogEntry, name: &str) -> bool {
-    let definition = RawObject::open(&entry.definition).unwrap_or_default();
-    let schema: Value = definition.read("inputSchema").unwrap_or_default();
+fn has_parameter(schema: &Value, name: &str) -> bool {
     schema["properties"].get(name).is_some()
 }
 
@@ -86,23 +78,9 @@ async fn call(
     arguments: Map<String, Value>,
 ) -> Attempt {
     let turn = &request.turn;
-    let RanProgram {
-        answer,
-        failed,
-        run,
-        ..
-    } = code::call_alone(turn.clone(), entry.exposed.clone(), raw(&arguments)).await;
-    let calls = run.calls();
-    if failed {
-        return Attempt::Failed {
-            answer,
-            may_have_written: calls.iter().any(MadeCall::may_have_written),
-            instead: None,
-        };
+    let ran = code::call_alone(turn.clone(), entry.exposed.clone(), raw(&arguments)).await;
+    if !ran.has_failed() {
+        learn::tool_answered(turn, entry, &request.words, &arguments).await;
     }
-    learn::tool_answered(turn, entry, &request.words, &arguments).await;
-    let servers = vec![entry.capability.server.clone()];
-    let reads = calls.iter().all(|call| !call.writes);
-    let keep = reads.then_some((turn.gateway.code.cache, servers));
-    Attempt::Done { answer, keep }
+    Attempt::ended(ran, Some(turn.gateway.code.cache), None)
 }

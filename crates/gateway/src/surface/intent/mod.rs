@@ -26,11 +26,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::answer::with_text;
-use super::code::asking;
+use super::code::{RanProgram, asking};
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::intents::KeptAnswer;
 use crate::reply;
+use crate::run::MadeCall;
 use crate::turn::Turn;
 use kitbag_domain::sync::lock;
 
@@ -47,6 +48,8 @@ struct IntentRequest {
     turn: Turn,
     words: String,
     given: Map<String, Value>,
+    /// The key of its result among those that are kept.
+    key: CacheKey,
     mark: CacheMark,
     /// The last failure, which is the answer if no further step may be tried.
     failed: Option<Raw>,
@@ -81,7 +84,10 @@ pub(super) async fn run_intent(
         let asked_tokens = kitbag_budget::estimate(&asked.intent)
             + kitbag_budget::estimate(&Value::Object(asked.params.clone()).to_string());
         let mark = lock(&turn.gateway.services.intents.results).mark();
+        let words = CacheSubject::Words(&asked.intent);
+        let key = CacheKey::new(&turn.caller().tenant, words, &asked.params);
         let mut request = IntentRequest {
+            key,
             turn,
             words: asked.intent,
             given: asked.params,
@@ -92,7 +98,7 @@ pub(super) async fn run_intent(
         let intents = request.turn.gateway.services.intents.clone();
         let _under_way = match request.is_kept() {
             true => None,
-            false => intents.first_or_waited(&request.key()).await,
+            false => intents.first_or_waited(&request.key).await,
         };
         let (step, answer) = Box::pin(request.carried_out()).await;
         request.counted(step, started, asked_tokens, &answer);
@@ -142,13 +148,13 @@ impl IntentRequest {
 
     fn is_kept(&self) -> bool {
         let intents = &self.turn.gateway.services.intents;
-        lock(&intents.results).get(&self.key(), now()).is_some()
+        lock(&intents.results).get(&self.key, now()).is_some()
     }
 
     fn kept(&self) -> Attempt {
         let services = &self.turn.gateway.services;
         let kept = lock(&services.intents.results)
-            .get(&self.key(), now())
+            .get(&self.key, now())
             .cloned();
         let Some(KeptAnswer { answer, since }) = kept else {
             services
@@ -175,12 +181,7 @@ impl IntentRequest {
             mark: self.mark,
             ttl,
         };
-        lock(&self.turn.gateway.services.intents.results).put(self.key(), new, now());
-    }
-
-    fn key(&self) -> CacheKey {
-        let tenant = &self.turn.caller().tenant;
-        CacheKey::new(tenant, CacheSubject::Words(&self.words), &self.given)
+        lock(&self.turn.gateway.services.intents.results).put(self.key.clone(), new, now());
     }
 
     /// Counts and logs what a step led to.
@@ -230,6 +231,23 @@ impl IntentRequest {
 }
 
 impl Attempt {
+    /// The end of a program, or of the call that stands for one. `ttl` is the time for which its
+    /// result may be used again if the program only read.
+    fn ended(ran: RanProgram, ttl: Option<Duration>, instead: Option<DirectCall>) -> Self {
+        let (calls, failed) = (ran.run.calls(), ran.has_failed());
+        let RanProgram { answer, run, .. } = ran;
+        if failed {
+            return Self::Failed {
+                answer,
+                may_have_written: calls.iter().any(MadeCall::may_have_written),
+                instead,
+            };
+        }
+        let only_read = calls.iter().all(|call| !call.writes);
+        let keep = ttl.filter(|_| only_read).map(|ttl| (ttl, run.servers()));
+        Self::Done { answer, keep }
+    }
+
     /// An answer that is no result: a question back to the model.
     fn told(text: &str) -> Self {
         let answer = raw(&json!({ "content": [{ "type": "text", "text": text }] }));

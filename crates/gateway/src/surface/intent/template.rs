@@ -18,8 +18,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Attempt, IntentRequest, direct, learn};
 use crate::failure::Failure;
-use crate::run::MadeCall;
-use crate::surface::code::{self, RanProgram};
+use crate::surface::code;
+use crate::surface::groups;
 use crate::turn::Turn;
 
 pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
@@ -87,37 +87,9 @@ async fn run(
     let aliases = offers.bound(template).unwrap_or_default();
     let ran = code::run(turn.clone(), program, aliases).await;
     learn::template_ran(turn, template, learned, &params, &ran).await;
-    let instead = offers.only_call(template, params);
-    ended(request, template, ran, instead)
-}
-
-fn ended(
-    request: &IntentRequest,
-    template: &IntentTemplate,
-    ran: RanProgram,
-    instead: Option<DirectCall>,
-) -> Attempt {
-    let RanProgram {
-        answer,
-        failed,
-        run,
-        ..
-    } = ran;
-    let calls = run.calls();
-    let wrote = calls.iter().any(|call| call.writes);
-    if failed {
-        return Attempt::Failed {
-            answer,
-            may_have_written: calls.iter().any(MadeCall::may_have_written),
-            instead,
-        };
-    }
-    let ttl = template
-        .cache_for()
-        .unwrap_or(request.turn.gateway.code.cache);
-    let servers = run.servers();
-    let keep = (!wrote && template.read_only()).then_some((ttl, servers));
-    Attempt::Done { answer, keep }
+    let ttl = template.cache_for().unwrap_or(turn.gateway.code.cache);
+    let ttl = template.read_only().then_some(ttl);
+    Attempt::ended(ran, ttl, offers.only_call(template, params))
 }
 
 /// Says what is wrong with the parameters, if anything is.
@@ -152,8 +124,7 @@ pub(super) struct ServerOffers<'a>(Vec<ServerOffer<'a>>);
 impl<'a> ServerOffers<'a> {
     fn of(turn: &'a Turn) -> Self {
         let mut offers: BTreeMap<&ServerName, BTreeSet<&str>> = BTreeMap::new();
-        let tools = turn.catalog.tools.iter();
-        for entry in tools.filter(|entry| turn.sees(&entry.capability)) {
+        for entry in groups::visible(turn) {
             let tools = offers.entry(&entry.capability.server).or_default();
             tools.insert(&entry.capability.name);
         }

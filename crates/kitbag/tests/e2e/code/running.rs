@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Shop, run, text, told};
+use super::{Shop, run, told};
 use crate::harness::{Era, until};
 
 /// Runs a program and compares the first line that the model reads.
@@ -86,7 +86,7 @@ async fn a_mistake_is_told_with_its_place_and_a_way_out() {
         ),
     ] {
         let reply = run(&client, code).await;
-        let told = text(&reply);
+        let told = reply.told();
         assert_eq!(reply.result()["isError"], true, "{code}: {told}");
         assert!(told.contains(expected), "{code}: {told}");
     }

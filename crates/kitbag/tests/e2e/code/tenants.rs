@@ -1,22 +1,12 @@
 //! Whose tools a program sees, and whose leftovers it does not.
 
-use serde_json::Value;
-
 use super::{Shop, told};
-use crate::harness::{Client, Era, Home};
+use crate::harness::{Client, Era};
 
 async fn client(shop: &Shop, tenant: &str) -> Client {
-    let key = key(shop.home(), tenant).await;
+    let key = shop.home().key(tenant).await;
     let visitor = shop.gateway.visitor("/mcp/code", Era::Modern);
     visitor.key(&key).connect().await
-}
-
-async fn key(home: &Home, tenant: &str) -> String {
-    let told = home
-        .kitbag(&["key", "create", "--tenant", tenant, "--json"])
-        .await;
-    let created: Value = serde_json::from_str(&told.stdout).unwrap();
-    created["key"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]

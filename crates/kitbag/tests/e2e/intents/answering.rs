@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Shop, intend, template, text};
+use super::{Shop, intend, template};
 use crate::harness::until;
 
 const STATUS: &str = "const found = await tools.shop.find_order({ order: params.order }); return `order ${found.order}`;";
@@ -15,12 +15,18 @@ async fn a_template_answers_with_its_parameters_and_the_same_request_is_answered
     )];
     let shop = Shop::open("[policy]\ncode_writes = 'allow'\n", &templates).await;
     let client = shop.client().await;
-    let first = text(&intend(&client, "Status of order 4711?", &json!({})).await);
+    let first = intend(&client, "Status of order 4711?", &json!({}))
+        .await
+        .told();
     assert!(first.starts_with("order 4711\n"), "{first}");
-    let again = text(&intend(&client, "status of order 4711", &json!({})).await);
+    let again = intend(&client, "status of order 4711", &json!({}))
+        .await
+        .told();
     assert!(again.starts_with("order 4711\n"), "{again}");
     assert!(again.contains("[a kept result, "), "{again}");
-    let other = text(&intend(&client, "status of order 12", &json!({})).await);
+    let other = intend(&client, "status of order 12", &json!({}))
+        .await
+        .told();
     assert!(
         other.starts_with("order 12\n") && !other.contains("kept"),
         "{other}"
@@ -29,7 +35,9 @@ async fn a_template_answers_with_its_parameters_and_the_same_request_is_answered
 
     let write = json!({ "code": "return await tools.shop.cancel_order({ order: '4711' })" });
     client.call("run_code", &write).await;
-    let fresh = text(&intend(&client, "status of order 4711", &json!({})).await);
+    let fresh = intend(&client, "status of order 4711", &json!({}))
+        .await
+        .told();
     assert!(
         !fresh.contains("kept"),
         "a write makes kept results stale: {fresh}"
@@ -45,11 +53,15 @@ async fn parameters_are_data_and_are_checked() {
     let shop = Shop::open("", &templates).await;
     let client = shop.client().await;
     let quoted = r#"7"; throw new Error("pasted"); //"#;
-    let told = text(&intend(&client, "order status", &json!({ "order": quoted })).await);
+    let told = intend(&client, "order status", &json!({ "order": quoted }))
+        .await
+        .told();
     assert!(told.starts_with(&format!("order {quoted}")), "{told}");
-    let missing = text(&intend(&client, "order status", &json!({})).await);
+    let missing = intend(&client, "order status", &json!({})).await.told();
     assert!(missing.contains("needs params: { order:"), "{missing}");
-    let wrong = text(&intend(&client, "order status", &json!({ "order": [1] })).await);
+    let wrong = intend(&client, "order status", &json!({ "order": [1] }))
+        .await
+        .told();
     assert!(wrong.contains("/order: expected a string"), "{wrong}");
 }
 
@@ -63,11 +75,11 @@ async fn a_simple_tool_is_called_by_the_words_of_its_name() {
         ("find order", json!({ "order": "3" })),
     ] {
         let reply = intend(&client, words, &params).await;
-        assert_ne!(reply.result()["isError"], true, "{words}: {}", text(&reply));
+        assert_ne!(reply.result()["isError"], true, "{words}: {}", reply.told());
         assert!(
-            !text(&reply).contains("run_code"),
+            !reply.told().contains("run_code"),
             "{words}: {}",
-            text(&reply)
+            reply.told()
         );
     }
 }
@@ -76,7 +88,9 @@ async fn a_simple_tool_is_called_by_the_words_of_its_name() {
 async fn a_request_that_nothing_answers_leads_to_typed_tools() {
     let shop = Shop::open("", &[]).await;
     let client = shop.client().await;
-    let told = text(&intend(&client, "take the order of a customer back", &json!({})).await);
+    let told = intend(&client, "take the order of a customer back", &json!({}))
+        .await
+        .told();
     assert!(told.contains("for run_code:"), "{told}");
     assert!(
         told.contains("tools.shop.cancel_order(args: { order: string })"),
@@ -102,7 +116,9 @@ async fn a_template_that_is_wrong_is_refused_with_its_line_and_the_others_work()
     ];
     let shop = Shop::open("", &files).await;
     let client = shop.client().await;
-    let told = text(&intend(&client, "status of order 1", &json!({})).await);
+    let told = intend(&client, "status of order 1", &json!({}))
+        .await
+        .told();
     assert!(told.starts_with("order 1"), "{told}");
     let log = shop.gateway.log();
     assert!(log.contains("bad.toml:2:11"), "{log}");

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 
-use super::{Shop, intend, template, text};
+use super::{Shop, intend, template};
 use crate::harness::Home;
 
 #[tokio::test]
@@ -18,7 +18,9 @@ async fn after_a_template_that_fails_the_tool_that_fits_is_called() {
     );
     let shop = Shop::open("", &[("fails.toml", &fails)]).await;
     let client = shop.client().await;
-    let told = text(&intend(&client, "look order 5 up", &json!({ "order": "5" })).await);
+    let told = intend(&client, "look order 5 up", &json!({ "order": "5" }))
+        .await
+        .told();
     assert!(told.contains('5') && !told.contains("wrong"), "{told}");
     assert_eq!(shop.counted("mcp_error_fallback").await, 1);
     assert!(shop.gateway.log().contains("code_execution_failed"));
@@ -37,7 +39,7 @@ async fn nothing_is_run_again_after_a_template_that_may_have_written() {
     .await;
     let client = shop.client().await;
     let reply = intend(&client, "take order 5 back", &json!({ "order": "5" })).await;
-    assert!(text(&reply).contains("half done"), "{}", text(&reply));
+    assert!(reply.told().contains("half done"), "{}", reply.told());
     assert_eq!(shop.counted("mcp_error_fallback").await, 0);
 }
 
@@ -52,16 +54,18 @@ async fn without_a_sandbox_requests_are_answered_by_plain_calls() {
     let client = shop.client().await;
     // A worker is the program started once more, which fails from now on; none waits from before.
     fs::set_permissions(program, Permissions::from_mode(0o644)).unwrap();
-    let told = text(&intend(&client, "look order 5 up", &json!({ "order": "5" })).await);
+    let told = intend(&client, "look order 5 up", &json!({ "order": "5" }))
+        .await
+        .told();
     assert!(told.contains('5'), "{told}");
     assert_eq!(shop.counted("mcp_error_fallback").await, 1);
     let refused = client
         .call("run_code", &json!({ "code": "return 1" }))
         .await;
     assert!(
-        text(&refused).contains("no program can be run here"),
+        refused.told().contains("no program can be run here"),
         "{}",
-        text(&refused)
+        refused.told()
     );
 }
 
@@ -73,6 +77,6 @@ async fn when_the_server_is_down_the_failure_is_told() {
     let client = shop.client().await;
     drop(shop.server.take());
     let reply = intend(&client, "look order 5 up", &json!({ "order": "5" })).await;
-    assert_eq!(reply.result()["isError"], true, "{}", text(&reply));
+    assert_eq!(reply.result()["isError"], true, "{}", reply.told());
     assert_eq!(shop.counted("mcp_error_fallback").await, 1);
 }

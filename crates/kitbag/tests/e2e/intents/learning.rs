@@ -2,19 +2,25 @@
 
 use serde_json::{Value, json};
 
-use super::{Shop, intend, server, table, text, tools};
+use super::{Shop, intend, tools};
+use crate::harness::shop::{self, shop_table};
 use crate::harness::{Client, until};
 
 const LEARNS: &str = "[code]\nenable_template_learning = true\n";
 
 /// A client asks in words, gets tools, and writes a program, as a model would.
 async fn teach(client: &Client, order: &str) {
-    let told = text(&intend(client, "weight of what a customer bought", &json!({})).await);
+    let told = intend(client, "weight of what a customer bought", &json!({}))
+        .await
+        .told();
     assert!(told.contains("for run_code:"), "{told}");
     let code = format!(
         "// {order}\nconst found = await tools.shop.find_order({{ order: '{order}' }});\nreturn 'weighed ' + found.order;"
     );
-    let told = text(&client.call("run_code", &json!({ "code": code })).await);
+    let told = client
+        .call("run_code", &json!({ "code": code }))
+        .await
+        .told();
     assert!(told.starts_with(&format!("weighed {order}\n")), "{told}");
 }
 
@@ -36,7 +42,9 @@ async fn a_program_is_learned_from_three_runs_survives_a_restart_and_is_given_up
     }
     assert_eq!(shop.counted("template_promoted").await, 1);
     let words = "weight of what a customer bought";
-    let told = text(&intend(&client, words, &json!({ "order": "77" })).await);
+    let told = intend(&client, words, &json!({ "order": "77" }))
+        .await
+        .told();
     assert!(told.starts_with("weighed 77\n"), "{told}");
 
     let Shop {
@@ -47,19 +55,23 @@ async fn a_program_is_learned_from_three_runs_survives_a_restart_and_is_given_up
     gateway.stop().await;
     let shop = Shop::serve(&home, old.unwrap()).await;
     let client = shop.client().await;
-    let told = text(&intend(&client, words, &json!({ "order": "78" })).await);
+    let told = intend(&client, words, &json!({ "order": "78" }))
+        .await
+        .told();
     assert!(told.starts_with("weighed 78\n"), "{told}");
     assert!(states(&shop).await.contains(&"promoted".to_owned()));
 
-    let changed = server(&home, &tools("Looks an order up, by another number.")).await;
-    home.configure(&format!("{}{LEARNS}", table(&changed)));
+    let changed = shop::shop(&home, &tools("Looks an order up, by another number.")).await;
+    home.configure(&format!("{}{LEARNS}", shop_table(&changed)));
     until("the template is given up", async || {
         intend(&client, words, &json!({ "order": "79" })).await;
         let states = states(&shop).await;
         states.contains(&"demoted".to_owned()).then_some(())
     })
     .await;
-    let told = text(&intend(&client, words, &json!({ "order": "79" })).await);
+    let told = intend(&client, words, &json!({ "order": "79" }))
+        .await
+        .told();
     assert!(told.contains("for run_code:"), "{told}");
     assert_eq!(shop.counted("template_demoted").await, 1);
 }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::harness::shop::{shop, shop_table};
 use crate::harness::{Client, Era, Gateway, Home, Remote, Reply, until};
 
 /// A gateway in front of one server, `shop`, whose tools repeat their arguments, with these
@@ -35,8 +36,8 @@ impl Shop {
         for (name, text) in templates {
             fs::write(folder.join(name), text).unwrap();
         }
-        let server = server(home, &tools("Looks an order up.")).await;
-        home.configure(&format!("{}{config}", table(&server)));
+        let server = shop(home, &tools("Looks an order up.")).await;
+        home.configure(&format!("{}{config}", shop_table(&server)));
         Self::serve(home, server).await
     }
 
@@ -70,19 +71,6 @@ impl Shop {
         let count = line.and_then(|line| line.rsplit_once(' '));
         count.map_or(0, |(_, count)| count.parse().unwrap())
     }
-}
-
-async fn server(home: &Home, tools: &[Value]) -> Remote {
-    let lines = tools.iter();
-    let lines = lines.map(|tool| json!({ "server": "shop", "tool": tool }).to_string());
-    let path = home.path("tools.jsonl");
-    fs::write(&path, lines.collect::<Vec<_>>().join("\n")).unwrap();
-    Remote::http(&["--catalog", path.to_str().unwrap()]).await
-}
-
-fn table(server: &Remote) -> String {
-    let url = server.url.trim_end_matches('/');
-    format!("[servers.shop]\nurl = \"{url}/shop/mcp\"\n")
 }
 
 fn tools(finds: &str) -> Vec<Value> {
@@ -125,14 +113,4 @@ fn template(name: &str, intent: &str, code: &str) -> String {
 async fn intend(client: &Client, words: &str, params: &Value) -> Reply {
     let arguments = json!({ "intent": words, "params": params });
     client.call("run_intent", &arguments).await
-}
-
-/// Everything that a model reads, also of a request that failed.
-fn text(reply: &Reply) -> String {
-    let result = reply.result();
-    let blocks = result["content"]
-        .as_array()
-        .unwrap_or_else(|| panic!("{result}"));
-    let texts = blocks.iter().filter_map(|block| block["text"].as_str());
-    texts.collect::<Vec<_>>().join("\n")
 }

@@ -26,6 +26,7 @@ pub struct ChangeCounts {
     pub logins: u64,
     pub listings: u64,
     pub learned_templates: u64,
+    pub lessons: u64,
 }
 
 /// The tables whose changes a gateway wants to hear of.
@@ -36,6 +37,7 @@ enum WatchedTable {
     Logins,
     Listings,
     LearnedTemplates,
+    Lessons,
 }
 
 /// Follows the tables from the first time that it is asked, until the last handle to the store
@@ -142,17 +144,19 @@ impl ChangeCounts {
             WatchedTable::Logins => &mut self.logins,
             WatchedTable::Listings => &mut self.listings,
             WatchedTable::LearnedTemplates => &mut self.learned_templates,
+            WatchedTable::Lessons => &mut self.lessons,
         }
     }
 }
 
 impl WatchedTable {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Keys,
         Self::Secrets,
         Self::Logins,
         Self::Listings,
         Self::LearnedTemplates,
+        Self::Lessons,
     ];
 
     fn parse(name: &str) -> Option<Self> {
@@ -166,6 +170,7 @@ impl WatchedTable {
             Self::Logins => "logins",
             Self::Listings => "listings",
             Self::LearnedTemplates => "learned_templates",
+            Self::Lessons => "lessons",
         }
     }
 }

@@ -100,6 +100,7 @@ impl EmbeddedIntent {
             text: &self.text,
             vector: vectors.map(|it| &*it.whole),
             steps: vectors.map(|it| &*it.steps).unwrap_or_default(),
+            votes: None,
         }
     }
 }

@@ -131,7 +131,9 @@ fn described(found: &FoundTool) -> String {
 
 fn explained(found: &[FoundTool]) -> String {
     table(
-        ["SCORE", "NAME", "KIND", "WORDS", "MEANING", "COSINE"],
+        [
+            "SCORE", "NAME", "KIND", "WORDS", "MEANING", "STEPS", "PRIORS", "LEARNED", "COSINE",
+        ],
         found.iter().map(|it| {
             [
                 format!("{:.2}", it.score),
@@ -139,6 +141,9 @@ fn explained(found: &[FoundTool]) -> String {
                 it.kind.clone(),
                 format!("{:+.2}", it.parts.lexical),
                 format!("{:+.2}", it.parts.dense),
+                format!("{:+.2}", it.parts.steps),
+                format!("{:+.3}", it.parts.priors),
+                format!("{:+.2}", it.parts.learned),
                 it.cosine
                     .map_or_else(String::new, |cosine| format!("{cosine:.2}")),
             ]

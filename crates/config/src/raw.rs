@@ -18,6 +18,7 @@ use super::sections::audit::RawAudit;
 use super::sections::code::RawCode;
 use super::sections::import::RawImport;
 use super::sections::index::RawIndex;
+use super::sections::learning::RawLearning;
 use super::sections::policy::{RawRules, RawTenants};
 use super::sections::provider::RawProvider;
 use super::sections::registry::RawRegistry;
@@ -40,6 +41,7 @@ pub(super) struct RawConfig {
     pub(super) store: RawStore,
     pub(super) secrets: RawSecrets,
     pub(super) audit: RawAudit,
+    pub(super) learning: RawLearning,
     pub(super) index: RawIndex,
     pub(super) agents: RawAgents,
     pub(super) tools: Named<RawTool>,

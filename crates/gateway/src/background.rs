@@ -184,6 +184,16 @@ pub async fn forget_old_audit(host: Arc<GatewayHost>) {
     }
 }
 
+/// Removes lessons that are older than they are kept, at the start and at intervals.
+pub async fn forget_old_lessons(host: Arc<GatewayHost>) {
+    loop {
+        let gateway = host.gateway();
+        let learner = &gateway.services.learner;
+        learner.forget_older_than(gateway.learning.keep).await;
+        tokio::time::sleep(FORGET_EVERY).await;
+    }
+}
+
 /// Closes the sessions and streams of keys that were revoked or have expired.
 pub async fn close_ended_keys(host: Arc<GatewayHost>) {
     let mut outage = Outage::of("whether keys were revoked could not be looked up");

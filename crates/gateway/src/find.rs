@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use kitbag_agents::Library;
 use kitbag_domain::{Caller, ServerName};
+use kitbag_relevance::learned::Votes;
 use kitbag_relevance::{Candidate, Options, confident};
 
 use crate::catalog::Catalog;
 use crate::gateway::Gateway;
 use crate::index::Subject;
+use crate::index::intent::EmbeddedIntent;
 
 /// The words of an answer where the best tool that was found is only the nearest one.
 pub const UNSURE: &str = "Nothing here clearly does this";
@@ -28,6 +30,8 @@ pub(crate) struct Findings {
     pub(crate) candidates: Vec<Candidate>,
     /// True if the best tool is likely to do what was asked; `None` where that cannot be told.
     pub(crate) confident: Option<bool>,
+    /// The votes of past uses, where there are any.
+    pub(crate) votes: Option<Votes>,
     /// The reason why words alone decided, though vectors were wanted.
     pub(crate) degraded: Option<String>,
     /// The catalog to look the tools up in. A search that waited for the index may be about a later
@@ -59,10 +63,9 @@ pub(crate) async fn find(
 ) -> Findings {
     // A client that starts its own gateway asks before the first words are in the index.
     let _ = tokio::time::timeout(BEGINNING, gateway.services.index.begun()).await;
-    let (intent, snapshot) = (
-        gateway.services.index.intent(text).await,
-        gateway.services.index.snapshot(),
-    );
+    let mut intent = gateway.services.index.intent(text).await;
+    intent.votes = votes(gateway, caller, &intent).await;
+    let snapshot = gateway.services.index.snapshot();
     let mut candidates = snapshot.search(&intent, options, |it| may_find(gateway, caller, it));
     if !names_built_in(gateway, options)
         && best(gateway, &candidates, true).is_some()
@@ -81,9 +84,17 @@ pub(crate) async fn find(
     Findings {
         candidates,
         confident,
+        votes: intent.votes,
         degraded: intent.degraded,
         catalog: gateway.catalog(),
     }
+}
+
+/// The votes of what the tenant of the caller did in like cases.
+async fn votes(gateway: &Gateway, caller: &Caller, intent: &EmbeddedIntent) -> Option<Votes> {
+    let vector = intent.vector()?;
+    let learner = &gateway.services.learner;
+    learner.votes(&gateway.learning, caller, &vector).await
 }
 
 fn may_find(gateway: &Gateway, caller: &Caller, subject: &Subject) -> bool {

@@ -17,7 +17,7 @@ mod client;
 pub mod clock;
 mod completion;
 mod consent;
-mod contexts;
+
 mod definitions;
 pub mod failure;
 mod fairness;
@@ -35,6 +35,7 @@ mod intents;
 mod kept;
 pub mod keyring;
 pub mod learned_templates;
+mod learning;
 pub mod login;
 mod measure;
 pub mod meter;

@@ -9,6 +9,7 @@ use kitbag_wire::Raw;
 
 use crate::clock::now;
 use crate::failure::Failure;
+use crate::learning::observe::{self, NotedUse};
 use crate::turn::Turn;
 
 /// A call that is being made. One that is dropped without an end is recorded as cancelled.
@@ -19,6 +20,8 @@ pub(crate) struct CallRecord {
     started: Instant,
     /// The row of the audit in which the call is recorded already.
     row: Option<RowId>,
+    /// The part of a call that may teach something.
+    noted: Option<NotedUse>,
 }
 
 impl CallRecord {
@@ -28,6 +31,7 @@ impl CallRecord {
             observation: None,
             started: Instant::now(),
             row: None,
+            noted: None,
         }
     }
 
@@ -49,6 +53,11 @@ impl CallRecord {
         });
     }
 
+    /// Keeps what the call may teach.
+    pub(crate) fn notes(&mut self, noted: Option<NotedUse>) {
+        self.noted = noted;
+    }
+
     /// To be called before any server is touched. Where the audit is required it comes back when
     /// the call is on record for good, and fails when it cannot be.
     pub(crate) async fn begin(&mut self, turn: &Turn) -> Result<(), Failure> {
@@ -67,6 +76,9 @@ impl CallRecord {
         outcome: impl FnOnce(&Raw) -> Outcome,
     ) {
         let outcome = answer.as_ref().map_or_else(Failure::outcome, outcome);
+        if let Some(noted) = self.noted.take() {
+            observe::called(turn, noted, outcome);
+        }
         if let Some(observation) = self.finish(outcome) {
             turn.gateway
                 .services

@@ -9,6 +9,7 @@ pub(crate) mod audit;
 pub(crate) mod code;
 pub(crate) mod import;
 pub(crate) mod index;
+pub(crate) mod learning;
 pub(crate) mod oauth;
 pub(crate) mod policy;
 pub(crate) mod provider;
@@ -31,6 +32,7 @@ pub(crate) const SECTIONS: &[SectionRow] = &[
     store::SECTION,
     secrets::SECTION,
     audit::SECTION,
+    learning::SECTION,
     index::SECTION,
     agents::SECTION,
     tools::SECTION,

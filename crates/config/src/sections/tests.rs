@@ -8,6 +8,7 @@ use super::audit::RawAudit;
 use super::code::RawCode;
 use super::import::RawImport;
 use super::index::{RawElsewhere, RawIndex};
+use super::learning::RawLearning;
 use super::oauth::RawOauth;
 use super::policy::{RawRules, RawTenants};
 use super::provider::RawProvider;
@@ -30,6 +31,7 @@ const FIELDS: &[(&str, FieldNames)] = &[
     ("store", fields_of::<RawStore>),
     ("secrets", fields_of::<RawSecrets>),
     ("audit", fields_of::<RawAudit>),
+    ("learning", fields_of::<RawLearning>),
     ("index", fields_of::<RawIndex>),
     ("index.embedder", fields_of::<RawElsewhere>),
     ("agents", fields_of::<RawAgents>),

@@ -18,7 +18,8 @@ use crate::fairness::largest_holder;
 const WORDS_HOLD: i64 = 10 * 60_000;
 /// After this silence, a client that comes back is taken to have begun something else.
 const SILENCE: i64 = 30 * 60_000;
-/// A search in the same words within this time after a call says that the call did not help.
+/// A search in the same words within this time after a call puts the call in doubt. A call of
+/// another tool then says that the first one did not help.
 const AT_ONCE: i64 = 60_000;
 /// Words of this similarity ask for the same again. Two requests for one tool are mostly below it.
 const SAME_AGAIN: f32 = 0.8;
@@ -61,6 +62,8 @@ struct Conversation {
     used: HashSet<String>,
     /// The tool of the last call, if nothing has happened since.
     last_call: Option<(String, Timestamp)>,
+    /// The tool that was called for words which the client then said again.
+    doubted: Option<(String, RequestInWords)>,
 }
 
 /// The words that a client follows.
@@ -93,15 +96,13 @@ impl Conversations {
         match &event.what {
             UseKind::Said { words } => conversation.said(words, vector, &[], event.at),
             UseKind::Searched { words, found } => conversation.said(words, vector, found, event.at),
-            UseKind::Surfaced { tools } => {
-                conversation.surfaced = tools.clone();
-                Vec::new()
-            }
+            UseKind::Surfaced { tools } => conversation.surfaced = tools.clone(),
             UseKind::Called { tool, outcome, .. } => {
                 conversation.adopt(credential, event.at);
-                conversation.called(tool, *outcome, arguments, event.at)
+                return conversation.called(tool, *outcome, arguments, event.at);
             }
         }
+        Vec::new()
     }
 
     /// The latest words that any client of the same credential, or its person, said.
@@ -140,6 +141,7 @@ impl Conversation {
             surfaced: Arc::default(),
             used: HashSet::new(),
             last_call: None,
+            doubted: None,
         }
     }
 
@@ -163,25 +165,26 @@ impl Conversation {
         }
     }
 
-    /// The client has new words. If they are the old ones, the call before did not help.
+    /// The client has new words. If they are the old ones, the call before is in doubt.
     fn said(
         &mut self,
         words: &Arc<str>,
         vector: Option<Arc<[f32]>>,
         found: &[String],
         at: Timestamp,
-    ) -> Vec<LessonDraft> {
+    ) {
+        let before = self.request.take();
         let last_call = self.last_call.take();
         let Some(vector) = vector else {
-            self.request = None;
-            return Vec::new();
+            return;
         };
-        let abandoned = last_call.and_then(|(tool, called)| {
-            let before = self.request.as_ref()?;
-            let is_again = similarity(&before.vector, &vector) >= SAME_AGAIN;
-            (is_again && at.0 - called.0 <= AT_ONCE)
-                .then(|| self.lesson(before, &tool, Signal::Abandoned, at))
-        });
+        let again = before.filter(|it| similarity(&it.vector, &vector) >= SAME_AGAIN);
+        let at_once = last_call.filter(|(_, called)| at.0 - called.0 <= AT_ONCE);
+        match (again, at_once) {
+            (Some(before), Some((tool, _))) => self.doubted = Some((tool, before)),
+            (Some(_), None) => {}
+            (None, _) => self.doubted = None,
+        }
         self.request = Some(RequestInWords {
             words: words.clone(),
             vector,
@@ -189,7 +192,6 @@ impl Conversation {
             taught: HashSet::new(),
             at,
         });
-        abandoned.into_iter().collect()
     }
 
     fn called(
@@ -211,6 +213,7 @@ impl Conversation {
             None => Vec::new(),
         };
         if worked {
+            drafts.extend(self.abandoned_for(tool, at));
             let is_new = self.used.insert(tool.to_owned());
             self.last_call = Some((tool.to_owned(), at));
             if arguments.is_some() || (drafts.is_empty() && is_new) {
@@ -224,6 +227,12 @@ impl Conversation {
             }
         }
         drafts
+    }
+
+    /// The lesson that the tool in doubt did not help, if another one was called instead.
+    fn abandoned_for(&mut self, tool: &str, at: Timestamp) -> Option<LessonDraft> {
+        let (doubted, request) = self.doubted.take()?;
+        (doubted != tool).then(|| self.lesson(&request, &doubted, Signal::Abandoned, at))
     }
 
     /// The lessons of a call that followed words.
@@ -303,5 +312,174 @@ fn verdict(outcome: Outcome) -> Option<bool> {
         | Outcome::Cancelled
         | Outcome::InputRequired
         | Outcome::Unfinished => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: i64 = 60_000;
+
+    /// A story in lines such as `2 ann searches hungry: a b c`, with the minute first, and the
+    /// lessons it teaches, each as `signal tool words`. Words are compared by their first letter.
+    #[track_caller]
+    fn check(story: &str, expected: &[&str]) {
+        let mut conversations = Conversations::default();
+        let lines = story.lines().map(str::trim).filter(|it| !it.is_empty());
+        let taught: Vec<String> = lines
+            .flat_map(|line| {
+                let event = event(line);
+                let vector = event.what.words().map(|words| vector(words));
+                let arguments = line.split_once(" with ").map(|(_, it)| it.to_owned());
+                conversations.take(&event, vector, arguments)
+            })
+            .map(|draft| told(&draft))
+            .collect();
+        assert_eq!(taught, expected, "{story}");
+    }
+
+    fn event(line: &str) -> UseEvent {
+        let (minute, rest) = line.split_once(' ').unwrap();
+        let (client, rest) = rest.split_once(' ').unwrap();
+        let (verb, rest) = rest.split_once(' ').unwrap();
+        let rest = rest.split(" with ").next().unwrap();
+        let (first, names) = rest.split_once(':').unwrap_or((rest, ""));
+        let names: Arc<[String]> = names.split_whitespace().map(str::to_owned).collect();
+        let what = match verb {
+            "says" => UseKind::Said {
+                words: first.into(),
+            },
+            "searches" => UseKind::Searched {
+                words: first.into(),
+                found: names,
+            },
+            "sees" => UseKind::Surfaced {
+                tools: first.split_whitespace().map(str::to_owned).collect(),
+            },
+            "calls" => called(first, Outcome::Ok),
+            "fails" => called(first, Outcome::ToolError),
+            "errs" => called(first, Outcome::Invalid),
+            _ => panic!("{verb}"),
+        };
+        let caller = Caller::local();
+        let id = (client != "person").then(|| client.into());
+        UseEvent {
+            client: ClientKey { caller, id },
+            at: Timestamp(minute.parse::<i64>().unwrap() * MINUTE),
+            what,
+        }
+    }
+
+    fn called(tool: &str, outcome: Outcome) -> UseKind {
+        UseKind::Called {
+            tool: tool.to_owned(),
+            arguments: None,
+            outcome,
+        }
+    }
+
+    /// Words that begin alike mean the same.
+    fn vector(words: &str) -> Arc<[f32]> {
+        let angle = 2.0 * f32::from(words.as_bytes()[0]);
+        [angle.cos(), angle.sin()].into()
+    }
+
+    fn told(draft: &LessonDraft) -> String {
+        let context = match &draft.context {
+            DraftContext::Words { words, .. } => words.to_string(),
+            DraftContext::Arguments(text) => text.clone().unwrap_or_default(),
+        };
+        format!("{} {} {context}", draft.signal.as_str(), draft.tool)
+            .trim_end()
+            .to_owned()
+    }
+
+    #[test]
+    fn a_call_belongs_to_the_words_before_it() {
+        check(
+            "0 ann searches hungry: a b\n1 ann calls a",
+            &["found_then_used a hungry"],
+        );
+        check(
+            "0 ann searches hungry: b\n1 ann calls a",
+            &["used a hungry"],
+        );
+        check("0 ann says hungry\n1 ann calls a", &["used a hungry"]);
+        check(
+            "0 ann says hungry\n11 ann calls a",
+            &["used_without_words a"],
+        );
+        check(
+            "0 ann says hungry\n1 ben calls a",
+            &["used_without_words a"],
+        );
+        check("0 person says hungry\n1 ann calls a", &["used a hungry"]);
+        check(
+            "0 person says hungry\n1 ann searches thirsty: a\n2 ann calls a",
+            &["found_then_used a thirsty"],
+        );
+    }
+
+    #[test]
+    fn the_same_call_for_the_same_words_teaches_once() {
+        check(
+            "0 ann says hungry\n1 ann calls a\n1 ann calls a\n2 ann says hungry\n2 ann calls a",
+            &["used a hungry", "used a hungry"],
+        );
+        check("0 ann calls a\n1 ann calls a", &["used_without_words a"]);
+    }
+
+    #[test]
+    fn arguments_teach_beside_the_words() {
+        check(
+            "0 ann says hungry\n1 ann calls a with x 1",
+            &["used a hungry", "used_without_words a x 1"],
+        );
+        check("0 ann fails a with x 1", &[]);
+    }
+
+    #[test]
+    fn better_places_and_shown_tools_are_passed_over_when_the_client_had_to_search() {
+        check(
+            "0 ann sees x y\n0 ann calls y\n1 ann searches hungry: b c a d\n2 ann calls a",
+            &[
+                "used_without_words y",
+                "found_then_used a hungry",
+                "bypassed b hungry",
+                "bypassed c hungry",
+                "bypassed x hungry",
+            ],
+        );
+        check(
+            "0 ann sees a x\n1 ann searches hungry: a\n2 ann calls a",
+            &["found_then_used a hungry"],
+        );
+    }
+
+    #[test]
+    fn a_failure_counts_against_the_tool_and_a_wrong_call_does_not() {
+        check("0 ann says hungry\n1 ann fails a", &["failed a hungry"]);
+        check("0 ann says hungry\n1 ann errs a", &[]);
+    }
+
+    #[test]
+    fn a_tool_is_abandoned_if_the_words_come_again_and_another_tool_is_called() {
+        check(
+            "0 ann searches hungry: a\n0 ann calls a\n1 ann searches hungry: b\n1 ann calls b",
+            &[
+                "found_then_used a hungry",
+                "found_then_used b hungry",
+                "abandoned a hungry",
+            ],
+        );
+        check(
+            "0 ann searches hungry: a\n0 ann calls a\n1 ann searches hungry: a\n1 ann calls a",
+            &["found_then_used a hungry", "found_then_used a hungry"],
+        );
+        check(
+            "0 ann searches hungry: a\n0 ann calls a\n1 ann searches thirsty: b\n1 ann calls b",
+            &["found_then_used a hungry", "found_then_used b thirsty"],
+        );
     }
 }

@@ -19,9 +19,12 @@ use super::memory::LearnedMemory;
 /// Events that come within this time are written together.
 const TOGETHER: Duration = Duration::from_millis(250);
 const MOST_TOGETHER: usize = 1_000;
-/// Texts of arguments that are embedded for one write. Each takes some milliseconds of a core, and
-/// a flood of calls must not take more than one in a hundred.
-const MOST_EMBEDDED: usize = 1;
+/// Texts of arguments that are embedded for one write. Each takes some milliseconds of a core, so
+/// that a flood of calls costs one in a hundred at most.
+const EMBEDDED_IN_FLOOD: usize = 1;
+const EMBEDDED_IN_PEACE: usize = 8;
+/// More events than agents make in the time of one write.
+const FLOOD: usize = 40;
 /// Calls whose arguments are remembered, so that the same call teaches once.
 const MOST_KNOWN_CALLS: usize = 10_000;
 
@@ -77,17 +80,20 @@ impl LessonWriter {
             return;
         };
         let mut lessons = Vec::new();
-        let mut embedded = 0;
+        let mut left = match uses.len() < FLOOD {
+            true => EMBEDDED_IN_PEACE,
+            false => EMBEDDED_IN_FLOOD,
+        };
         for ObservedUse { event, settings } in &uses {
             let vector = match event.what.words() {
                 Some(words) => self.memory.vector(words).await,
                 None => None,
             };
-            let text = match settings.arguments && embedded < MOST_EMBEDDED {
+            let text = match settings.arguments && left > 0 {
                 true => self.new_arguments(event),
                 false => None,
             };
-            embedded += usize::from(text.is_some());
+            left -= usize::from(text.is_some());
             for draft in self.conversations.take(event, vector, text) {
                 lessons.push(self.lesson(event, draft, &model, settings.keep_words).await);
             }

@@ -175,6 +175,7 @@ const ABOUT_STATE: [&str; 9] = [
     "hidden::",
     "index::",
     "intents::learning",
+    "learning::pairings::a_pairing",
     "joining::",
     "keys::",
     "login::",

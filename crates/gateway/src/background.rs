@@ -184,8 +184,10 @@ pub async fn forget_old_audit(host: Arc<GatewayHost>) {
     }
 }
 
-/// Removes lessons that are older than they are kept, at the start and at intervals.
-pub async fn forget_old_lessons(host: Arc<GatewayHost>) {
+/// Renews the lessons of another model at the start, and removes those that are older than they are
+/// kept, at the start and at intervals.
+pub async fn tend_lessons(host: Arc<GatewayHost>) {
+    host.gateway().services.learner.renew().await;
     loop {
         let gateway = host.gateway();
         let learner = &gateway.services.learner;

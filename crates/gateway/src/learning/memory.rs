@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use kitbag_domain::sync::lock;
 use kitbag_domain::{KeyId, Tenant, Timestamp};
 use kitbag_relevance::learned::{Experience, Lesson, Signal};
-use kitbag_store::{Error, LessonFilter, NewLesson, Store, StoredLesson};
+use kitbag_store::{ContextVector, Error, LessonFilter, NewLesson, Store, StoredLesson};
 
 use super::favourites::Favourites;
 use crate::clock::now;
@@ -16,6 +16,9 @@ use crate::index::CapabilityIndex;
 /// Tenants whose lessons are in memory: some hundred megabytes at most. The longest unused gives
 /// way, and is read again when it comes back.
 const MOST_SCOPES: usize = 32;
+
+/// Lessons whose vectors are computed anew before they are written: a second of work.
+const RENEWED_TOGETHER: usize = 64;
 
 /// The tenants whose lessons count together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -109,6 +112,41 @@ impl LearnedMemory {
             self.read_on().await;
         }
         Ok(old + spare)
+    }
+
+    /// Computes the vectors of kept words anew, where another model had made them. Lessons without
+    /// words wait for their model to come back, and are forgotten in time.
+    pub(super) async fn renew(&self) -> Result<usize, Error> {
+        let Some(model) = self.model().await else {
+            return Ok(0);
+        };
+        let mut stale = self.store.lessons(&LessonFilter::default()).await?;
+        stale.retain(|it| is_stale(&it.lesson, &model));
+        let mut renewed = 0;
+        for some in stale.chunks(RENEWED_TOGETHER) {
+            renewed += self.renew_some(some, &model).await?;
+        }
+        Ok(renewed)
+    }
+
+    async fn renew_some(&self, stale: &[StoredLesson], model: &str) -> Result<usize, Error> {
+        let (mut fresh, mut replaced) = (Vec::new(), Vec::new());
+        for StoredLesson { id, lesson } in stale {
+            let words = lesson.words.as_deref().unwrap_or_default();
+            let Some(vector) = self.vector(words).await else {
+                continue;
+            };
+            let (model, vector) = (model.to_owned(), vector.to_vec());
+            let context = Some(ContextVector { model, vector });
+            fresh.push(NewLesson {
+                context,
+                ..lesson.clone()
+            });
+            replaced.push(*id);
+        }
+        self.store.add_lessons(&fresh).await?;
+        self.store.forget_lessons_of(&replaced).await?;
+        Ok(fresh.len())
     }
 
     async fn first_reading(&self, scope: &LessonScope) -> Option<Arc<Learned>> {
@@ -207,6 +245,12 @@ impl Learned {
             wanted: AtomicI64::default(),
         }
     }
+}
+
+/// True if another model made the vector of words that were kept.
+fn is_stale(lesson: &NewLesson, model: &str) -> bool {
+    let context = lesson.context.as_ref();
+    lesson.words.is_some() && context.is_some_and(|it| it.model != model)
 }
 
 /// The tool that a credential used with success.

@@ -99,6 +99,15 @@ impl Learner {
         self.memory.read_on().await;
     }
 
+    /// Computes the vectors of kept words anew, where another model had made them.
+    pub(crate) async fn renew(&self) {
+        match self.memory.renew().await {
+            Ok(0) => {}
+            Ok(lessons) => tracing::info!(lessons, "lessons have vectors of the model in use"),
+            Err(error) => tracing::warn!(%error, "lessons of another model could not be renewed"),
+        }
+    }
+
     /// Removes lessons that are older than that, and those that say nothing that others do not say.
     pub(crate) async fn forget_older_than(&self, keep: Duration) {
         let age = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);

@@ -39,6 +39,7 @@ mod learning;
 pub mod login;
 mod measure;
 pub mod meter;
+mod observe;
 pub mod offers;
 mod parking;
 mod pipeline;

@@ -18,7 +18,7 @@ use crate::catalog::CatalogEntry;
 use crate::consent::{consent, write_class};
 use crate::failure::Failure;
 use crate::hidden;
-use crate::learning::observe::NotedUse;
+use crate::observe::NotedUse;
 use crate::prompts;
 use crate::record::CallRecord;
 use crate::resolve::{self, ApiTarget, CallTarget, Executor, McpTarget};

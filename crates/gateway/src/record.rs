@@ -9,7 +9,7 @@ use kitbag_wire::Raw;
 
 use crate::clock::now;
 use crate::failure::Failure;
-use crate::learning::observe::{self, NotedUse};
+use crate::observe::{self, NotedUse};
 use crate::turn::Turn;
 
 /// A call that is being made. One that is dropped without an end is recorded as cancelled.

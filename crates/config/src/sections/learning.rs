@@ -1,4 +1,4 @@
-//! `[learning]`: what the gateway may learn from the use of tools, and for how long.
+//! `[learning]`: the things that the gateway may learn from the use of tools, and for how long.
 
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ pub(crate) struct RawLearning {
     shared: bool,
 }
 
-/// What the gateway may learn from the use of tools, and for how long.
+/// The things that the gateway may learn from the use of tools, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LearningSettings {
     pub enabled: bool,

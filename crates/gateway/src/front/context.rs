@@ -18,7 +18,7 @@ use super::posted::{problem, read_posted};
 use super::response::json;
 use crate::find::{Findings, find_best};
 use crate::gateway::Gateway;
-use crate::learning::observe;
+use crate::observe;
 use crate::signature::{request as api_request, signature};
 use crate::surface::shown;
 

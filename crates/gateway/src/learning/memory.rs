@@ -1,4 +1,4 @@
-//! What is learned, in memory: for each tenant, its lessons as they count for searches and lists.
+//! The lessons of each tenant in memory, as they count for searches and lists.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};

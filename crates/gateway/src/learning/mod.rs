@@ -4,7 +4,7 @@
 //! lessons into the store, and swaps in what they say; searches and lists read that.
 //!
 //! # Layout
-//! - `event`: what clients do; `observe`: where requests hand it over
+//! - `event`: what clients do, as `crate::observe` hands it over
 //! - `conversations`: links a call to the words before it; `arguments`: the text of arguments
 //! - `writer`: the task that writes; `memory`: the lessons as they count, tenant by tenant
 //! - `favourites`: the tools that a credential uses, whatever for
@@ -13,10 +13,9 @@
 mod arguments;
 pub(crate) mod client_lists;
 mod conversations;
-mod event;
+pub(crate) mod event;
 mod favourites;
 mod memory;
-pub(crate) mod observe;
 mod writer;
 
 use std::sync::Arc;
@@ -49,9 +48,9 @@ pub(crate) struct Learner {
 }
 
 /// An event, and what the configuration of its time lets be learned from it.
-pub(super) struct ObservedUse {
-    event: UseEvent,
-    settings: LearningSettings,
+pub(crate) struct ObservedUse {
+    pub(crate) event: UseEvent,
+    pub(crate) settings: LearningSettings,
 }
 
 impl Learner {
@@ -136,7 +135,7 @@ impl Learner {
         }
     }
 
-    fn observe(&self, use_of_tools: ObservedUse) {
+    pub(crate) fn observe(&self, use_of_tools: ObservedUse) {
         let order = WriterOrder::Observe(use_of_tools);
         if self.orders.try_send(order).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);

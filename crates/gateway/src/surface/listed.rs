@@ -7,7 +7,7 @@ use super::choice;
 use super::tools::AlwaysOn;
 use crate::catalog::Catalog;
 use crate::gateway::Gateway;
-use crate::learning::observe;
+use crate::observe;
 use crate::turn::Turn;
 use crate::view::View;
 

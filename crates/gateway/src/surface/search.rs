@@ -13,7 +13,7 @@ use super::shown;
 use crate::catalog::{Catalog, CatalogEntry};
 use crate::failure::trouble_for;
 use crate::find::{UNSURE, find_best};
-use crate::learning::observe;
+use crate::observe;
 use crate::signature::{request, signature};
 use crate::turn::Turn;
 

@@ -1,4 +1,4 @@
-//! What the use of tools taught: in this context, this tool had this outcome.
+//! Lessons of the use of tools: in this context, this tool had this outcome.
 //!
 //! The gateway knows what a signal means. A lesson is added, read and forgotten, and never changed.
 

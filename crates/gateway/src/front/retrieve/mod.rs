@@ -20,7 +20,7 @@ use super::response::json;
 use crate::catalog::Catalog;
 use crate::find::{UNSURE, find};
 use crate::gateway::Gateway;
-use crate::learning::observe;
+use crate::observe;
 use context::{RetrievedContext, ToolWriter};
 use findings::RetrieveFindings;
 use request::{RequestedIntents, RetrieveRequest};

@@ -18,7 +18,7 @@ use crate::call::{ApiCall, Call, McpCall};
 use crate::catalog::CatalogEntry;
 use crate::failure::Failure;
 use crate::find::find_best;
-use crate::learning::observe;
+use crate::observe;
 use crate::pipeline;
 use crate::run::{CodeRun, MadeCall};
 use crate::signature::request;

@@ -7,7 +7,7 @@ use kitbag_schema::DeclarationSize;
 
 use super::{Attempt, IntentRequest};
 use crate::find::{Findings, UNSURE, find_best};
-use crate::learning::observe;
+use crate::observe;
 use crate::signature::request as api_request;
 use crate::surface::code::declared;
 use crate::surface::search::USUAL_LIMIT;

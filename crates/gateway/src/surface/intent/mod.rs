@@ -30,7 +30,7 @@ use super::code::{RanProgram, asking};
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::intents::KeptAnswer;
-use crate::learning::observe;
+use crate::observe;
 use crate::reply;
 use crate::run::MadeCall;
 use crate::turn::Turn;

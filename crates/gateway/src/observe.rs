@@ -1,14 +1,14 @@
-//! The places where a request hands over what happened. None of them waits.
+//! The places where a request hands over to the learner what happened. None of them waits.
 
 use std::sync::Arc;
 
 use kitbag_domain::{Caller, Kind, Outcome, Purpose};
 use kitbag_wire::Raw;
 
-use super::ObservedUse;
-use super::event::{ClientKey, UseEvent, UseKind};
 use crate::clock::now;
 use crate::gateway::Gateway;
+use crate::learning::ObservedUse;
+use crate::learning::event::{ClientKey, UseEvent, UseKind};
 use crate::resolve::{CallTarget, Executor};
 use crate::turn::Turn;
 

@@ -1,15 +1,13 @@
 //! The lessons of each tenant in memory, as they count for searches and lists.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use kitbag_domain::sync::lock;
-use kitbag_domain::{KeyId, Tenant, Timestamp};
-use kitbag_relevance::learned::{Experience, Lesson, Signal};
+use kitbag_domain::{Tenant, Timestamp};
 use kitbag_store::{ContextVector, Error, LessonFilter, NewLesson, Store, StoredLesson};
 
-use super::favourites::Favourites;
+use super::learned::Learned;
 use crate::clock::now;
 use crate::index::CapabilityIndex;
 
@@ -28,24 +26,12 @@ pub(super) enum LessonScope {
     Everyone,
 }
 
-/// The lessons of a scope. It never changes; more lessons make another one.
-#[derive(Debug, Default)]
-pub(crate) struct Learned {
-    pub(crate) experience: Experience,
-    pub(crate) favourites: Favourites,
-    /// The last lesson that was read.
-    last_id: i64,
-    rows: u64,
-    /// Lessons that the store need not keep, because others say the same.
-    spare: Vec<i64>,
-    /// The last time that a request wanted it.
-    wanted: AtomicI64,
-}
-
 pub(super) struct LearnedMemory {
     index: Arc<CapabilityIndex>,
     store: Store,
     scopes: Mutex<HashMap<LessonScope, Arc<Learned>>>,
+    /// One reading at a time, so that an older one does not replace a newer one.
+    reading: tokio::sync::Mutex<()>,
 }
 
 impl LearnedMemory {
@@ -54,6 +40,7 @@ impl LearnedMemory {
             index,
             store,
             scopes: Mutex::default(),
+            reading: tokio::sync::Mutex::default(),
         }
     }
 
@@ -74,7 +61,7 @@ impl LearnedMemory {
             Some(known) => known,
             None => self.first_reading(scope).await?,
         };
-        learned.wanted.store(now().0, Ordering::Relaxed);
+        learned.want(now());
         Some(learned)
     }
 
@@ -88,6 +75,14 @@ impl LearnedMemory {
             return;
         }
         self.read_on().await;
+        let surplus = self.surplus();
+        if surplus.is_empty() {
+            return;
+        }
+        match self.store.forget_lessons_of(&surplus).await {
+            Ok(_) => self.read_on().await,
+            Err(error) => tracing::warn!(%error, "surplus lessons could not be forgotten"),
+        }
     }
 
     /// Reads on, in every scope that is in memory, where there are lessons that it does not have.
@@ -100,18 +95,17 @@ impl LearnedMemory {
         }
     }
 
-    /// Removes lessons of before that time, and those that say nothing that others do not say.
+    /// Forgets the lessons of before that time, and returns their number.
     pub(super) async fn forget_before(&self, before: Timestamp) -> Result<u64, Error> {
         let old = LessonFilter {
             before: Some(before),
             ..LessonFilter::default()
         };
-        let old = self.store.forget_lessons(&old).await?;
-        let spare = self.store.forget_lessons_of(&self.spare()).await?;
-        if old + spare > 0 {
+        let forgotten = self.store.forget_lessons(&old).await?;
+        if forgotten > 0 {
             self.read_on().await;
         }
-        Ok(old + spare)
+        Ok(forgotten)
     }
 
     /// Computes the vectors of kept words anew, where another model had made them. Lessons without
@@ -151,42 +145,42 @@ impl LearnedMemory {
 
     async fn first_reading(&self, scope: &LessonScope) -> Option<Arc<Learned>> {
         let model = self.model().await?;
-        let learned = self.read(scope, &Arc::default(), &model, now()).await;
-        let unread = learned.inspect_err(|error| {
+        let learned = self.read(scope, &model, now()).await;
+        let read = learned.inspect_err(|error| {
             tracing::debug!(%error, "lessons could not be read");
         });
-        unread.ok()
+        read.ok()
     }
 
     async fn read_all_on(&self, model: &str, now: Timestamp) -> Result<(), Error> {
-        let known: Vec<_> = lock(&self.scopes)
-            .iter()
-            .map(|(scope, learned)| (scope.clone(), learned.clone()))
-            .collect();
-        for (scope, learned) in known {
-            self.read(&scope, &learned, model, now).await?;
+        let known: Vec<LessonScope> = lock(&self.scopes).keys().cloned().collect();
+        for scope in known {
+            self.read(&scope, model, now).await?;
         }
         Ok(())
     }
 
-    /// The lessons that the store need not keep.
-    fn spare(&self) -> Vec<i64> {
+    /// The lessons beyond the number that each tenant may have.
+    fn surplus(&self) -> Vec<i64> {
         let scopes = lock(&self.scopes);
-        scopes.values().flat_map(|it| it.spare.clone()).collect()
+        let own = scopes
+            .iter()
+            .filter(|(scope, _)| **scope != LessonScope::Everyone);
+        own.flat_map(|(_, learned)| learned.surplus()).collect()
     }
 
     async fn read(
         &self,
         scope: &LessonScope,
-        known: &Arc<Learned>,
         model: &str,
         now: Timestamp,
     ) -> Result<Arc<Learned>, Error> {
-        let filter = scope.filter(known.last_id);
-        let more = self.store.lessons(&filter).await?;
+        let _alone = self.reading.lock().await;
+        let known = lock(&self.scopes).get(scope).cloned().unwrap_or_default();
+        let more = self.store.lessons(&scope.filter(known.last_id())).await?;
         let rows = self.store.count_lessons(&scope.filter(0)).await?;
-        let learned = match known.rows + more.len() as u64 == rows {
-            true if more.is_empty() && known.last_id > 0 => return Ok(known.clone()),
+        let learned = match (known.len() + more.len()) as u64 == rows {
+            true if more.is_empty() && known.len() > 0 => return Ok(known),
             true => known.with(more, model, now),
             // Lessons were forgotten, or came in late.
             false => {
@@ -195,7 +189,7 @@ impl LearnedMemory {
             }
         };
         let learned = Arc::new(learned);
-        learned.wanted.store(now.0, Ordering::Relaxed);
+        learned.want(now);
         self.put(scope, &learned);
         Ok(learned)
     }
@@ -206,7 +200,7 @@ impl LearnedMemory {
         if scopes.len() > MOST_SCOPES {
             let unused = scopes
                 .iter()
-                .min_by_key(|(_, it)| it.wanted.load(Ordering::Relaxed))
+                .min_by_key(|(_, it)| it.wanted())
                 .map(|(scope, _)| scope.clone());
             unused.map(|scope| scopes.remove(&scope));
         }
@@ -227,52 +221,8 @@ impl LessonScope {
     }
 }
 
-impl Learned {
-    fn with(&self, more: Vec<StoredLesson>, model: &str, now: Timestamp) -> Self {
-        let last_id = more.last().map_or(self.last_id, |it| it.id);
-        let rows = self.rows + more.len() as u64;
-        let uses = more.iter().filter_map(used);
-        let favourites = self.favourites.with(uses);
-        let lessons = more.into_iter().filter_map(|it| lesson(it, model));
-        let experience = self.experience.with(lessons.collect(), now);
-        let spare = [&self.spare, experience.dropped_ids()].concat();
-        Self {
-            experience,
-            favourites,
-            last_id,
-            rows,
-            spare,
-            wanted: AtomicI64::default(),
-        }
-    }
-}
-
 /// True if another model made the vector of words that were kept.
 fn is_stale(lesson: &NewLesson, model: &str) -> bool {
     let context = lesson.context.as_ref();
     lesson.words.is_some() && context.is_some_and(|it| it.model != model)
-}
-
-/// The tool that a credential used with success.
-fn used(stored: &StoredLesson) -> Option<(Option<KeyId>, String, Timestamp)> {
-    let lesson = &stored.lesson;
-    let signal = Signal::parse(&lesson.signal)?;
-    let is_use = matches!(
-        signal,
-        Signal::FoundThenUsed | Signal::Used | Signal::UsedWithoutWords
-    );
-    is_use.then(|| (lesson.credential.clone(), lesson.tool.clone(), lesson.at))
-}
-
-/// The lesson, if its context can be compared.
-fn lesson(stored: StoredLesson, model: &str) -> Option<Lesson> {
-    let context = stored.lesson.context.filter(|it| it.model == model)?;
-    Some(Lesson {
-        tool: stored.lesson.tool,
-        context: context.vector.into(),
-        signal: Signal::parse(&stored.lesson.signal)?,
-        at: stored.lesson.at,
-        session: stored.lesson.session.cast_unsigned(),
-        id: stored.id,
-    })
 }

@@ -6,7 +6,8 @@
 //! # Layout
 //! - `event`: what clients do, as `crate::observe` hands it over
 //! - `conversations`: links a call to the words before it; `arguments`: the text of arguments
-//! - `writer`: the task that writes; `memory`: the lessons as they count, tenant by tenant
+//! - `writer`: the task that writes; `memory`: the lessons of all tenants; `learned`: those of one, as
+//!   they count
 //! - `favourites`: the tools that a credential uses, whatever for
 //! - `client_lists`: the tools that each client found and used last, for its list
 
@@ -15,6 +16,7 @@ pub(crate) mod client_lists;
 mod conversations;
 pub(crate) mod event;
 mod favourites;
+mod learned;
 mod memory;
 mod writer;
 
@@ -31,7 +33,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::clock::now;
 use crate::index::CapabilityIndex;
 use event::UseEvent;
-pub(crate) use memory::Learned;
+pub(crate) use learned::Learned;
 use memory::{LearnedMemory, LessonScope};
 use writer::{LessonWriter, WriterOrder};
 
@@ -107,7 +109,7 @@ impl Learner {
         }
     }
 
-    /// Removes lessons that are older than that, and those that say nothing that others do not say.
+    /// Forgets lessons that are older than that.
     pub(crate) async fn forget_older_than(&self, keep: Duration) {
         let age = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
         let before = Timestamp(now().0.saturating_sub(age));

@@ -1,11 +1,12 @@
 //! Writes down what clients do, beside the requests: some events at a time, at most a second after
 //! they happened.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
+use kitbag_domain::Tenant;
 use kitbag_store::{ContextVector, NewLesson};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
@@ -25,6 +26,9 @@ const EMBEDDED_IN_FLOOD: usize = 1;
 const EMBEDDED_IN_PEACE: usize = 8;
 /// More events than agents make in the time of one write.
 const FLOOD: usize = 40;
+/// Lessons of one tenant in one write: far more than its agents give cause for, and few enough that
+/// a tenant that floods the gateway does not fill the store.
+const MOST_LESSONS_TOGETHER: usize = 64;
 /// Calls whose arguments are remembered, so that the same call teaches once.
 const MOST_KNOWN_CALLS: usize = 10_000;
 
@@ -80,6 +84,7 @@ impl LessonWriter {
             return;
         };
         let mut lessons = Vec::new();
+        let mut counts: HashMap<Tenant, usize> = HashMap::new();
         let mut left = match uses.len() < FLOOD {
             true => EMBEDDED_IN_PEACE,
             false => EMBEDDED_IN_FLOOD,
@@ -94,8 +99,13 @@ impl LessonWriter {
                 false => None,
             };
             left -= usize::from(text.is_some());
+            let tenant = &event.client.caller.tenant;
+            let of_tenant = counts.entry(tenant.clone()).or_insert(0);
             for draft in self.conversations.take(event, vector, text) {
-                lessons.push(self.lesson(event, draft, &model, settings.keep_words).await);
+                *of_tenant += 1;
+                if *of_tenant <= MOST_LESSONS_TOGETHER {
+                    lessons.push(self.lesson(event, draft, &model, settings.keep_words).await);
+                }
             }
         }
         self.memory.keep(&lessons).await;

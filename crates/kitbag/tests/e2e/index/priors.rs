@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use kitbag_domain::{Caller, Capability, Observation, Origin, Outcome, Purpose, Timestamp};
+use kitbag_domain::{
+    CallCost, Caller, Capability, Observation, Origin, Outcome, Purpose, Timestamp,
+};
 use kitbag_store::{AuditQuery, AuditRecord, Store};
 use serde_json::{Value, json};
 
@@ -170,6 +172,8 @@ async fn what_happened_longer_ago_than_is_kept_is_removed() {
         capability: Capability::tool("bed".parse().unwrap(), "echo"),
         outcome: Outcome::Ok,
         latency: Duration::from_millis(1),
+        cost: CallCost::default(),
+        arguments: None,
     };
     let yesterday = jiff::Timestamp::now().as_millisecond() - 86_400_000;
     let rows: Vec<_> = (0..2_500)

@@ -19,6 +19,7 @@ use super::sections::code::RawCode;
 use super::sections::import::RawImport;
 use super::sections::index::RawIndex;
 use super::sections::policy::{RawRules, RawTenants};
+use super::sections::priors::RawPriors;
 use super::sections::provider::RawProvider;
 use super::sections::registry::RawRegistry;
 use super::sections::secrets::RawSecrets;
@@ -40,6 +41,7 @@ pub(super) struct RawConfig {
     pub(super) store: RawStore,
     pub(super) secrets: RawSecrets,
     pub(super) audit: RawAudit,
+    pub(super) priors: RawPriors,
     pub(super) index: RawIndex,
     pub(super) agents: RawAgents,
     pub(super) tools: Named<RawTool>,

@@ -11,6 +11,7 @@ pub(crate) mod import;
 pub(crate) mod index;
 pub(crate) mod oauth;
 pub(crate) mod policy;
+pub(crate) mod priors;
 pub(crate) mod provider;
 pub(crate) mod registry;
 pub(crate) mod secrets;
@@ -31,6 +32,7 @@ pub(crate) const SECTIONS: &[SectionRow] = &[
     store::SECTION,
     secrets::SECTION,
     audit::SECTION,
+    priors::SECTION,
     index::SECTION,
     agents::SECTION,
     tools::SECTION,

@@ -53,8 +53,8 @@ const KEEP_DAYS: usize = 90;
 #[serde(default, expecting = "a table")]
 pub(crate) struct RawAudit {
     keep_days: Option<Spanned<i64>>,
-    required: bool,
     arguments: Option<Spanned<String>>,
+    required: bool,
 }
 
 /// The record of what happened.

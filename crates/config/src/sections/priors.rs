@@ -133,7 +133,10 @@ mod tests {
         for wrong in ["hourly", "0 3 * *", "61 3 * * *", "0 3 30 2 * UTC"] {
             check(
                 &format!("[priors]\nschedule = \"{wrong}\""),
-                &format!("line 2, in `priors.schedule`: `{wrong}` is not a schedule"),
+                &format!(
+                    "line 2, in `priors.schedule`: `{wrong}` is not a schedule => write minute, hour, day, \
+                     month and weekday, like \"0 3 * * *\", or \"never\""
+                ),
             );
         }
     }

@@ -10,6 +10,7 @@ use super::import::RawImport;
 use super::index::{RawElsewhere, RawIndex};
 use super::oauth::RawOauth;
 use super::policy::{RawRules, RawTenants};
+use super::priors::RawPriors;
 use super::provider::RawProvider;
 use super::registry::RawRegistry;
 use super::secrets::RawSecrets;
@@ -30,6 +31,7 @@ const FIELDS: &[(&str, FieldNames)] = &[
     ("store", fields_of::<RawStore>),
     ("secrets", fields_of::<RawSecrets>),
     ("audit", fields_of::<RawAudit>),
+    ("priors", fields_of::<RawPriors>),
     ("index", fields_of::<RawIndex>),
     ("index.embedder", fields_of::<RawElsewhere>),
     ("agents", fields_of::<RawAgents>),

@@ -114,6 +114,15 @@ impl Catalog {
         self.tools_by_name.get(exposed).map(|at| &self.tools[*at])
     }
 
+    /// Returns the entry of a tool by the names that its server and the tool itself have.
+    pub(crate) fn entry_of(&self, capability: &Capability) -> Option<&CatalogEntry> {
+        let usual = ExposedName::new(&capability.server, &capability.name);
+        let usual = self
+            .tool(usual.as_str())
+            .filter(|entry| entry.capability == *capability);
+        usual.or_else(|| self.tools.iter().find(|it| it.capability == *capability))
+    }
+
     pub(crate) fn prompt(&self, exposed: &str) -> Option<&CatalogEntry> {
         self.prompts_by_name
             .get(exposed)

@@ -41,6 +41,7 @@ pub mod meter;
 pub mod offers;
 mod parking;
 mod pipeline;
+pub mod priors;
 pub mod prompts;
 mod providers;
 mod readiness;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kitbag_config::Config;
 use kitbag_store::{AuditSink, Store};
 
+use crate::audit::inquiries::Inquiries;
 use crate::contexts::Contexts;
 use crate::definitions::Definitions;
 use crate::flights::Flights;
@@ -27,6 +28,7 @@ pub struct Services {
     pub store: Store,
     pub audit: AuditSink,
     pub(crate) refusals: Arc<Refusals>,
+    pub(crate) inquiries: Arc<Inquiries>,
     pub sessions: Arc<SessionRegistry>,
     pub(crate) holders: Arc<KeyHolders>,
     pub(crate) parking: Arc<Parking>,
@@ -58,6 +60,7 @@ impl Services {
             store,
             meter: Arc::new(Meter::new(config.telemetry.clone())),
             refusals: Arc::default(),
+            inquiries: Arc::default(),
             sessions: Arc::default(),
             holders: Arc::default(),
             parking: Arc::default(),

@@ -12,11 +12,11 @@ mod prices;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use kitbag_domain::{Caller, Capability, ExposedName, Kind, Observation, ServerName};
+use kitbag_domain::{Caller, Capability, Kind, Observation, ServerName};
 use kitbag_wire::Raw;
 
 use self::prices::Prices;
-use crate::catalog::{Catalog, CatalogEntry};
+use crate::catalog::Catalog;
 use crate::client::McpClient;
 use crate::failure::Failure;
 use crate::view::View;
@@ -192,21 +192,10 @@ fn metered(client: &McpClient) -> MeteredClient<'_> {
 /// The name figures are kept under. Names of tools that exist are few; addresses and paths are not.
 fn label<'a>(catalog: &'a Catalog, capability: &Capability) -> &'a str {
     match capability.kind {
-        Kind::Tool => exposed(catalog, capability).map_or(UNKNOWN, |entry| &entry.exposed),
+        Kind::Tool => catalog
+            .entry_of(capability)
+            .map_or(UNKNOWN, |entry| &entry.exposed),
         Kind::Prompt => "(prompt)",
         Kind::Resource => "(resource)",
     }
-}
-
-fn exposed<'a>(catalog: &'a Catalog, capability: &Capability) -> Option<&'a CatalogEntry> {
-    let usual = ExposedName::new(&capability.server, &capability.name);
-    let usual = catalog
-        .tool(usual.as_str())
-        .filter(|entry| entry.capability == *capability);
-    usual.or_else(|| {
-        catalog
-            .tools
-            .iter()
-            .find(|entry| entry.capability == *capability)
-    })
 }

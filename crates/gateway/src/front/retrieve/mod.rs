@@ -11,16 +11,18 @@ use std::time::Instant;
 use axum::extract::{ConnectInfo, Request as HttpRequest, State};
 use axum::response::Response as HttpResponse;
 use http::StatusCode;
-use kitbag_domain::Caller;
+use kitbag_domain::{Caller, InquiryKind, Purpose};
 use kitbag_relevance::Options;
 use kitbag_wire::RawObject;
 use serde::Serialize;
 use serde_json::json;
 
+use super::access;
 use super::auth;
 use super::body::read_body;
 use super::guard;
 use super::response::{json, not_admitted};
+use crate::audit::inquiries::{BegunInquiry, Inquirer, InquiryEnd};
 use crate::catalog::Catalog;
 use crate::failure::Failure;
 use crate::find::{UNSURE, find};
@@ -53,6 +55,7 @@ pub(super) async fn answer(
         };
         return problem(crate::reply::door_status(&failure), &failure.to_string());
     }
+    let origin = access::origin(peer, request.headers());
     let incoming = gateway.services.flights.receive(&caller);
     let (body, _held) = match read_body(request.into_body(), gateway.serve.max_body_bytes, incoming)
         .await
@@ -65,7 +68,16 @@ pub(super) async fn answer(
         Ok(asked)
     });
     match asked {
-        Ok(asked) => retrieve(&gateway, &caller, asked).await,
+        Ok(asked) => {
+            let by = Inquirer {
+                gateway: &gateway,
+                caller: &caller,
+                client: None,
+                origin: &origin,
+                purpose: Purpose::Use,
+            };
+            retrieve(by, asked, &String::from_utf8_lossy(&body)).await
+        }
         Err(wrong) => refusal(StatusCode::BAD_REQUEST, &wrong),
     }
 }
@@ -79,7 +91,11 @@ fn known_providers(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Vec
     visible.map(ToString::to_string).collect()
 }
 
-async fn retrieve(gateway: &Gateway, caller: &Caller, asked: RetrieveRequest) -> HttpResponse {
+/// Answers, and leaves a row in the audit.
+async fn retrieve(by: Inquirer<'_>, asked: RetrieveRequest, body: &str) -> HttpResponse {
+    let Inquirer {
+        gateway, caller, ..
+    } = by;
     let started = Instant::now();
     let options = options(&asked, caller);
     let found = findings(gateway, caller, &asked.intents, &options).await;
@@ -105,6 +121,16 @@ async fn retrieve(gateway: &Gateway, caller: &Caller, asked: RetrieveRequest) ->
         answer.put("left_out", &context.left_out);
     }
     put_verdict(&mut answer, &found);
+    let begun = BegunInquiry {
+        kind: InquiryKind::Search,
+        subject: "/v1/retrieve",
+        arguments: body,
+        started,
+    };
+    begun.end(
+        by,
+        &InquiryEnd::found(context.shown.len(), Some(context.tokens)),
+    );
     json(StatusCode::OK, answer.to_raw().get().to_owned())
 }
 

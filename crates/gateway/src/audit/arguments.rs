@@ -1,6 +1,6 @@
 //! The part of the arguments of a call, or of the words of a search, that goes on record.
 
-use kitbag_clients::{names_a_secret, secrets_in_argument};
+use kitbag_clients::{is_scheme, names_a_secret, secrets_in_argument};
 use kitbag_config::ArgumentsKept;
 use kitbag_domain::RecordedArguments;
 use kitbag_store::Store;
@@ -97,18 +97,17 @@ fn text_without_secrets(text: &str) -> String {
     if text.contains("PRIVATE KEY-----") {
         return MASK.to_owned();
     }
-    let (mut clean, mut before) = (String::with_capacity(text.len()), "");
+    let (mut clean, mut is_announced) = (String::with_capacity(text.len()), false);
     for piece in text.split_inclusive(char::is_whitespace) {
         let word = piece.trim_end();
-        if announces_secret(before) && !word.is_empty() {
-            clean.push_str(MASK);
-        } else {
-            clean.push_str(&secrets_in_argument(None, word).masked());
+        match is_announced && !is_scheme(word) && !word.is_empty() {
+            true => clean.push_str(MASK),
+            false => clean.push_str(&secrets_in_argument(None, word).masked()),
         }
         clean.push_str(&piece[word.len()..]);
-        if !word.is_empty() {
-            before = word;
-        }
+        // `Authorization: Bearer …` announces it twice.
+        let still = is_announced && (is_scheme(word) || word.is_empty());
+        is_announced = still || announces_secret(word);
     }
     clean
 }
@@ -155,7 +154,7 @@ mod tests {
             ),
             (
                 r#"{"h":"Authorization: Bearer abcdefgh123"}"#,
-                r#"{"h":"Authorization: ••• •••"}"#,
+                r#"{"h":"Authorization: Bearer •••"}"#,
             ),
             (
                 r#"{"env":[{"name":"DB_PASSWORD","value":"pw"}]}"#,

@@ -74,11 +74,11 @@ async fn a_tool_that_starts_failing_loses_its_rate_within_a_day_and_recovers() {
     audited.calls(2, Outcome::Ok, 60).await;
     assert_eq!(audited.rate_after(2).await, Some(99));
     audited.calls(3, Outcome::ToolError, 60).await;
-    assert_eq!(audited.rate_after(3).await, Some(34));
+    assert_eq!(audited.rate_after(3).await, Some(35));
     audited.calls(4, Outcome::Ok, 60).await;
-    assert_eq!(audited.rate_after(4).await, Some(82));
+    assert_eq!(audited.rate_after(4).await, Some(80));
     audited.calls(5, Outcome::Ok, 60).await;
-    assert_eq!(audited.rate_after(5).await, Some(95));
+    assert_eq!(audited.rate_after(5).await, Some(94));
 }
 
 #[tokio::test]

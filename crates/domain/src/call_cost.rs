@@ -1,4 +1,4 @@
-//! What an answer costs: the tokens that a model reads, and dollars.
+//! The cost of an answer: the tokens that a model reads, and dollars.
 
 use serde::{Deserialize, Serialize};
 

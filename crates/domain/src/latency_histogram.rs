@@ -1,4 +1,4 @@
-//! How long calls took, counted in buckets that can be added up: of several days, and of several
+//! The times that calls took, counted in buckets that can be added up: of several days, and of several
 //! gateways.
 
 use std::collections::BTreeMap;

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use kitbag_domain::{Action, Event, KeyId, Origin, ShortText};
 use kitbag_store::AuditSink;
 
-use crate::audit::row_budget::{RowBudget, RowLimits, more};
 use crate::clock::now;
 use crate::meter::KeyRefusal;
+use crate::row_budget::{RowBudget, RowLimits, more};
 use kitbag_domain::sync::lock;
 
 /// A client can be refused as often as it likes, so the rows must be limited. Together these are

@@ -33,7 +33,7 @@ pub struct FoundTool {
     pub priors: FoundPriors,
 }
 
-/// How a tool has done, and what it costs.
+/// The record of a tool, and what it costs.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct FoundPriors {
     pub success_rate: Option<f64>,

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use kitbag_config::Config;
 use kitbag_store::{AuditSink, Store};
 
-use crate::audit::inquiries::Inquiries;
 use crate::contexts::Contexts;
 use crate::definitions::Definitions;
 use crate::flights::Flights;
@@ -16,6 +15,7 @@ use crate::meter::Meter;
 use crate::parking::Parking;
 use crate::readiness::Readiness;
 use crate::refusals::Refusals;
+use crate::row_budget::TenantBudgets;
 use crate::secrecy::GivenSecrets;
 use crate::session::holders::KeyHolders;
 use crate::session::registry::SessionRegistry;
@@ -28,7 +28,8 @@ pub struct Services {
     pub store: Store,
     pub audit: AuditSink,
     pub(crate) refusals: Arc<Refusals>,
-    pub(crate) inquiries: Arc<Inquiries>,
+    /// The rows of searches that each tenant may still cause.
+    pub(crate) inquiries: Arc<TenantBudgets>,
     pub sessions: Arc<SessionRegistry>,
     pub(crate) holders: Arc<KeyHolders>,
     pub(crate) parking: Arc<Parking>,

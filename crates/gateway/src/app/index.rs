@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::App;
 use crate::background;
 use crate::index::intent::degraded;
-use crate::priors::{PriorsSummary, schedule};
+use crate::priors::PriorsSummary;
+use crate::priors_schedule;
 use crate::search::{self, IndexVerdict, SearchResult};
 
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +61,7 @@ impl App {
         let index = &gateway.services.index;
         let namespace = index.namespace().await?;
         let _alone = gateway.services.store.lock_priors(&namespace).await?;
-        let summary = schedule::run(&gateway, &namespace).await?;
+        let summary = priors_schedule::run(&gateway, &namespace).await?;
         let (catalog, unlisted) = (gateway.catalog(), gateway.unlisted());
         index
             .take_over_priors(&gateway.contents(&catalog, &unlisted))

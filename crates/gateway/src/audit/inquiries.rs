@@ -1,18 +1,13 @@
 //! The record of searches, of looks into the catalog, and of changes of groups.
 
-use std::collections::HashMap;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use kitbag_domain::sync::lock;
-use kitbag_domain::{
-    CallCost, Caller, Inquiry, InquiryKind, Origin, Outcome, Purpose, ShortText, Tenant,
-};
+use kitbag_domain::{CallCost, Caller, Inquiry, InquiryKind, Origin, Outcome, Purpose, ShortText};
 
 use super::arguments::recorded;
-use super::row_budget::{RowBudget, RowLimits, more};
 use crate::clock::now;
 use crate::gateway::Gateway;
+use crate::row_budget::{RowLimits, more};
 use crate::turn::Turn;
 
 /// A search costs a client nothing, so the rows of a tenant are limited: these are 860,000 a day, some
@@ -21,12 +16,6 @@ const LIMITS: RowLimits = RowLimits {
     burst: 10_000,
     one_every: Duration::from_millis(100),
 };
-
-/// The rows that each tenant may still cause.
-#[derive(Default)]
-pub(crate) struct Inquiries {
-    budgets: Mutex<HashMap<Tenant, RowBudget>>,
-}
 
 /// The client that asks.
 #[derive(Clone, Copy)]
@@ -82,7 +71,7 @@ impl InquiryEnd {
 impl BegunInquiry<'_> {
     pub(crate) fn end(self, by: Inquirer<'_>, end: &InquiryEnd) {
         let services = &by.gateway.services;
-        let Some(untold) = services.inquiries.spend(&by.caller.tenant) else {
+        let Some(untold) = services.inquiries.spend(&by.caller.tenant, &LIMITS) else {
             return;
         };
         let kept = by.gateway.audit_settings.arguments;
@@ -105,13 +94,5 @@ impl BegunInquiry<'_> {
             arguments: recorded(kept, &services.store, self.arguments),
             detail: (!detail.is_empty()).then(|| ShortText::cut(&detail.join("; "))),
         });
-    }
-}
-
-impl Inquiries {
-    fn spend(&self, tenant: &Tenant) -> Option<u64> {
-        let mut budgets = lock(&self.budgets);
-        let budget = budgets.entry(tenant.clone()).or_default();
-        budget.spend(&LIMITS, Instant::now())
     }
 }

@@ -1,7 +1,6 @@
 //! The audit: what goes into it beside calls, and how readers see it on the command line and over HTTP.
 //!
 //! # Layout
-//! - `row_budget`: how many rows clients can cause
 //! - `line`: a row as programs read it
 //! - `arguments`: the part of arguments that goes on record; `inquiries`: the record of searches
 //! - [`terms`]: the words by which rows are asked for
@@ -9,7 +8,6 @@
 pub(crate) mod arguments;
 pub(crate) mod inquiries;
 mod line;
-pub(crate) mod row_budget;
 pub mod terms;
 
 pub use line::AuditLine;

@@ -11,7 +11,7 @@ use http::StatusCode;
 
 use crate::clock::now;
 use crate::gateway::Gateway;
-use crate::priors::schedule::{overdue, stale};
+use crate::priors::overdue::{overdue, stale};
 
 pub(super) async fn ready(State(gateway): State<Arc<Gateway>>) -> HttpResponse {
     let store = gateway

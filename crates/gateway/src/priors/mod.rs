@@ -2,16 +2,17 @@
 //! waits.
 //!
 //! A run counts the rows that were written since the run before, so that it does not matter how often
-//! it is started. The index reads what it left ([`crate::index::priors`]).
+//! it is started. The index reads the result.
 //!
 //! # Layout
 //! - this file: a run over the audit
 //! - `track`: how one tool has done
-//! - [`schedule`]: the runs of a gateway that serves, and whether one is overdue
-//! - [`report`]: the priors as people read them
+//! - [`overdue`]: the age at which they are too old
+//!
+//! `priors_schedule` has the runs of a gateway that serves, and `priors_report` the priors as people
+//! read them.
 
-pub mod report;
-pub mod schedule;
+pub mod overdue;
 pub(crate) mod track;
 
 use std::collections::HashMap;

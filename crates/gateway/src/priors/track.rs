@@ -1,4 +1,4 @@
-//! How one tool has done: the calls of the last days, of which those of earlier days count less.
+//! The record of one tool: the calls of the last days, of which those of earlier days count less.
 //!
 //! Everything here can be added up, so that it does not matter how many runs counted the calls.
 

@@ -15,7 +15,7 @@ use super::failure::Advise as _;
 use super::output::{count, table};
 use kitbag_gateway::app::App;
 use kitbag_gateway::clock::now;
-use kitbag_gateway::priors::report::{PriorsReport, PriorsRow, report};
+use kitbag_gateway::priors_report::{PriorsReport, PriorsRow, report};
 use kitbag_gateway::store_place::store_address;
 
 /// Compute and show how tools have done.

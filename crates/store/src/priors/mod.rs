@@ -23,7 +23,7 @@ pub struct StoredPrior {
     pub updated_at: Timestamp,
 }
 
-/// How far the audit is counted in the priors.
+/// The part of the audit that is counted in the priors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PriorsRun {
     /// The last row of the audit that is counted.

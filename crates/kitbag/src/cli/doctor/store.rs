@@ -12,8 +12,8 @@ use kitbag_store::{Error, Store};
 use super::finding::{Area, Finding};
 use crate::key_check::{UnknownTenant, unknown_tenants};
 use kitbag_gateway::clock::now;
-use kitbag_gateway::priors::report::stale_since;
-use kitbag_gateway::priors::schedule::stale;
+use kitbag_gateway::priors::overdue::stale;
+use kitbag_gateway::priors_report::stale_since;
 use kitbag_gateway::store_place::{StorePlaceError, store_address, store_may_exist};
 use kitbag_gateway::vault;
 

@@ -1,6 +1,11 @@
 //! Limits how many rows clients can cause, so that a flood of requests does not fill the disk.
 
+use std::collections::HashMap;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
+
+use kitbag_domain::Tenant;
+use kitbag_domain::sync::lock;
 
 /// The number of rows that may be written in a row, and the time after which one more may be.
 pub(crate) struct RowLimits {
@@ -32,6 +37,18 @@ impl RowBudget {
         }
         self.spent += 1;
         Some(std::mem::take(&mut self.untold))
+    }
+}
+
+/// The rows that each tenant may still cause.
+#[derive(Default)]
+pub(crate) struct TenantBudgets(Mutex<HashMap<Tenant, RowBudget>>);
+
+impl TenantBudgets {
+    pub(crate) fn spend(&self, tenant: &Tenant, limits: &RowLimits) -> Option<u64> {
+        let mut budgets = lock(&self.0);
+        let budget = budgets.entry(tenant.clone()).or_default();
+        budget.spend(limits, Instant::now())
     }
 }
 

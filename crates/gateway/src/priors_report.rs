@@ -1,14 +1,16 @@
 //! The priors of tools as people read them on the command line.
 
+use std::time::Duration;
+
 use kitbag_config::Config;
 use kitbag_domain::{Capability, ExposedName, Timestamp};
 use kitbag_store::{AuditPage, AuditQuery, Error, Store};
 use serde::Serialize;
 
-use super::schedule::overdue;
-use super::{KeptTrack, tracks};
 use crate::index::mirror_namespace;
 use crate::index::priors::{Measured, milliseconds};
+use crate::priors::overdue::overdue;
+use crate::priors::{KeptTrack, tracks};
 
 /// The priors of one tool, with those that the operator declares in place of measured ones.
 #[derive(Debug, Serialize)]
@@ -79,7 +81,7 @@ pub async fn stale_since(
     config: &Config,
     store: &Store,
     now: Timestamp,
-) -> Result<Option<std::time::Duration>, Error> {
+) -> Result<Option<Duration>, Error> {
     let namespace = mirror_namespace(config, store, now).await?;
     let last = store.priors_updated_at(&namespace).await?;
     let begun = first_row(store).await?.unwrap_or(now);

@@ -14,8 +14,8 @@ use super::raw::{Named, RawConfig};
 use super::sections::provider::{self, RawProvider};
 use super::sections::server::{self, RawServer};
 use super::sections::{
-    agents, audit, code, import, index, policy, priors, registry, secrets, serve, store, surfaces,
-    telemetry, tools,
+    agents, audit, code, import, index, learning, policy, priors, registry, secrets, serve, store,
+    surfaces, telemetry, tools,
 };
 use super::values::{Section, parse_key};
 use super::{Config, Project, ProviderConfig};
@@ -38,6 +38,7 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
         secret_key: secrets::build(raw.secrets)?,
         audit: audit::build(raw.audit)?,
         priors: priors::build(raw.priors)?,
+        learning: learning::build(raw.learning)?,
         embedder: index::build(raw.index, ground)?,
         tools: tools::build(raw.tools)?,
         surfaces: surfaces::build(raw.surfaces, raw.groups)?,

@@ -53,13 +53,14 @@ pub use sections::agents::Agents;
 pub use sections::audit::{ArgumentsKept, Audit};
 pub use sections::code::Code;
 pub use sections::index::{Embedder, EmbeddingsEndpoint, ModelDirectory, Prefixes};
+pub use sections::learning::LearningSettings;
 pub use sections::priors::{CronSchedule, PriorsSettings};
 pub use sections::provider::ProviderConfig;
 pub use sections::registry::parse_registry;
 pub use sections::secrets::KeyPlace;
 pub use sections::serve::{OpenDoor, Serve, parse_bind};
 pub use sections::store::StorePlace;
-pub use sections::surfaces::Surfaces;
+pub use sections::surfaces::{ColdStart, Surfaces};
 pub use sections::telemetry::Telemetry;
 pub use sections::tools::DeclaredTool;
 pub use trust::{Trust, TrustError, TrustFile, create_private};
@@ -74,6 +75,7 @@ pub struct Config {
     pub secret_key: KeyPlace,
     pub audit: Audit,
     pub priors: PriorsSettings,
+    pub learning: LearningSettings,
     pub embedder: Embedder,
     /// The built-in server, unless it is switched off.
     pub agents: Option<Agents>,

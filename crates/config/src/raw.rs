@@ -18,6 +18,7 @@ use super::sections::audit::RawAudit;
 use super::sections::code::RawCode;
 use super::sections::import::RawImport;
 use super::sections::index::RawIndex;
+use super::sections::learning::RawLearning;
 use super::sections::policy::{RawRules, RawTenants};
 use super::sections::priors::RawPriors;
 use super::sections::provider::RawProvider;
@@ -42,6 +43,7 @@ pub(super) struct RawConfig {
     pub(super) secrets: RawSecrets,
     pub(super) audit: RawAudit,
     pub(super) priors: RawPriors,
+    pub(super) learning: RawLearning,
     pub(super) index: RawIndex,
     pub(super) agents: RawAgents,
     pub(super) tools: Named<RawTool>,

@@ -114,12 +114,12 @@ impl Catalog {
         self.tools_by_name.get(exposed).map(|at| &self.tools[*at])
     }
 
-    /// Returns the entry of a tool by the names that its server and the tool itself have.
-    pub(crate) fn entry_of(&self, capability: &Capability) -> Option<&CatalogEntry> {
+    /// Returns the tool that is this capability, under the name by which clients call it.
+    pub(crate) fn tool_of(&self, capability: &Capability) -> Option<&CatalogEntry> {
         let usual = ExposedName::new(&capability.server, &capability.name);
-        let usual = self
-            .tool(usual.as_str())
-            .filter(|entry| entry.capability == *capability);
+        let usual = self.tool(usual.as_str());
+        let usual = usual.filter(|entry| entry.capability == *capability);
+        // A server may have another tool that took the usual name first.
         usual.or_else(|| self.tools.iter().find(|it| it.capability == *capability))
     }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use kitbag_agents::Library;
 use kitbag_domain::{Caller, InquiryKind, ServerName};
+use kitbag_relevance::learned::Votes;
 use kitbag_relevance::{Candidate, Options, confident};
 use serde_json::json;
 
@@ -14,6 +15,7 @@ use crate::audit::inquiries::{BegunInquiry, InquiryEnd};
 use crate::catalog::Catalog;
 use crate::gateway::Gateway;
 use crate::index::Subject;
+use crate::index::intent::EmbeddedIntent;
 use crate::turn::Turn;
 
 /// The words of an answer where the best tool that was found is only the nearest one.
@@ -31,6 +33,8 @@ pub(crate) struct Findings {
     pub(crate) candidates: Vec<Candidate>,
     /// True if the best tool is likely to do what was asked; `None` where that cannot be told.
     pub(crate) confident: Option<bool>,
+    /// The votes of past uses, where there are any.
+    pub(crate) votes: Option<Votes>,
     /// The reason why words alone decided, though vectors were wanted.
     pub(crate) degraded: Option<String>,
     /// The catalog to look the tools up in. A search that waited for the index may be about a later
@@ -80,10 +84,9 @@ pub(crate) async fn find(
 ) -> Findings {
     // A client that starts its own gateway asks before the first words are in the index.
     let _ = tokio::time::timeout(BEGINNING, gateway.services.index.begun()).await;
-    let (intent, snapshot) = (
-        gateway.services.index.intent(text).await,
-        gateway.services.index.snapshot(),
-    );
+    let mut intent = gateway.services.index.intent(text).await;
+    intent.votes = votes(gateway, caller, &intent).await;
+    let snapshot = gateway.services.index.snapshot();
     let mut candidates = snapshot.search(&intent, options, |it| may_find(gateway, caller, it));
     if !names_built_in(gateway, options)
         && best(gateway, &candidates, true).is_some()
@@ -102,9 +105,17 @@ pub(crate) async fn find(
     Findings {
         candidates,
         confident,
+        votes: intent.votes,
         degraded: intent.degraded,
         catalog: gateway.catalog(),
     }
+}
+
+/// The votes of what the tenant of the caller did in like cases.
+async fn votes(gateway: &Gateway, caller: &Caller, intent: &EmbeddedIntent) -> Option<Votes> {
+    let vector = intent.vector()?;
+    let learner = &gateway.services.learner;
+    learner.votes(&gateway.learning, caller, &vector).await
 }
 
 fn may_find(gateway: &Gateway, caller: &Caller, subject: &Subject) -> bool {

@@ -1,5 +1,5 @@
 //! Takes over what a command or another gateway has written into the store: listings of servers,
-//! priors of tools, and logins of a person.
+//! priors of tools, logins of a person, and lessons.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +31,9 @@ pub async fn follow(host: Arc<GatewayHost>) {
         }
         if counts.priors != known.priors {
             host.catalog_changed.notify_one();
+        }
+        if counts.lessons != known.lessons {
+            host.gateway().services.learner.read_on().await;
         }
         known = counts;
         list_after_logins(&host).await;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
-use kitbag_config::{Audit, Code, Config, PriorsSettings, Serve, Surfaces};
+use kitbag_config::{Audit, Code, Config, LearningSettings, PriorsSettings, Serve, Surfaces};
 use kitbag_domain::{Caller, ServerName, WriteClass};
 use kitbag_intents::{TemplateName, TemplateSet};
 use kitbag_policy::Policy;
@@ -36,6 +36,7 @@ pub struct Gateway {
     pub policy: Policy,
     pub(crate) audit_settings: Audit,
     pub(crate) priors: PriorsSettings,
+    pub(crate) learning: LearningSettings,
     pub(crate) metrics_per_tool: bool,
     /// The values that the operator declares for single tools, by the name clients call them.
     pub(crate) declared: Declared,
@@ -64,6 +65,7 @@ impl Gateway {
             policy: config.policy.clone(),
             audit_settings: config.audit,
             priors: config.priors.clone(),
+            learning: config.learning,
             metrics_per_tool: config.telemetry.per_tool,
             declared: config.tools.clone(),
             upstreams,

@@ -10,6 +10,7 @@ use kitbag_wire::Raw;
 use crate::audit::arguments::recorded;
 use crate::clock::now;
 use crate::failure::Failure;
+use crate::observe::{self, NotedUse};
 use crate::turn::Turn;
 
 /// A call that is being made. One that is dropped without an end is recorded as cancelled.
@@ -20,6 +21,8 @@ pub(crate) struct CallRecord {
     started: Instant,
     /// The row of the audit in which the call is recorded already.
     row: Option<RowId>,
+    /// The part of a call that may teach something.
+    noted: Option<NotedUse>,
 }
 
 impl CallRecord {
@@ -29,6 +32,7 @@ impl CallRecord {
             observation: None,
             started: Instant::now(),
             row: None,
+            noted: None,
         }
     }
 
@@ -62,6 +66,11 @@ impl CallRecord {
         });
     }
 
+    /// Keeps what the call may teach.
+    pub(crate) fn notes(&mut self, noted: Option<NotedUse>) {
+        self.noted = noted;
+    }
+
     /// To be called before any server is touched. Where the audit is required it comes back when
     /// the call is on record for good, and fails when it cannot be.
     pub(crate) async fn begin(&mut self, turn: &Turn) -> Result<(), Failure> {
@@ -80,6 +89,9 @@ impl CallRecord {
         outcome: impl FnOnce(&Raw) -> Outcome,
     ) {
         let outcome = answer.as_ref().map_or_else(Failure::outcome, outcome);
+        if let Some(noted) = self.noted.take() {
+            observe::called(turn, noted, outcome);
+        }
         let tokens = answer.as_ref().ok().and_then(|it| tokens(turn, it));
         if let Some(observation) = self.finish(outcome, tokens) {
             turn.gateway
@@ -120,7 +132,7 @@ impl Drop for CallRecord {
 fn price(turn: &Turn, capability: &Capability) -> Option<NanoUsd> {
     // Most operators declare nothing.
     let declared = Some(&turn.gateway.declared).filter(|it| !it.is_empty())?;
-    let entry = turn.catalog.entry_of(capability)?;
+    let entry = turn.catalog.tool_of(capability)?;
     let usd = declared.get(&entry.exposed)?.cost_usd?;
     Some(NanoUsd::from_usd(usd))
 }

@@ -5,6 +5,7 @@ use std::time::Instant;
 use futures::{StreamExt as _, stream};
 use kitbag_domain::{Caller, InquiryKind, Origin, Purpose, ServerName, ShortText, WriteClass};
 use kitbag_relevance::dense::is_sound;
+use kitbag_relevance::learned::{Neighbour, Votes};
 use kitbag_relevance::{Candidate, Document, Options, Parts};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -29,6 +30,9 @@ pub struct FoundTool {
     /// The same tool on other servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
+    /// The lessons that speak for the tool or against it, the heaviest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub neighbours: Vec<Neighbour>,
     #[serde(default)]
     pub priors: FoundPriors,
 }
@@ -93,14 +97,18 @@ pub(crate) async fn search(gateway: &Gateway, text: &str, options: &Options) -> 
     };
     begun.end(person, &InquiryEnd::found(findings.candidates.len(), None));
     SearchResult {
-        found: findings.candidates.iter().map(FoundTool::of).collect(),
+        found: findings
+            .candidates
+            .iter()
+            .map(|it| FoundTool::of(it, findings.votes.as_ref()))
+            .collect(),
         confident: findings.confident,
         warning: findings.degraded,
     }
 }
 
 impl FoundTool {
-    fn of(candidate: &Candidate) -> Self {
+    fn of(candidate: &Candidate, votes: Option<&Votes>) -> Self {
         let entry = &candidate.entry;
         let copies = candidate.copies.iter();
         Self {
@@ -118,8 +126,17 @@ impl FoundTool {
                 estimated_cost_usd: entry.estimated_cost_usd,
                 last_updated_at: entry.last_updated_at,
             },
+            neighbours: votes.map_or_else(Vec::new, |votes| neighbours(votes, &entry.tool_name)),
         }
     }
+}
+
+/// The lessons that had a part in the score of a tool, the heaviest first.
+fn neighbours(votes: &Votes, tool: &str) -> Vec<Neighbour> {
+    let vote = votes.of(tool);
+    let mut neighbours = vote.map_or_else(Vec::new, |vote| vote.neighbours.clone());
+    neighbours.sort_by(|a, b| b.weight.abs().total_cmp(&a.weight.abs()));
+    neighbours
 }
 
 /// Checks that every tool of the catalog and every HTTP API is indexed, has a sound vector, and is

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use kitbag_config::Config;
 use kitbag_store::{AuditSink, Store};
 
-use crate::contexts::Contexts;
 use crate::definitions::Definitions;
 use crate::flights::Flights;
 use crate::index::CapabilityIndex;
 use crate::intents::Intents;
 use crate::kept::Kept;
+use crate::learning::Learner;
+use crate::learning::client_lists::ClientLists;
 use crate::meter::Meter;
 use crate::parking::Parking;
 use crate::readiness::Readiness;
@@ -38,7 +39,8 @@ pub struct Services {
     pub index: Arc<CapabilityIndex>,
     pub(crate) checker: Arc<Checker>,
     pub(crate) kept: Arc<Kept>,
-    pub(crate) contexts: Arc<Contexts>,
+    pub(crate) client_lists: Arc<ClientLists>,
+    pub(crate) learner: Learner,
     pub meter: Arc<Meter>,
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) given_secrets: Arc<GivenSecrets>,
@@ -51,13 +53,12 @@ impl Services {
     /// holds until the process ends.
     pub(crate) fn new(config: &Config, store: Store, embedder: Arc<TextEmbedder>) -> Self {
         Process::begin();
+        let index = CapabilityIndex::new(embedder, store.clone(), config.identity());
+        let index = Arc::new(index);
         Self {
             audit: store.audit_sink(),
-            index: Arc::new(CapabilityIndex::new(
-                embedder,
-                store.clone(),
-                config.identity(),
-            )),
+            learner: Learner::start(index.clone(), store.clone()),
+            index,
             store,
             meter: Arc::new(Meter::new(config.telemetry.clone())),
             refusals: Arc::default(),
@@ -69,7 +70,7 @@ impl Services {
             tasks: Arc::default(),
             checker: Arc::default(),
             kept: Arc::default(),
-            contexts: Arc::default(),
+            client_lists: Arc::default(),
             readiness: Arc::default(),
             given_secrets: Arc::default(),
             definitions: Arc::default(),

@@ -120,6 +120,7 @@ fn work_beside_requests(app: &App, follower: Follower, entrance: ServingTranspor
         tokio::spawn(background::follow_catalog(app.host().clone())).abort_handle(),
         tokio::spawn(background::forget_old_audit(app.host().clone())).abort_handle(),
         tokio::spawn(priors_schedule::follow(app.host().clone())).abort_handle(),
+        tokio::spawn(background::tend_lessons(app.host().clone())).abort_handle(),
         tokio::spawn(background::close_ended_keys(app.host().clone())).abort_handle(),
         tokio::spawn(background::keep_key_uses(app.host().clone())).abort_handle(),
         tokio::spawn(follow_store::follow(app.host().clone())).abort_handle(),

@@ -4,12 +4,17 @@ use std::sync::Arc;
 
 use crate::index::Index;
 use crate::indexed_tool::IndexedTool;
+use crate::learned::Votes;
+use crate::priors::record;
 use crate::query::{Query, keep_best};
 use crate::score::{Parts, step_gain};
 
 /// The distance between the tools that a step lifts above the last place: far enough for a float to
 /// tell its best from its second best, and far less than scores differ otherwise.
 const STEP_APART: f32 = 1e-4;
+
+/// The places that a model reads as a rule; one of them stays open to tools that are new.
+const FIRST_PLACES: usize = 5;
 
 /// The documents of a search with their exact scores.
 pub(crate) struct Ranking<'a> {
@@ -53,7 +58,7 @@ impl<'a> Ranking<'a> {
     /// Returns the best, best first. A copy of one that is there already goes with it.
     pub(crate) fn best(&self) -> Vec<Ranked> {
         let mut ranked: Vec<Ranked> = Vec::with_capacity(self.places);
-        for position in self.positions_by_score() {
+        for position in self.positions_by(Parts::sum) {
             let original = ranked
                 .iter()
                 .position(|it| self.are_copies(it.position, position));
@@ -69,8 +74,8 @@ impl<'a> Ranking<'a> {
         ranked
     }
 
-    fn positions_by_score(&self) -> impl Iterator<Item = usize> {
-        let sums = self.scored.iter().map(|scored| scored.parts.sum());
+    fn positions_by(&self, score: fn(&Parts) -> f32) -> impl Iterator<Item = usize> {
+        let sums = self.scored.iter().map(|scored| score(&scored.parts));
         let mut sums: Vec<_> = sums.enumerate().collect();
         keep_best(&mut sums, self.scored.len());
         sums.into_iter().map(|(position, _)| position)
@@ -82,6 +87,54 @@ impl<'a> Ranking<'a> {
 
     fn twin(&self, position: usize) -> Option<u64> {
         self.index.documents[self.scored[position].document].twin
+    }
+
+    pub(crate) fn add_priors(&mut self, weight: f32) {
+        for scored in &mut self.scored {
+            let tool = &self.index.documents[scored.document].entry;
+            scored.parts.priors = weight * record(tool);
+        }
+    }
+
+    pub(crate) fn add_votes(&mut self, votes: Option<&Votes>) {
+        let Some(votes) = votes else {
+            return;
+        };
+        for scored in &mut self.scored {
+            let tool = &self.index.documents[scored.document].entry.tool_name;
+            scored.parts.learned = votes.of(tool).map_or(0.0, |vote| vote.bonus);
+        }
+    }
+
+    /// Keeps the last of the first places for the best tool without lessons, if votes have pushed all
+    /// of those out of the first places: what is never shown is never used, and never learned.
+    pub(crate) fn keep_place_for_new(&mut self, votes: Option<&Votes>) {
+        let Some(votes) = votes else {
+            return;
+        };
+        let first = self.places.min(FIRST_PLACES);
+        let shown = self.best();
+        let (Some(last), Some(new)) = (
+            shown.get(first.saturating_sub(1)),
+            self.pushed_out(votes, first),
+        ) else {
+            return;
+        };
+        let bar = self.scored[last.position].parts.sum();
+        let parts = &mut self.scored[new].parts;
+        parts.learned += bar + STEP_APART - parts.sum();
+    }
+
+    /// Returns the best tool without lessons that was among the first by everything but votes, if none
+    /// such is among them with votes.
+    fn pushed_out(&self, votes: &Votes, first: usize) -> Option<usize> {
+        let is_new = |position: &usize| !votes.knows(&self.tool(*position).tool_name);
+        let with_votes = self.positions_by(Parts::sum).take(first);
+        if with_votes.into_iter().any(|it| is_new(&it)) {
+            return None;
+        }
+        let mut without_votes = self.positions_by(Parts::sum_without_votes).take(first);
+        without_votes.find(is_new)
     }
 
     /// Adds the bonus of the steps: the best tool for a step gains the whole bonus, others gain

@@ -19,6 +19,7 @@
 //! - `vault_key`: the key they are encrypted under, and where it is kept
 //! - [`logins`]: what logging in at servers left behind, encrypted too
 //! - [`learned_templates`]: programs that worked, and what is known of each
+//! - [`lessons`]: what the use of tools taught
 //! - [`audit`]: the record of what happened: written off the hot path, read page by page
 //! - [`mod@copy`]: a whole store into another one, and backups
 //! - [`lock`]: what one process at a time may do
@@ -37,6 +38,7 @@ mod engine;
 mod error;
 pub mod keys;
 pub mod learned_templates;
+pub mod lessons;
 pub mod listings;
 pub mod lock;
 pub mod logins;
@@ -68,6 +70,7 @@ use error::{failed, unreadable};
 pub use keys::recognise::Recognition;
 pub use keys::{KeyInfo, KeyOrder, NewKey, RotatedKey, Token};
 pub use learned_templates::StoredTemplate;
+pub use lessons::{ContextVector, LessonFilter, NewLesson, StoredLesson};
 pub use listings::StoredListing;
 pub use lock::StoreLock;
 pub use priors::{PriorsRun, StoredPrior};

@@ -9,6 +9,7 @@ pub(crate) mod audit;
 pub(crate) mod code;
 pub(crate) mod import;
 pub(crate) mod index;
+pub(crate) mod learning;
 pub(crate) mod oauth;
 pub(crate) mod policy;
 pub(crate) mod priors;
@@ -33,6 +34,7 @@ pub(crate) const SECTIONS: &[SectionRow] = &[
     secrets::SECTION,
     audit::SECTION,
     priors::SECTION,
+    learning::SECTION,
     index::SECTION,
     agents::SECTION,
     tools::SECTION,

@@ -8,6 +8,7 @@ use super::audit::RawAudit;
 use super::code::RawCode;
 use super::import::RawImport;
 use super::index::{RawElsewhere, RawIndex};
+use super::learning::RawLearning;
 use super::oauth::RawOauth;
 use super::policy::{RawRules, RawTenants};
 use super::priors::RawPriors;
@@ -32,6 +33,7 @@ const FIELDS: &[(&str, FieldNames)] = &[
     ("secrets", fields_of::<RawSecrets>),
     ("audit", fields_of::<RawAudit>),
     ("priors", fields_of::<RawPriors>),
+    ("learning", fields_of::<RawLearning>),
     ("index", fields_of::<RawIndex>),
     ("index.embedder", fields_of::<RawElsewhere>),
     ("agents", fields_of::<RawAgents>),

@@ -112,6 +112,7 @@ impl App {
             task.abort();
         }
         gateway.services.meter.clone().close().await;
+        gateway.services.learner.flush().await;
         gateway.services.audit.shutdown().await;
         background::keep_key_uses_now(&gateway).await;
         gateway.services.store.close().await;

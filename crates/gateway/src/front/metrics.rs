@@ -228,6 +228,11 @@ fn whole_gateway(page: &mut MetricsPage, gateway: &Gateway) {
         help,
         [(Vec::new(), gateway.services.audit.lost())],
     );
+    page.counters(
+        "kitbag_learning_lost",
+        "Events that could not be learned from, because too many came at once",
+        [(Vec::new(), gateway.services.learner.lost())],
+    );
     page.gauge(
         "kitbag_audit_waiting",
         "Calls that wait to be written into the audit",

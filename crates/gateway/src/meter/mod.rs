@@ -192,9 +192,10 @@ fn metered(client: &McpClient) -> MeteredClient<'_> {
 /// The name figures are kept under. Names of tools that exist are few; addresses and paths are not.
 fn label<'a>(catalog: &'a Catalog, capability: &Capability) -> &'a str {
     match capability.kind {
-        Kind::Tool => catalog
-            .entry_of(capability)
-            .map_or(UNKNOWN, |entry| &entry.exposed),
+        Kind::Tool => {
+            let entry = catalog.tool_of(capability);
+            entry.map_or(UNKNOWN, |entry| &entry.exposed)
+        }
         Kind::Prompt => "(prompt)",
         Kind::Resource => "(resource)",
     }

@@ -9,13 +9,15 @@
 //! - `intent`: `run_intent`, the steps of a request in words
 //! - `search`, `discover`, `request` (for `call_api`), `batch`, `groups`: one file each
 //! - `reach`: a call on a surface, and the tool it led to, for the exam of models
-//! - `shown`: what the adaptive surface lists beside them
+//! - `choice`: the tools that the adaptive surface lists beside them; `shown`: how that list follows
+//!   the client
 //! - `listed`: the tools and instructions that a client begins with; [`tokens`]: what they cost
 //! - `kept`: the rest of a long result, read as a resource
 
 pub(crate) mod answer;
 mod batch;
 pub(crate) mod call;
+mod choice;
 mod code;
 mod discover;
 mod groups;

@@ -4,7 +4,7 @@
 //!
 //! # Layout
 //! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`resources`], [`prompts`],
-//!   [`key`], [`secret`], [`audit`], [`templates`], [`trust`], [`import`], [`install`], [`doctor`]
+//!   [`key`], [`secret`], [`audit`], [`templates`], [`learned`], [`trust`], [`import`], [`install`], [`doctor`]
 //! - `gateway`: the gateway a verb works with, the one that runs or one of its own
 //! - `listing`: the list of prompts or resources; `content`: a block of an answer, as people read it
 //! - [`output`]: tables for people, JSON for programs
@@ -36,6 +36,7 @@ pub mod index;
 pub mod install;
 mod journal;
 pub mod key;
+pub mod learned;
 mod listing;
 pub mod logging;
 pub mod logs;
@@ -128,6 +129,7 @@ enum Verb {
     Secret(secret::Arguments),
     Store(store::Arguments),
     Templates(templates::Arguments),
+    Learned(learned::Arguments),
     Trust(trust::Arguments),
     Import(import::Arguments),
     Install(install::InstallArguments),
@@ -301,6 +303,7 @@ impl Verb {
             Self::Secret(arguments) => secret::run(arguments, &invocation).await,
             Self::Store(arguments) => store::run(arguments, &invocation).await,
             Self::Templates(arguments) => templates::run(arguments, &invocation).await,
+            Self::Learned(arguments) => learned::run(arguments, &invocation).await,
             Self::Trust(arguments) => trust::run(&arguments, &invocation).await,
             Self::Import(arguments) => import::run(arguments, &invocation).await,
             Self::Install(arguments) => install::install(arguments, &invocation).await,

@@ -131,10 +131,30 @@ fn described(found: &FoundTool) -> String {
 }
 
 fn explained(found: &[FoundTool]) -> String {
+    let votes = found.iter().filter_map(votes);
+    std::iter::once(scores(found))
+        .chain(votes)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// The lessons that speak for a tool or against it, in one line.
+fn votes(found: &FoundTool) -> Option<String> {
+    /// More lessons than this say the same again.
+    const MOST: usize = 3;
+    let lessons = found.neighbours.iter().take(MOST).map(|it| {
+        let (id, signal, similarity) = (it.id, it.signal.as_str(), it.similarity);
+        format!("lesson {id} ({signal}, {similarity:.2} alike)")
+    });
+    let lessons: Vec<String> = lessons.collect();
+    (!lessons.is_empty()).then(|| format!("{}: {}", found.tool_name, lessons.join(", ")))
+}
+
+fn scores(found: &[FoundTool]) -> String {
     table(
         [
-            "SCORE", "NAME", "KIND", "WORDS", "MEANING", "COSINE", "SUCCESS", "P95", "COST",
-            "AS OF",
+            "SCORE", "NAME", "KIND", "WORDS", "MEANING", "STEPS", "PRIORS", "LEARNED", "COSINE",
+            "SUCCESS", "P95", "COST", "AS OF",
         ],
         found.iter().map(|it| {
             [
@@ -143,6 +163,9 @@ fn explained(found: &[FoundTool]) -> String {
                 it.kind.clone(),
                 format!("{:+.2}", it.parts.lexical),
                 format!("{:+.2}", it.parts.dense),
+                format!("{:+.2}", it.parts.steps),
+                format!("{:+.3}", it.parts.priors),
+                format!("{:+.2}", it.parts.learned),
                 it.cosine
                     .map_or_else(String::new, |cosine| format!("{cosine:.2}")),
                 percent(it.priors.success_rate),

@@ -45,6 +45,7 @@ mod index;
 mod intents;
 mod joining;
 mod keys;
+mod learning;
 mod login;
 mod merged;
 mod meter;

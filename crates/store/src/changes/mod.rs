@@ -27,6 +27,7 @@ pub struct ChangeCounts {
     pub listings: u64,
     pub learned_templates: u64,
     pub priors: u64,
+    pub lessons: u64,
 }
 
 /// The tables whose changes a gateway wants to hear of.
@@ -38,6 +39,7 @@ enum WatchedTable {
     Listings,
     LearnedTemplates,
     Priors,
+    Lessons,
 }
 
 /// Follows the tables from the first time that it is asked, until the last handle to the store
@@ -145,18 +147,20 @@ impl ChangeCounts {
             WatchedTable::Listings => &mut self.listings,
             WatchedTable::LearnedTemplates => &mut self.learned_templates,
             WatchedTable::Priors => &mut self.priors,
+            WatchedTable::Lessons => &mut self.lessons,
         }
     }
 }
 
 impl WatchedTable {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Keys,
         Self::Secrets,
         Self::Logins,
         Self::Listings,
         Self::LearnedTemplates,
         Self::Priors,
+        Self::Lessons,
     ];
 
     fn parse(name: &str) -> Option<Self> {
@@ -171,6 +175,7 @@ impl WatchedTable {
             Self::Listings => "listings",
             Self::LearnedTemplates => "learned_templates",
             Self::Priors => "priors_runs",
+            Self::Lessons => "lessons",
         }
     }
 }

@@ -39,7 +39,7 @@ pub(super) type CopiedRow = Vec<CopiedValue>;
 const ALL_ROWS: Option<&str> = Some("TRUE");
 
 /// Every table whose rows are worth keeping. Small ones are copied anew after an interruption.
-pub(super) const TABLES: [CopiedTable; 11] = [
+pub(super) const TABLES: [CopiedTable; 12] = [
     CopiedTable {
         name: "listings",
         columns: &[
@@ -90,6 +90,24 @@ pub(super) const TABLES: [CopiedTable; 11] = [
         ],
         key: 2,
         stale: ALL_ROWS,
+    },
+    CopiedTable {
+        name: "lessons",
+        columns: &[
+            number("id"),
+            text("tenant"),
+            text("credential"),
+            number("session"),
+            number("at"),
+            text("tool"),
+            text("signal"),
+            text("model"),
+            bytes("vector"),
+            text("words"),
+        ],
+        key: 1,
+        // A lesson does not change.
+        stale: None,
     },
     CopiedTable {
         name: "mirror_owners",

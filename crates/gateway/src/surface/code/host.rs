@@ -18,6 +18,7 @@ use crate::call::{ApiCall, Call, McpCall};
 use crate::catalog::CatalogEntry;
 use crate::failure::Failure;
 use crate::find::find_for;
+use crate::observe;
 use crate::pipeline;
 use crate::run::{CodeRun, MadeCall};
 use crate::signature::request;
@@ -90,6 +91,7 @@ impl ProgramHost {
             .iter()
             .map(|it| it.entry.tool_name.as_str())
             .collect();
+        observe::searched(&self.turn, text, names.iter().copied());
         shown::found(&self.turn, names.iter().copied());
         let found = names.iter().filter_map(|name| self.listed(name));
         raw(&found.collect::<Vec<Value>>())

@@ -7,6 +7,7 @@ use kitbag_schema::DeclarationSize;
 
 use super::{Attempt, IntentRequest};
 use crate::find::{Findings, UNSURE, find_for};
+use crate::observe;
 use crate::signature::request as api_request;
 use crate::surface::code::declared;
 use crate::surface::search::USUAL_LIMIT;
@@ -26,7 +27,9 @@ pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
         return Attempt::Nothing;
     }
     let names = found.candidates.iter().take(USUAL_LIMIT);
-    shown::found(turn, names.map(|it| it.entry.tool_name.as_str()));
+    let names: Vec<&str> = names.map(|it| it.entry.tool_name.as_str()).collect();
+    observe::searched(turn, &request.words, names.iter().copied());
+    shown::found(turn, names.into_iter());
     let intents = &turn.gateway.services.intents;
     intents.heard(&turn.client.id, &request.words);
     let head = match found.confident {

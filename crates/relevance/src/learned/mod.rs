@@ -1,0 +1,171 @@
+//! Learns from use: contexts in which a tool was used speak for it in contexts like them.
+//!
+//! Pure like the rest of the crate: lessons and the time are handed in, and the same lessons give
+//! the same votes. A snapshot never changes; new lessons give a new one.
+
+mod association;
+mod lesson;
+mod votes;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use kitbag_domain::Timestamp;
+
+use association::Association;
+pub use lesson::{Lesson, Signal};
+pub use votes::{Neighbour, Vote, Votes, places};
+
+use crate::dense::is_sound;
+
+/// More contexts of one tenant would make a search measurably slower.
+const MAX_CONTEXTS: usize = 5_000;
+/// Above the bound nine tenths are kept, so that the next lesson does not prune again.
+const KEPT_CONTEXTS: usize = MAX_CONTEXTS / 10 * 9;
+/// A context that was not seen for three half-lives weighs an eighth, and is dropped.
+const UNUSED_MS: i64 = 90 * 86_400_000;
+
+/// The lessons of one tenant as they count for its searches.
+#[derive(Debug, Clone, Default)]
+pub struct Experience {
+    associations: Vec<Arc<Association>>,
+    tools: Arc<HashSet<Arc<str>>>,
+    dropped: Vec<i64>,
+}
+
+impl Experience {
+    pub fn of(lessons: Vec<Lesson>, now: Timestamp) -> Self {
+        Self::default().with(lessons, now)
+    }
+
+    /// Returns a snapshot with more lessons, which are taken in the order of their time.
+    #[must_use]
+    pub fn with(&self, mut more: Vec<Lesson>, now: Timestamp) -> Self {
+        more.sort_by_key(|lesson| (lesson.at, lesson.id));
+        let mut learning = Learning::from(&self.associations);
+        for lesson in &more {
+            learning.take(lesson, now);
+        }
+        learning.done(now)
+    }
+
+    /// Returns the votes of the past contexts that are like this one, which is a vector of length
+    /// one.
+    pub fn votes(&self, context: &[f32], now: Timestamp) -> Votes {
+        Votes::cast(&self.associations, self.tools.clone(), context, now)
+    }
+
+    /// Returns the tools by their decayed successful use, best first, whatever the context.
+    pub fn favourites(&self, now: Timestamp) -> Vec<(String, f32)> {
+        let mut weights: HashMap<&str, f32> = HashMap::new();
+        for association in &self.associations {
+            *weights.entry(&association.tool).or_default() += association.use_weight(now);
+        }
+        let used = weights.into_iter().filter(|(_, weight)| *weight > 0.0);
+        let mut tools: Vec<_> = used.map(|(tool, it)| (tool.to_owned(), it)).collect();
+        tools.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        tools
+    }
+
+    /// The number of contexts that are kept, after merging.
+    pub fn len(&self) -> usize {
+        self.associations.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.associations.is_empty()
+    }
+
+    /// The rows of the lessons that no longer count since the snapshot before this one; the store
+    /// need not keep them.
+    pub fn dropped_ids(&self) -> &[i64] {
+        &self.dropped
+    }
+}
+
+/// A snapshot in the making.
+struct Learning {
+    associations: Vec<Arc<Association>>,
+    by_tool: HashMap<Arc<str>, Vec<usize>>,
+    dropped: Vec<i64>,
+}
+
+impl Learning {
+    fn from(associations: &[Arc<Association>]) -> Self {
+        Self {
+            by_tool: by_tool(associations),
+            associations: associations.to_vec(),
+            dropped: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, lesson: &Lesson, now: Timestamp) {
+        if !is_sound(&lesson.context) {
+            self.dropped.push(lesson.id);
+            return;
+        }
+        match self.like(lesson) {
+            Some(position) => {
+                let association = Arc::make_mut(&mut self.associations[position]);
+                self.dropped.extend(association.absorb(lesson, now));
+            }
+            None => self.add(lesson, now),
+        }
+    }
+
+    /// Returns the position of the association that the lesson belongs to.
+    fn like(&self, lesson: &Lesson) -> Option<usize> {
+        let positions = self.by_tool.get(lesson.tool.as_str())?.iter().copied();
+        let mut like = positions.filter(|at| self.associations[*at].is_about(lesson));
+        like.next()
+    }
+
+    fn add(&mut self, lesson: &Lesson, now: Timestamp) {
+        let known = self.by_tool.get_key_value(lesson.tool.as_str());
+        let tool = known.map_or_else(|| lesson.tool.as_str().into(), |(tool, _)| tool.clone());
+        let association = Association::of(Arc::clone(&tool), lesson);
+        self.by_tool
+            .entry(tool)
+            .or_default()
+            .push(self.associations.len());
+        self.associations.push(Arc::new(association));
+        if self.associations.len() > MAX_CONTEXTS {
+            self.prune(now);
+        }
+    }
+
+    /// Drops the contexts that were unused for long, and if there are still too many, those that
+    /// say least.
+    fn prune(&mut self, now: Timestamp) {
+        let all = std::mem::take(&mut self.associations);
+        let (mut kept, mut gone): (Vec<_>, Vec<_>) = all
+            .into_iter()
+            .partition(|it| now.0 - it.latest().0 <= UNUSED_MS);
+        if kept.len() > MAX_CONTEXTS {
+            kept.sort_by(|a, b| b.worth(now).total_cmp(&a.worth(now)));
+            gone.extend(kept.drain(KEPT_CONTEXTS..));
+        }
+        let marks = gone.iter().flat_map(|it| &it.marks);
+        self.dropped.extend(marks.map(|mark| mark.id));
+        self.by_tool = by_tool(&kept);
+        self.associations = kept;
+    }
+
+    fn done(mut self, now: Timestamp) -> Experience {
+        self.prune(now);
+        Experience {
+            tools: Arc::new(self.by_tool.into_keys().collect()),
+            associations: self.associations,
+            dropped: self.dropped,
+        }
+    }
+}
+
+fn by_tool(associations: &[Arc<Association>]) -> HashMap<Arc<str>, Vec<usize>> {
+    let mut by_tool: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
+    for (position, association) in associations.iter().enumerate() {
+        let tool = association.tool.clone();
+        by_tool.entry(tool).or_default().push(position);
+    }
+    by_tool
+}

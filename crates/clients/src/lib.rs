@@ -34,5 +34,7 @@ pub use on_disk::{
     FileError, Installed, backup_of, check_editable, install_into, uninstall_from, write,
 };
 pub use read::{find, open, read};
-pub use secret::{holds_secret, is_scheme, secrets_in_address, secrets_in_argument};
+pub use secret::{
+    holds_secret, is_scheme, names_a_secret, secrets_in_address, secrets_in_argument,
+};
 pub use sensitive_text::{HiddenText, SensitiveText};

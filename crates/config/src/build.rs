@@ -14,7 +14,7 @@ use super::raw::{Named, RawConfig};
 use super::sections::provider::{self, RawProvider};
 use super::sections::server::{self, RawServer};
 use super::sections::{
-    agents, audit, code, import, index, learning, policy, registry, secrets, serve, store,
+    agents, audit, code, import, index, learning, policy, priors, registry, secrets, serve, store,
     surfaces, telemetry, tools,
 };
 use super::values::{Section, parse_key};
@@ -37,6 +37,7 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
         store: store::build(raw.store, ground)?,
         secret_key: secrets::build(raw.secrets)?,
         audit: audit::build(raw.audit)?,
+        priors: priors::build(raw.priors)?,
         learning: learning::build(raw.learning)?,
         embedder: index::build(raw.index, ground)?,
         tools: tools::build(raw.tools)?,

@@ -119,6 +119,8 @@ pub enum Problem {
     SecretOfStore,
     #[error("not the address of a collector")]
     Collector,
+    #[error("`{found}` is not a schedule")]
+    Schedule { found: String },
     #[error("not the address of a registry")]
     RegistryUrl,
     #[error("without a method it could never be called")]
@@ -204,6 +206,9 @@ impl Problem {
             }
             Self::SecretOfStore => {
                 "use a variable of the environment, like ${PGPASSWORD}, or a password file (~/.pgpass)".to_owned()
+            }
+            Self::Schedule { .. } => {
+                "write minute, hour, day, month and weekday, like \"0 3 * * *\", or \"never\"".to_owned()
             }
             Self::RegistryUrl => "write the part before `/v0.1/servers`, like \"https://host\"".to_owned(),
             Self::ReservedTenant => {

@@ -50,10 +50,11 @@ pub use keys::nearest;
 pub use load::{Overrides, Surroundings, Whereabouts, parse};
 pub use project::{LeftOut, Obstacle, Project, ProjectFile, granting, wanted};
 pub use sections::agents::Agents;
-pub use sections::audit::Audit;
+pub use sections::audit::{ArgumentsKept, Audit};
 pub use sections::code::Code;
 pub use sections::index::{Embedder, EmbeddingsEndpoint, ModelDirectory, Prefixes};
 pub use sections::learning::LearningSettings;
+pub use sections::priors::{CronSchedule, PriorsSettings};
 pub use sections::provider::ProviderConfig;
 pub use sections::registry::parse_registry;
 pub use sections::secrets::KeyPlace;
@@ -73,6 +74,7 @@ pub struct Config {
     /// The place of the key that encrypts secrets, unless the environment holds that key.
     pub secret_key: KeyPlace,
     pub audit: Audit,
+    pub priors: PriorsSettings,
     pub learning: LearningSettings,
     pub embedder: Embedder,
     /// The built-in server, unless it is switched off.

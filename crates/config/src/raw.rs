@@ -20,6 +20,7 @@ use super::sections::import::RawImport;
 use super::sections::index::RawIndex;
 use super::sections::learning::RawLearning;
 use super::sections::policy::{RawRules, RawTenants};
+use super::sections::priors::RawPriors;
 use super::sections::provider::RawProvider;
 use super::sections::registry::RawRegistry;
 use super::sections::secrets::RawSecrets;
@@ -41,6 +42,7 @@ pub(super) struct RawConfig {
     pub(super) store: RawStore,
     pub(super) secrets: RawSecrets,
     pub(super) audit: RawAudit,
+    pub(super) priors: RawPriors,
     pub(super) learning: RawLearning,
     pub(super) index: RawIndex,
     pub(super) agents: RawAgents,

@@ -3,17 +3,20 @@
 //! the result is.
 
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kitbag_agents::Library;
-use kitbag_domain::{Caller, ServerName};
+use kitbag_domain::{Caller, InquiryKind, ServerName};
 use kitbag_relevance::learned::Votes;
 use kitbag_relevance::{Candidate, Options, confident};
+use serde_json::json;
 
+use crate::audit::inquiries::{BegunInquiry, InquiryEnd};
 use crate::catalog::Catalog;
 use crate::gateway::Gateway;
 use crate::index::Subject;
 use crate::index::intent::EmbeddedIntent;
+use crate::turn::Turn;
 
 /// The words of an answer where the best tool that was found is only the nearest one.
 pub const UNSURE: &str = "Nothing here clearly does this";
@@ -37,6 +40,24 @@ pub(crate) struct Findings {
     /// The catalog to look the tools up in. A search that waited for the index may be about a later
     /// one than its request began with.
     pub(crate) catalog: Arc<Catalog>,
+}
+
+/// The best few for a request in words that came in by this way, with a row in the audit. The answer
+/// goes to a program, or only a part of it to a model, so that its tokens are not counted.
+pub(crate) async fn find_for(turn: &Turn, way: &str, text: &str, top_k: usize) -> Findings {
+    let (started, arguments) = (Instant::now(), json!({ "query": text }).to_string());
+    let found = find_best(&turn.gateway, turn.caller(), text, top_k).await;
+    let begun = BegunInquiry {
+        kind: InquiryKind::Search,
+        subject: way,
+        arguments: &arguments,
+        started,
+    };
+    begun.end(
+        turn.into(),
+        &InquiryEnd::found(found.candidates.len(), None),
+    );
+    found
 }
 
 /// The best few for an intent among what a caller may know of.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
-use kitbag_config::{Audit, Code, Config, LearningSettings, Serve, Surfaces};
+use kitbag_config::{Audit, Code, Config, LearningSettings, PriorsSettings, Serve, Surfaces};
 use kitbag_domain::{Caller, ServerName, WriteClass};
 use kitbag_intents::{TemplateName, TemplateSet};
 use kitbag_policy::Policy;
@@ -35,6 +35,7 @@ pub struct Gateway {
     pub(crate) broken_templates: Mutex<HashSet<TemplateName>>,
     pub policy: Policy,
     pub(crate) audit_settings: Audit,
+    pub(crate) priors: PriorsSettings,
     pub(crate) learning: LearningSettings,
     pub(crate) metrics_per_tool: bool,
     /// The values that the operator declares for single tools, by the name clients call them.
@@ -63,6 +64,7 @@ impl Gateway {
             broken_templates: Mutex::default(),
             policy: config.policy.clone(),
             audit_settings: config.audit,
+            priors: config.priors.clone(),
             learning: config.learning,
             metrics_per_tool: config.telemetry.per_tool,
             declared: config.tools.clone(),
@@ -160,6 +162,7 @@ impl Gateway {
             catalog,
             providers: &self.providers,
             declared: &self.declared,
+            usd_per_million_tokens: self.priors.usd_per_million_tokens,
             unlisted,
         }
     }

@@ -34,8 +34,8 @@ pub(crate) async fn run(turn: &Turn, mut call: Call) -> Result<Raw, Failure> {
 
 async fn answer(turn: &Turn, call: &mut Call, record: &mut CallRecord) -> Result<Raw, Failure> {
     let resolved = hidden::known_tenant(turn).and_then(|()| resolve::resolve(turn, call));
-    let mut target = resolved.inspect_err(|_| record.concerns(turn, call.unresolved()))?;
-    record.concerns(turn, target.capability.clone());
+    let mut target = resolved.inspect_err(|_| record.concerns(turn, call.unresolved(), None))?;
+    record.concerns(turn, target.capability.clone(), target.arguments());
     record.notes(NotedUse::of(turn, &target));
     let answer = attempt(turn, &mut target, record).await;
     presented(turn, &target, answer)

@@ -3,10 +3,11 @@
 
 use std::time::Instant;
 
-use kitbag_domain::{Capability, Observation, Outcome};
+use kitbag_domain::{CallCost, Capability, NanoUsd, Observation, Outcome};
 use kitbag_store::{AuditSink, RowId};
 use kitbag_wire::Raw;
 
+use crate::audit::arguments::recorded;
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::observe::{self, NotedUse};
@@ -35,18 +36,30 @@ impl CallRecord {
         }
     }
 
-    /// Says what the call is about. A list is about a whole server; it names nothing, and is not
+    /// Says what the call is about, and with which arguments, as JSON. A list is about a whole server; it names nothing, and is not
     /// recorded.
-    pub(crate) fn concerns(&mut self, turn: &Turn, capability: Capability) {
+    pub(crate) fn concerns(
+        &mut self,
+        turn: &Turn,
+        capability: Capability,
+        arguments: Option<&str>,
+    ) {
         if capability.name.is_empty() {
             return;
         }
+        let gateway = &turn.gateway;
+        let kept = gateway.audit_settings.arguments;
         self.observation = Some(Observation {
             at: now(),
             caller: turn.caller().clone(),
             client: turn.client.name.clone(),
             origin: turn.origin.clone(),
             purpose: turn.purpose,
+            cost: CallCost {
+                tokens: None,
+                price: price(turn, &capability),
+            },
+            arguments: arguments.and_then(|it| recorded(kept, &gateway.services.store, it)),
             capability: capability.shortened(),
             outcome: Outcome::Unfinished,
             latency: self.started.elapsed(),
@@ -79,7 +92,8 @@ impl CallRecord {
         if let Some(noted) = self.noted.take() {
             observe::called(turn, noted, outcome);
         }
-        if let Some(observation) = self.finish(outcome) {
+        let tokens = answer.as_ref().ok().and_then(|it| tokens(turn, it));
+        if let Some(observation) = self.finish(outcome, tokens) {
             turn.gateway
                 .services
                 .meter
@@ -87,17 +101,21 @@ impl CallRecord {
         }
     }
 
-    fn finish(&mut self, outcome: Outcome) -> Option<Observation> {
+    fn finish(&mut self, outcome: Outcome, tokens: Option<u64>) -> Option<Observation> {
         let latency = self.started.elapsed();
+        let begun = self.observation.take()?;
+        let price = begun.cost.price.filter(|_| is_paid(outcome));
+        let cost = CallCost { tokens, price };
         // The time of the row is that of the end, as it is for a call that is recorded only then.
         let observation = Observation {
             at: now(),
             outcome,
             latency,
-            ..self.observation.take()?
+            cost,
+            ..begun
         };
         match self.row {
-            Some(row) => self.audit.end(row, outcome, latency),
+            Some(row) => self.audit.end(row, outcome, latency, cost),
             None => self.audit.observe(observation.clone()),
         }
         Some(observation)
@@ -106,6 +124,44 @@ impl CallRecord {
 
 impl Drop for CallRecord {
     fn drop(&mut self) {
-        self.finish(Outcome::Cancelled);
+        self.finish(Outcome::Cancelled, None);
     }
+}
+
+/// The price that the operator declares for a call of this tool.
+fn price(turn: &Turn, capability: &Capability) -> Option<NanoUsd> {
+    // Most operators declare nothing.
+    let declared = Some(&turn.gateway.declared).filter(|it| !it.is_empty())?;
+    let entry = turn.catalog.tool_of(capability)?;
+    let usd = declared.get(&entry.exposed)?.cost_usd?;
+    Some(NanoUsd::from_usd(usd))
+}
+
+/// A call that reached no server costs nothing.
+fn is_paid(outcome: Outcome) -> bool {
+    !matches!(
+        outcome,
+        Outcome::Denied | Outcome::Invalid | Outcome::Unavailable
+    )
+}
+
+/// About how many tokens of a result a model is given: none if a program gets it, and no more than
+/// results are cut to.
+fn tokens(turn: &Turn, result: &Raw) -> Option<u64> {
+    /// The price of a longer result would take as long as a short call.
+    const EXACT: usize = 16 * 1024;
+    const BYTES_PER_TOKEN: usize = 4;
+    if turn.run.is_some() {
+        return None;
+    }
+    let text = result.get();
+    let tokens = match text.len() {
+        ..=EXACT => kitbag_budget::price(text),
+        long => long / BYTES_PER_TOKEN,
+    };
+    let most = match turn.view.is_frugal() {
+        true => turn.gateway.surfaces.result_tokens,
+        false => usize::MAX,
+    };
+    Some(tokens.min(most) as u64)
 }

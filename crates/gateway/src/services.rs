@@ -16,6 +16,7 @@ use crate::meter::Meter;
 use crate::parking::Parking;
 use crate::readiness::Readiness;
 use crate::refusals::Refusals;
+use crate::row_budget::TenantBudgets;
 use crate::secrecy::GivenSecrets;
 use crate::session::holders::KeyHolders;
 use crate::session::registry::SessionRegistry;
@@ -28,6 +29,8 @@ pub struct Services {
     pub store: Store,
     pub audit: AuditSink,
     pub(crate) refusals: Arc<Refusals>,
+    /// The rows of searches that each tenant may still cause.
+    pub(crate) inquiries: Arc<TenantBudgets>,
     pub sessions: Arc<SessionRegistry>,
     pub(crate) holders: Arc<KeyHolders>,
     pub(crate) parking: Arc<Parking>,
@@ -59,6 +62,7 @@ impl Services {
             store,
             meter: Arc::new(Meter::new(config.telemetry.clone())),
             refusals: Arc::default(),
+            inquiries: Arc::default(),
             sessions: Arc::default(),
             holders: Arc::default(),
             parking: Arc::default(),

@@ -10,7 +10,7 @@ use super::source::SourceFile;
 pub const CRATE: &str = "gateway";
 
 /// Modules of the gateway that load the catalog outside a request.
-const MAY_LOAD_THE_CATALOG: [&str; 8] = [
+const MAY_LOAD_THE_CATALOG: [&str; 9] = [
     "announce",
     "app",
     "background",
@@ -18,6 +18,7 @@ const MAY_LOAD_THE_CATALOG: [&str; 8] = [
     "gateway",
     "host",
     "measure",
+    "priors_schedule",
     "search",
 ];
 

@@ -12,6 +12,7 @@ pub(crate) mod index;
 pub(crate) mod learning;
 pub(crate) mod oauth;
 pub(crate) mod policy;
+pub(crate) mod priors;
 pub(crate) mod provider;
 pub(crate) mod registry;
 pub(crate) mod secrets;
@@ -32,6 +33,7 @@ pub(crate) const SECTIONS: &[SectionRow] = &[
     store::SECTION,
     secrets::SECTION,
     audit::SECTION,
+    priors::SECTION,
     learning::SECTION,
     index::SECTION,
     agents::SECTION,

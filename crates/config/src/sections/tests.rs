@@ -11,6 +11,7 @@ use super::index::{RawElsewhere, RawIndex};
 use super::learning::RawLearning;
 use super::oauth::RawOauth;
 use super::policy::{RawRules, RawTenants};
+use super::priors::RawPriors;
 use super::provider::RawProvider;
 use super::registry::RawRegistry;
 use super::secrets::RawSecrets;
@@ -31,6 +32,7 @@ const FIELDS: &[(&str, FieldNames)] = &[
     ("store", fields_of::<RawStore>),
     ("secrets", fields_of::<RawSecrets>),
     ("audit", fields_of::<RawAudit>),
+    ("priors", fields_of::<RawPriors>),
     ("learning", fields_of::<RawLearning>),
     ("index", fields_of::<RawIndex>),
     ("index.embedder", fields_of::<RawElsewhere>),

@@ -3,19 +3,22 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::extract::{ConnectInfo, Request as HttpRequest, State};
 use axum::response::Response as HttpResponse;
 use http::StatusCode;
-use kitbag_domain::Caller;
 use kitbag_domain::text::visible_line;
+use kitbag_domain::{InquiryKind, Purpose};
 use kitbag_relevance::{Candidate, MAX_TOP_K};
 use kitbag_wire::RawObject;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::access;
 use super::posted::{problem, read_posted};
 use super::response::json;
+use crate::audit::inquiries::{BegunInquiry, Inquirer, InquiryEnd};
 use crate::find::{Findings, find_best};
 use crate::gateway::Gateway;
 use crate::observe;
@@ -37,12 +40,22 @@ pub(super) async fn answer(
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     request: HttpRequest,
 ) -> HttpResponse {
+    let origin = access::origin(peer, request.headers());
     let posted = match read_posted(&gateway, peer, request).await {
         Ok(posted) => posted,
         Err(refused) => return refused,
     };
     match serde_json::from_slice::<SpokenContext>(&posted.bytes) {
-        Ok(context) => heard(&gateway, &posted.caller, &context).await,
+        Ok(context) => {
+            let by = Inquirer {
+                gateway: &gateway,
+                caller: &posted.caller,
+                client: None,
+                origin: &origin,
+                purpose: Purpose::Use,
+            };
+            heard(by, &context, &String::from_utf8_lossy(&posted.bytes)).await
+        }
         Err(error) => {
             let expected =
                 "send {\"text\": \"…\"}, with \"top_k\" if you want more than five tools";
@@ -51,7 +64,12 @@ pub(super) async fn answer(
     }
 }
 
-async fn heard(gateway: &Gateway, caller: &Caller, context: &SpokenContext) -> HttpResponse {
+/// Answers, and leaves a row in the audit.
+async fn heard(by: Inquirer<'_>, context: &SpokenContext, body: &str) -> HttpResponse {
+    let Inquirer {
+        gateway, caller, ..
+    } = by;
+    let started = Instant::now();
     let places = context.top_k.unwrap_or(USUAL).clamp(1, MAX_TOP_K);
     let found = find_best(gateway, caller, &context.text, places).await;
     // The nearest tools to a text that needs none would only be in the way.
@@ -63,8 +81,17 @@ async fn heard(gateway: &Gateway, caller: &Caller, context: &SpokenContext) -> H
     shown::said(gateway, caller, names.iter().map(String::as_str));
     observe::said_by(gateway, caller, &context.text, names);
     let tools = useful.iter().filter_map(|it| line(gateway, &found, it));
-    let answer = json!({ "tools": tools.collect::<Vec<Value>>() });
-    json(StatusCode::OK, answer.to_string())
+    let tools: Vec<Value> = tools.collect();
+    let begun = BegunInquiry {
+        kind: InquiryKind::Search,
+        subject: "/v1/context",
+        arguments: body,
+        started,
+    };
+    let answer = json!({ "tools": tools }).to_string();
+    let tokens = kitbag_budget::estimate(&answer);
+    begun.end(by, &InquiryEnd::found(tools.len(), Some(tokens)));
+    json(StatusCode::OK, answer)
 }
 
 /// A tool or an HTTP API by its name, and in one line.

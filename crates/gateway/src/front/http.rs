@@ -31,6 +31,7 @@ pub(super) fn router(host: Arc<GatewayHost>) -> Router {
         .route("/metrics", get(metrics::metrics))
         .route("/health", get(health))
         .route("/ready", get(ready::ready))
+        .route("/readyz", get(ready::ready))
         .route("/openapi.json", get(openapi))
         .fallback(nowhere)
         .layer(DefaultBodyLimit::disable())

@@ -3,6 +3,7 @@
 //! # Layout
 //! - `tools`: the tools that are always there, as a model reads them
 //! - `call`: a call on a surface, to the one of them that answers it
+//! - `looking`: those that look around, with their rows in the audit
 //! - `own`: reads the arguments of these tools
 //! - `code`: `run_code`, and the world that a program sees
 //! - `intent`: `run_intent`, the steps of a request in words
@@ -23,6 +24,7 @@ mod groups;
 mod intent;
 pub(crate) mod kept;
 pub(crate) mod listed;
+mod looking;
 mod own;
 pub(crate) mod reach;
 mod request;

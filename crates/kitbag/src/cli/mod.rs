@@ -45,6 +45,7 @@ mod moment;
 mod next_steps;
 pub mod output;
 mod overriding;
+pub mod priors;
 mod program;
 pub mod progress;
 pub mod prompts;
@@ -119,6 +120,7 @@ enum Verb {
     Config(config::Arguments),
     Search(search::Arguments),
     Index(index::Arguments),
+    Priors(priors::Arguments),
     Eval(eval::Arguments),
     Call(call::Arguments),
     Run(run::Arguments),
@@ -286,6 +288,7 @@ impl Verb {
             Self::Audit(arguments) => audit::run(&arguments, &invocation).await,
             Self::Search(arguments) => search::run(arguments, &invocation).await,
             Self::Index(arguments) => index::run(arguments, &invocation).await,
+            Self::Priors(arguments) => priors::run(arguments, &invocation).await,
             Self::Eval(arguments) => eval::run(arguments, &invocation).await,
             Self::Tools(arguments) => tools::run(arguments, &invocation).await,
             Self::Describe(arguments) => describe::run(arguments, &invocation).await,

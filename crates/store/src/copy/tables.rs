@@ -39,7 +39,7 @@ pub(super) type CopiedRow = Vec<CopiedValue>;
 const ALL_ROWS: Option<&str> = Some("TRUE");
 
 /// Every table whose rows are worth keeping. Small ones are copied anew after an interruption.
-pub(super) const TABLES: [CopiedTable; 10] = [
+pub(super) const TABLES: [CopiedTable; 12] = [
     CopiedTable {
         name: "listings",
         columns: &[
@@ -122,6 +122,28 @@ pub(super) const TABLES: [CopiedTable; 10] = [
         stale: ALL_ROWS,
     },
     CopiedTable {
+        name: "priors",
+        columns: &[
+            text("namespace"),
+            text("server"),
+            text("name"),
+            text("body"),
+            number("updated_at"),
+        ],
+        key: 3,
+        stale: ALL_ROWS,
+    },
+    CopiedTable {
+        name: "priors_runs",
+        columns: &[
+            text("namespace"),
+            number("counted_to"),
+            number("counted_at"),
+        ],
+        key: 1,
+        stale: ALL_ROWS,
+    },
+    CopiedTable {
         name: "vectors",
         columns: &[
             text("namespace"),
@@ -155,6 +177,9 @@ pub(super) const TABLES: [CopiedTable; 10] = [
             text("address"),
             text("trace_id"),
             text("detail"),
+            number("tokens"),
+            number("price_nano_usd"),
+            text("arguments"),
         ],
         key: 1,
         // Only the row of a call that had not ended is changed once more.

@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use kitbag_domain::{Observation, Outcome, ServerName, ShortText, Tenant, Timestamp};
+use kitbag_domain::{
+    NanoUsd, Observation, Outcome, RecordedArguments, ServerName, ShortText, Tenant, Timestamp,
+};
 
 use super::copy;
 use crate::audit::tests::{EVERYTHING, records, seen};
 use crate::test_place::{TestPlace, each_engine, execute};
 use crate::{
-    ContextVector, Error, KeyOrder, LessonFilter, NewKey, NewLesson, Recognition, Secret, Store,
-    StoredListing, StoredTemplate, TextHash, VaultKey, VectorSpace,
+    ContextVector, Error, KeyOrder, LessonFilter, NewKey, NewLesson, PriorsRun, Recognition,
+    Secret, Store, StoredListing, StoredPrior, StoredTemplate, TextHash, VaultKey, VectorSpace,
 };
 
 each_engine!(
@@ -71,6 +73,17 @@ async fn filled(store: &Store) -> NewKey {
             .await
             .unwrap();
     }
+    let run = PriorsRun {
+        counted_to: 7,
+        counted_at: NOW,
+    };
+    let prior = StoredPrior {
+        server: "git".parse().unwrap(),
+        name: "log".to_owned(),
+        body: "{}".to_owned(),
+        updated_at: NOW,
+    };
+    store.put_priors("tools", run, &[prior]).await.unwrap();
     let rows = (0..ROWS).map(row);
     store.record(&records(rows)).await.unwrap();
     created
@@ -96,6 +109,11 @@ fn lesson() -> NewLesson {
 fn row(number: usize) -> Observation {
     let mut call = seen(number as i64, "acme", &format!("git/{number}"));
     call.origin.run = (number % 2 == 1).then(|| ShortText::cut("5ea7"));
+    call.cost.tokens = number.is_multiple_of(2).then_some(12);
+    call.cost.price = number.is_multiple_of(3).then_some(NanoUsd(5));
+    call.arguments = number
+        .is_multiple_of(2)
+        .then(|| RecordedArguments::cut("{}"));
     call
 }
 
@@ -114,7 +132,9 @@ async fn contents(store: &Store, token: &str) -> String {
     let found = store.authenticate(token, NOW).await.unwrap();
     assert!(matches!(found, Recognition::Known(_)), "{found:?}");
     format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        store.priors("tools").await.unwrap(),
+        store.priors_run("tools").await.unwrap(),
         store.keys().await.unwrap(),
         store.listings().await.unwrap(),
         store.all_learned(None).await.unwrap(),

@@ -11,12 +11,14 @@ use std::time::Instant;
 use axum::extract::{ConnectInfo, Request as HttpRequest, State};
 use axum::response::Response as HttpResponse;
 use http::StatusCode;
-use kitbag_domain::Caller;
+use kitbag_domain::{Caller, InquiryKind, Purpose};
 use kitbag_relevance::Options;
 use kitbag_wire::RawObject;
 
+use super::access;
 use super::posted::{read_posted, refusal};
 use super::response::json;
+use crate::audit::inquiries::{BegunInquiry, Inquirer, InquiryEnd};
 use crate::catalog::Catalog;
 use crate::find::{UNSURE, find};
 use crate::gateway::Gateway;
@@ -30,6 +32,7 @@ pub(super) async fn answer(
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     request: HttpRequest,
 ) -> HttpResponse {
+    let origin = access::origin(peer, request.headers());
     let posted = match read_posted(&gateway, peer, request).await {
         Ok(posted) => posted,
         Err(refused) => return refused,
@@ -40,7 +43,16 @@ pub(super) async fn answer(
         Ok(asked)
     });
     match asked {
-        Ok(asked) => retrieve(&gateway, caller, asked).await,
+        Ok(asked) => {
+            let by = Inquirer {
+                gateway: &gateway,
+                caller,
+                client: None,
+                origin: &origin,
+                purpose: Purpose::Use,
+            };
+            retrieve(by, asked, &String::from_utf8_lossy(body)).await
+        }
         Err(wrong) => refusal(StatusCode::BAD_REQUEST, &wrong),
     }
 }
@@ -54,7 +66,11 @@ fn known_providers(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Vec
     visible.map(ToString::to_string).collect()
 }
 
-async fn retrieve(gateway: &Gateway, caller: &Caller, asked: RetrieveRequest) -> HttpResponse {
+/// Answers, and leaves a row in the audit.
+async fn retrieve(by: Inquirer<'_>, asked: RetrieveRequest, body: &str) -> HttpResponse {
+    let Inquirer {
+        gateway, caller, ..
+    } = by;
     let started = Instant::now();
     let options = options(&asked, caller);
     let found = findings(gateway, caller, &asked.intents, &options).await;
@@ -81,6 +97,16 @@ async fn retrieve(gateway: &Gateway, caller: &Caller, asked: RetrieveRequest) ->
         answer.put("left_out", &context.left_out);
     }
     put_verdict(&mut answer, &found);
+    let begun = BegunInquiry {
+        kind: InquiryKind::Search,
+        subject: "/v1/retrieve",
+        arguments: body,
+        started,
+    };
+    begun.end(
+        by,
+        &InquiryEnd::found(context.shown.len(), Some(context.tokens)),
+    );
     json(StatusCode::OK, answer.to_raw().get().to_owned())
 }
 

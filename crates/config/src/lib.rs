@@ -53,6 +53,7 @@ pub use sections::agents::Agents;
 pub use sections::audit::Audit;
 pub use sections::code::Code;
 pub use sections::index::{Embedder, EmbeddingsEndpoint, ModelDirectory, Prefixes};
+pub use sections::models::{ForeignTools, ModelVendor, Models};
 pub use sections::provider::ProviderConfig;
 pub use sections::registry::parse_registry;
 pub use sections::secrets::KeyPlace;
@@ -79,6 +80,7 @@ pub struct Config {
     pub tools: BTreeMap<String, DeclaredTool>,
     pub surfaces: Surfaces,
     pub code: Code,
+    pub models: Models,
     pub telemetry: Telemetry,
     /// The registry that `kitbag servers find` searches.
     pub registry: Url,

@@ -18,6 +18,7 @@ use super::sections::audit::RawAudit;
 use super::sections::code::RawCode;
 use super::sections::import::RawImport;
 use super::sections::index::RawIndex;
+use super::sections::models::RawModels;
 use super::sections::policy::{RawRules, RawTenants};
 use super::sections::provider::RawProvider;
 use super::sections::registry::RawRegistry;
@@ -46,6 +47,7 @@ pub(super) struct RawConfig {
     pub(super) surfaces: RawSurfaces,
     pub(super) groups: Named<Texts>,
     pub(super) code: RawCode,
+    pub(super) models: RawModels,
     pub(super) telemetry: RawTelemetry,
     pub(super) registry: RawRegistry,
     pub(super) policy: RawRules,

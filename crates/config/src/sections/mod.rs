@@ -9,6 +9,7 @@ pub(crate) mod audit;
 pub(crate) mod code;
 pub(crate) mod import;
 pub(crate) mod index;
+pub(crate) mod models;
 pub(crate) mod oauth;
 pub(crate) mod policy;
 pub(crate) mod provider;
@@ -37,6 +38,7 @@ pub(crate) const SECTIONS: &[SectionRow] = &[
     surfaces::SECTION,
     surfaces::GROUPS_SECTION,
     code::SECTION,
+    models::SECTION,
     telemetry::SECTION,
     registry::SECTION,
     policy::SECTION,

@@ -8,6 +8,7 @@ use super::audit::RawAudit;
 use super::code::RawCode;
 use super::import::RawImport;
 use super::index::{RawElsewhere, RawIndex};
+use super::models::{RawModelVendor, RawModels};
 use super::oauth::RawOauth;
 use super::policy::{RawRules, RawTenants};
 use super::provider::RawProvider;
@@ -36,6 +37,9 @@ const FIELDS: &[(&str, FieldNames)] = &[
     ("tools.\"NAME\"", fields_of::<RawTool>),
     ("surfaces", fields_of::<RawSurfaces>),
     ("code", fields_of::<RawCode>),
+    ("models", fields_of::<RawModels>),
+    ("models.anthropic", fields_of::<RawModelVendor>),
+    ("models.openai", fields_of::<RawModelVendor>),
     ("telemetry", fields_of::<RawTelemetry>),
     ("registry", fields_of::<RawRegistry>),
     ("policy", fields_of::<RawRules>),

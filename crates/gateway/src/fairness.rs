@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::time::Instant;
 
 /// The holder of most, by the weight of everything that is held.
 pub(crate) fn largest_holder<H: Hash + Eq>(held: impl Iterator<Item = (H, usize)>) -> Option<H> {
@@ -13,6 +14,17 @@ pub(crate) fn largest_holder<H: Hash + Eq>(held: impl Iterator<Item = (H, usize)
     sums.into_iter()
         .max_by_key(|(_, sum)| *sum)
         .map(|(holder, _)| holder)
+}
+
+/// The entry that gives way: of the holder of most, the one that was seen least recently.
+pub(crate) fn entry_to_drop<K, H: Hash + Eq>(
+    entries: impl Iterator<Item = (K, H, Instant)> + Clone,
+) -> Option<K> {
+    let payer = largest_holder(entries.clone().map(|(_, holder, _)| (holder, 1)))?;
+    let theirs = entries.filter(|(_, holder, _)| *holder == payer);
+    theirs
+        .min_by_key(|(_, _, seen)| *seen)
+        .map(|(entry, _, _)| entry)
 }
 
 #[cfg(test)]

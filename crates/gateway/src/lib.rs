@@ -38,6 +38,7 @@ pub mod learned_templates;
 pub mod login;
 mod measure;
 pub mod meter;
+mod models;
 pub mod offers;
 mod parking;
 mod pipeline;

@@ -12,6 +12,7 @@ use crate::index::CapabilityIndex;
 use crate::intents::Intents;
 use crate::kept::Kept;
 use crate::meter::Meter;
+use crate::models::conversations::Conversations;
 use crate::parking::Parking;
 use crate::readiness::Readiness;
 use crate::refusals::Refusals;
@@ -36,6 +37,7 @@ pub struct Services {
     pub(crate) checker: Arc<Checker>,
     pub(crate) kept: Arc<Kept>,
     pub(crate) contexts: Arc<Contexts>,
+    pub(crate) conversations: Arc<Conversations>,
     pub meter: Arc<Meter>,
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) given_secrets: Arc<GivenSecrets>,
@@ -66,6 +68,7 @@ impl Services {
             checker: Arc::default(),
             kept: Arc::default(),
             contexts: Arc::default(),
+            conversations: Arc::default(),
             readiness: Arc::default(),
             given_secrets: Arc::default(),
             definitions: Arc::default(),

@@ -43,6 +43,11 @@ impl<'a> ModelRequest<'a> {
         })
     }
 
+    /// Returns the array of tools, as the client wrote it.
+    pub fn tools_text(&self) -> &'a str {
+        self.array
+    }
+
     /// Returns the body with those tools alone for which `is_kept` says so.
     pub fn with_tools(&self, is_kept: &[bool]) -> String {
         with_tools(self.body, self.array, &self.tools, is_kept)

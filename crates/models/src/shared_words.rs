@@ -8,13 +8,13 @@ use crate::ListedTool;
 /// Shorter words, such as articles, are in every description.
 const SHORTEST: usize = 3;
 
-/// Returns the names of the tools that share a word with the text, those with most words first.
+/// Returns the names of the tools, those first that share most words with the text. Tools that share
+/// equally many stay in their order.
 pub fn by_shared_words<'a>(text: &str, tools: &[&'a ListedTool<'_>]) -> Vec<&'a str> {
     let wanted = words(text);
     let mut ranked: Vec<(usize, &str)> = tools
         .iter()
         .filter_map(|tool| Some((shared(&wanted, tool), tool.function.as_deref()?)))
-        .filter(|(shared, _)| *shared > 0)
         .collect();
     ranked.sort_by_key(|(shared, _)| std::cmp::Reverse(*shared));
     ranked.into_iter().map(|(_, name)| name).collect()

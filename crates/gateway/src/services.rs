@@ -1,6 +1,6 @@
 //! The part of the gateway that the process keeps. It outlives every configuration.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kitbag_config::Config;
 use kitbag_store::{AuditSink, Store};
@@ -21,6 +21,7 @@ use crate::session::holders::KeyHolders;
 use crate::session::registry::SessionRegistry;
 use crate::tasks::Tasks;
 use kitbag_embed::TextEmbedder;
+use kitbag_fetch::relay::Relay;
 use kitbag_schema::Checker;
 use kitbag_telemetry::process::Process;
 
@@ -42,6 +43,8 @@ pub struct Services {
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) given_secrets: Arc<GivenSecrets>,
     pub(crate) definitions: Arc<Definitions>,
+    /// The connections to vendors of models, made when the first request to one comes.
+    relay: OnceLock<Relay>,
     pub(crate) intents: Arc<Intents>,
 }
 
@@ -72,7 +75,12 @@ impl Services {
             readiness: Arc::default(),
             given_secrets: Arc::default(),
             definitions: Arc::default(),
+            relay: OnceLock::new(),
             intents: Arc::default(),
         }
+    }
+
+    pub(crate) fn relay(&self) -> &Relay {
+        self.relay.get_or_init(Relay::new)
     }
 }

@@ -23,6 +23,8 @@ use crate::secret::request_id;
 use kitbag_domain::sync::lock;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The header for our id on an answer that a vendor has given an id already.
+const OWN_REQUEST_ID: HeaderName = HeaderName::from_static("x-kitbag-request-id");
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 
 tokio::task_local! {
@@ -64,7 +66,11 @@ pub(super) async fn layer(
         response = until_out(response, open);
     }
     if let Ok(id) = HeaderValue::from_str(visit.id.as_str()) {
-        response.headers_mut().insert(REQUEST_ID, id);
+        let name = match response.headers().contains_key(REQUEST_ID) {
+            true => OWN_REQUEST_ID,
+            false => REQUEST_ID,
+        };
+        response.headers_mut().insert(name, id);
     }
     if !gateway.serve.access_log {
         return response;

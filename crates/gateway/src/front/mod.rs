@@ -11,6 +11,7 @@
 //! - `lists`: the merged lists, page by page
 //! - `subscriptions`: which client is told of which changes; `tasks`: whose tasks are listed
 //! - `retrieve`: the tools for an intent, for programs that assemble a context
+//! - `models`: requests to models, passed on to their vendors
 //! - `metrics`: the figures of the meter, for Prometheus; `tokens`:
 //!   for people
 //! - `ready`: tells if the gateway can do its work now
@@ -31,6 +32,7 @@ pub mod listener;
 mod lists;
 mod mcp;
 mod metrics;
+mod models;
 mod modern;
 mod outgoing;
 mod patient;

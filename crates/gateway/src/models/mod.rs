@@ -54,18 +54,24 @@ pub(crate) async fn trim(
     let said = conversations.change(caller, conversation, |memory| {
         memory.hear(&request.dialogue)
     });
-    let is_guided = said.are_words_new && tools.own_count() > rooms.own;
-    let mut own = own_needs(gateway, &catalog, &tools, &said);
-    if is_guided {
-        own.relevant = relevant(gateway, caller, &tools).await;
+    let (mut own, mut foreign) = (ToolNeeds::default(), ToolNeeds::default());
+    let mut is_unguided = false;
+    if tools.own_count() > rooms.own {
+        own = own_needs(gateway, &catalog, &tools, &said);
+        if said.are_words_new {
+            own.relevant = relevant(gateway, caller, &tools).await;
+            is_unguided = own.relevant.is_none();
+        }
     }
-    let needs = (&own, &foreign_needs(&tools, &said));
+    if tools.foreign_count() > rooms.foreign {
+        foreign = foreign_needs(&tools, &said);
+    }
     let is_kept = conversations.change(caller, conversation, |memory| {
-        chosen(memory, &tools, rooms, needs)
+        chosen(memory, &tools, rooms, (&own, &foreign))
     });
     let turn = ModelTurn::of(caller, conversation, &tools, &said, &is_kept);
     let mut trimmed = written(request, &tools, &is_kept);
-    trimmed.figures.unguided = u64::from(is_guided && own.relevant.is_none());
+    trimmed.figures.unguided = u64::from(is_unguided);
     trimmed.figures.used = turn.used.len() as u64;
     heard::observed(gateway, &turn);
     trimmed

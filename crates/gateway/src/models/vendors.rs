@@ -4,7 +4,6 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use kitbag_config::{ForeignTools, ModelVendor, Models};
 use kitbag_domain::{Lookup, MissingVariable};
-use kitbag_fetch::relay::Relay;
 use kitbag_vendor::Vendor;
 use url::Url;
 
@@ -15,7 +14,6 @@ pub(crate) const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 pub(crate) struct ModelVendors {
     settings: Models,
     lookup: Lookup,
-    pub(crate) relay: Relay,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +34,6 @@ impl ModelVendors {
         Self {
             settings: settings.clone(),
             lookup: lookup.clone(),
-            relay: Relay::new(),
         }
     }
 

@@ -95,3 +95,53 @@ impl ModelVendors {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn vendors(base: &str) -> ModelVendors {
+        let vendor = ModelVendor {
+            url: base.parse().expect("a URL"),
+            key: None,
+        };
+        let settings = Models {
+            enabled: true,
+            foreign_tools: ForeignTools::Keep,
+            max_body_bytes: 0,
+            anthropic: vendor.clone(),
+            openai: vendor,
+        };
+        ModelVendors::new(&settings, &(Arc::new(|_: &str| None) as Lookup))
+    }
+
+    #[track_caller]
+    fn check(base: &str, path: &str, expect: Option<&str>) {
+        let url = vendors(base).url(Vendor::OpenAi, path).ok();
+        assert_eq!(url.as_ref().map(Url::as_str), expect, "{base} {path}");
+    }
+
+    #[test]
+    fn a_path_stays_below_the_address_of_the_vendor() {
+        check(
+            "https://a.example",
+            "/v1/x?y=%2F",
+            Some("https://a.example/v1/x?y=%2F"),
+        );
+        check(
+            "https://a.example/api",
+            "/v1/x",
+            Some("https://a.example/api/v1/x"),
+        );
+        check("https://a.example/api", "/../x", None);
+        check("https://a.example/api", "/v1/%2e%2E/../x", None);
+        check(
+            "https://a.example",
+            "//evil.example/x",
+            Some("https://a.example//evil.example/x"),
+        );
+        check("https://a.example", "@evil.example/x", None);
+    }
+}

@@ -23,7 +23,7 @@ use crate::secret::request_id;
 use kitbag_domain::sync::lock;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// The header for our id on an answer that a vendor has given an id already.
+/// The header for our id on an answer of a vendor, whose headers stay as they are.
 const OWN_REQUEST_ID: HeaderName = HeaderName::from_static("x-kitbag-request-id");
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 
@@ -31,6 +31,10 @@ tokio::task_local! {
     /// The request that this task answers.
     static VISIT: Arc<LoggedRequest>;
 }
+
+/// Marks an answer that a vendor of models gave.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct VendorAnswer;
 
 /// The data of a request that is known before its answer, and the caller once it is known.
 struct LoggedRequest {
@@ -66,7 +70,7 @@ pub(super) async fn layer(
         response = until_out(response, open);
     }
     if let Ok(id) = HeaderValue::from_str(visit.id.as_str()) {
-        let name = match response.headers().contains_key(REQUEST_ID) {
+        let name = match response.extensions().get::<VendorAnswer>().is_some() {
             true => OWN_REQUEST_ID,
             false => REQUEST_ID,
         };

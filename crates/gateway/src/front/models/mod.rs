@@ -22,6 +22,7 @@ use kitbag_vendor::Vendor;
 
 use self::outgoing_request::{gateway_credentials, vendor_headers};
 use self::refusal::ModelRefusal;
+use super::access::VendorAnswer;
 use super::body::read_body;
 use super::{auth, guard};
 use crate::failure::Failure;
@@ -222,6 +223,7 @@ fn passed_back(answer: http::Response<RelayedBody>) -> HttpResponse {
     let mut response = HttpResponse::new(Body::new(body));
     *response.status_mut() = head.status;
     *response.headers_mut() = end_to_end(&head.headers);
+    response.extensions_mut().insert(VendorAnswer);
     response
 }
 

@@ -16,11 +16,12 @@ fn error_of(reply: &str) -> String {
 
 #[tokio::test]
 async fn each_key_goes_to_the_one_it_belongs_to() {
-    let proxied = Proxied::with(&format!("[serve]\n{KEYED}")).await;
+    let home = Home::new(&format!("[serve]\n{KEYED}"));
+    let key = home.key("acme").await;
+    let proxied = Proxied::start(home, None, &format!("[serve]\n{KEYED}")).await;
     let Proxied {
         gateway, vendor, ..
     } = &proxied;
-    let key = gateway.home.key("acme").await;
     let path = "/anthropic/v1/messages";
     let theirs = ("x-api-key", "sk-ant-client");
     let refused = gateway.post(path, &[theirs], BODY).await;
@@ -68,7 +69,7 @@ async fn nothing_passes_unless_the_operator_said_so_and_never_from_a_web_page() 
         refused.raw()
     );
 
-    let proxied = Proxied::with("[tenants.acme]\ndeny_tools = [\"*\"]\n").await;
+    let proxied = Proxied::with_shop("[tenants.acme]\ndeny_tools = [\"*\"]\n").await;
     let page = ("origin", "https://evil.example");
     let refused = proxied.gateway.post("/openai/v1/models", &[page], "").await;
     assert_eq!(refused.status, 403);

@@ -10,6 +10,8 @@ mod keys;
 mod passing;
 mod trimming;
 
+use std::sync::Arc;
+
 use axum::body::{Body, Bytes};
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -21,17 +23,19 @@ use crate::harness::{Era, Gateway, Home, Remote, until};
 struct Proxied {
     gateway: Gateway,
     vendor: ScriptedVendor,
-    _shop: Remote,
+    _shop: Option<Remote>,
 }
 
 impl Proxied {
-    /// With further tables in the configuration.
+    /// Without any tools; with further tables in the configuration.
     async fn with(config: &str) -> Self {
-        let home = Home::new("");
-        let goods: Vec<Value> = GOODS.iter().map(definition).collect();
-        let shop = shop(&home, &goods).await;
+        Self::start(Home::new(""), None, config).await
+    }
+
+    async fn start(home: Arc<Home>, shop: Option<Remote>, config: &str) -> Self {
         let vendor = ScriptedVendor::start(|_| Response::new(Body::from("{}"))).await;
-        home.configure(&format!("{}{}{config}", shop_table(&shop), vendor.tables()));
+        let servers = shop.as_ref().map(shop_table).unwrap_or_default();
+        home.configure(&format!("{servers}{}{config}", vendor.tables()));
         let gateway = home.serve().await;
         Self {
             gateway,
@@ -40,9 +44,12 @@ impl Proxied {
         }
     }
 
-    /// When every tool can be found.
-    async fn ready() -> Self {
-        let proxied = Self::with("[surfaces]\npinned = [\"shop/pinned_thing\"]\n").await;
+    /// With a shop, of which every tool can be found.
+    async fn with_shop(config: &str) -> Self {
+        let home = Home::new("");
+        let goods: Vec<Value> = GOODS.iter().map(definition).collect();
+        let shop = shop(&home, &goods).await;
+        let proxied = Self::start(home, Some(shop), config).await;
         let gateway = &proxied.gateway;
         gateway
             .client(Era::Modern)

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::{GOODS, Proxied};
 use crate::harness::until;
 
+const PINNED: &str = "[surfaces]\npinned = [\"shop/pinned_thing\"]\n";
 const MAIL: &str = "Please send an e-mail to Ann";
 const MONEY: &str = "How much are 100 dollars in euros? Convert the currency";
 
@@ -100,7 +101,7 @@ fn has(names: &[String], name: &str) -> bool {
 
 #[tokio::test]
 async fn a_request_keeps_the_tools_that_its_conversation_needs() {
-    let proxied = Proxied::ready().await;
+    let proxied = Proxied::with_shop(PINNED).await;
     let mut talk = Talk::begin(&proxied, MAIL).await;
     let first = talk.send(json!({})).await;
     let kept = names(&first);
@@ -127,21 +128,31 @@ async fn a_request_keeps_the_tools_that_its_conversation_needs() {
     assert_eq!(names(&talk.send(json!({})).await), kept);
 
     // What the model names, what a result names and what the client demands comes back, and stays.
-    assert!(!has(&kept, "feed_cat") && !has(&kept, "lock_door") && !has(&kept, "run_tests"));
-    talk.messages
-        .extend([call("mcp__kitbag__shop__feed_cat"), result("Unknown tool")]);
-    assert!(has(&talk.names(json!({})).await, "feed_cat"));
-    talk.messages
-        .extend([call("Bash"), result("1. shop__lock_door\\n2. nothing else")]);
-    assert!(has(&talk.names(json!({})).await, "lock_door"));
-    let demanded =
-        json!({ "tool_choice": { "type": "tool", "name": "mcp__kitbag__shop__run_tests" } });
-    assert!(has(&talk.names(demanded).await, "run_tests"));
+    let gone: Vec<&str> = GOODS
+        .iter()
+        .map(|(name, _)| *name)
+        .filter(|name| !has(&kept, name))
+        .collect();
+    let [called, listed, demanded] = gone[..3] else {
+        panic!("too few are gone: {gone:?}")
+    };
+    talk.messages.extend([
+        call(&format!("mcp__kitbag__shop__{called}")),
+        result("Unknown tool"),
+    ]);
+    assert!(has(&talk.names(json!({})).await, called));
+    let list = format!("1. shop__{listed}\n2. nothing else");
+    talk.messages.extend([call("Bash"), result(&list)]);
+    let grown = talk.names(json!({})).await;
+    assert!(has(&grown, called) && has(&grown, listed), "{grown:?}");
+    let name = format!("mcp__kitbag__shop__{demanded}");
+    let choice = json!({ "tool_choice": { "type": "tool", "name": name } });
+    assert!(has(&talk.names(choice).await, demanded));
 
     // New words bring new tools and keep those that were used.
     talk.messages.push(user(MONEY));
     let later = talk.names(json!({})).await;
-    for name in ["send_mail", "feed_cat", "convert_currency"] {
+    for name in ["send_mail", called, "convert_currency"] {
         assert!(has(&later, name), "{name}: {later:?}");
     }
     assert!(later.len() <= 22, "{later:?}");
@@ -149,7 +160,7 @@ async fn a_request_keeps_the_tools_that_its_conversation_needs() {
 
 #[tokio::test]
 async fn both_apis_of_openai_are_trimmed_and_figures_tell_of_it() {
-    let proxied = Proxied::ready().await;
+    let proxied = Proxied::with_shop(PINNED).await;
     // The same words once, so that they are understood in time.
     Talk::begin(&proxied, MAIL).await;
     let function = |name: &str| json!({ "name": format!("shop__{name}"), "parameters": {} });
@@ -167,7 +178,7 @@ async fn both_apis_of_openai_are_trimmed_and_figures_tell_of_it() {
             .await;
         let sent = String::from_utf8(sent.to_vec()).unwrap();
         assert!(
-            sent.contains("shop__send_mail") && !sent.contains("shop__feed_cat"),
+            sent.contains("shop__send_mail") && !sent.contains("shop__scale_cluster"),
             "{sent}"
         );
     }

@@ -5,8 +5,7 @@
 //! - [`client`]: a raw MCP client in both eras; [`exchange`]: what comes back to it
 //! - [`pipe`]: the stdio door
 //! - [`testbed`]: the servers behind the gateway; [`guarded`]: one that wants a token
-//! - [`embeddings`]: a service that gives vectors; [`api`]: an HTTP API; [`model`]: one that chooses tools;
-//!   [`vendor`]: one behind the model proxy
+//! - [`embeddings`]: a service that gives vectors; [`api`]: an HTTP API; [`model`]: one that chooses tools
 //! - [`world`]: servers of both eras over both transports, and every way to them
 //! - [`store`]: the database of a test, on either engine
 //! - [`processes`]: signals, and which processes run
@@ -22,7 +21,6 @@ pub(crate) mod pipe;
 pub(crate) mod shop;
 pub(crate) mod store;
 pub(crate) mod testbed;
-pub(crate) mod vendor;
 pub(crate) mod world;
 
 use std::time::{Duration, Instant};

@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::response::Response;
+use kitbag_testkit::vendor::ScriptedVendor;
 use serde_json::{Value, json};
 
 use crate::harness::shop::{shop, shop_table};
-use crate::harness::vendor::ScriptedVendor;
 use crate::harness::{Era, Gateway, Home, Remote, until};
 
 struct Proxied {

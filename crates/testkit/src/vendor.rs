@@ -6,27 +6,27 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, Method, Uri};
 use axum::response::Response;
 use axum::routing::any;
 use futures::StreamExt as _;
-use http::{HeaderMap, Method, Uri};
 use tokio::sync::{mpsc, oneshot};
 
 /// Ends with the test.
-pub(crate) struct ScriptedVendor {
+pub struct ScriptedVendor {
     /// Without a path.
-    pub(crate) url: String,
+    pub url: String,
     state: Arc<VendorState>,
     serving: tokio::task::JoinHandle<()>,
 }
 
 /// A request as the vendor got it.
 #[derive(Debug, Clone)]
-pub(crate) struct Received {
-    pub(crate) method: Method,
-    pub(crate) uri: Uri,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
+pub struct Received {
+    pub method: Method,
+    pub uri: Uri,
+    pub headers: HeaderMap,
+    pub body: Bytes,
 }
 
 type VendorScript = Box<dyn Fn(&Received) -> Response + Send + Sync>;
@@ -37,9 +37,7 @@ struct VendorState {
 }
 
 impl ScriptedVendor {
-    pub(crate) async fn start(
-        script: impl Fn(&Received) -> Response + Send + Sync + 'static,
-    ) -> Self {
+    pub async fn start(script: impl Fn(&Received) -> Response + Send + Sync + 'static) -> Self {
         let state = Arc::new(VendorState {
             script: Mutex::new(Box::new(script)),
             received: Mutex::default(),
@@ -60,21 +58,27 @@ impl ScriptedVendor {
 
     /// The tables that put it behind both paths, with a limit that a test can exceed. The table of
     /// OpenAI is the last.
-    pub(crate) fn tables(&self) -> String {
+    pub fn tables(&self) -> String {
         let url = &self.url;
         format!(
             "[models]\nenabled = true\nmax_body_bytes = 12_000_000\n[models.anthropic]\nurl = \"{url}\"\n[models.openai]\nurl = \"{url}/v1\"\n"
         )
     }
 
-    pub(crate) fn becomes(&self, script: impl Fn(&Received) -> Response + Send + Sync + 'static) {
+    pub fn becomes(&self, script: impl Fn(&Received) -> Response + Send + Sync + 'static) {
         *self.state.script.lock().unwrap() = Box::new(script);
     }
 
     /// What it was sent last.
-    pub(crate) fn last(&self) -> Received {
+    pub fn last(&self) -> Received {
         let received = self.state.received.lock().unwrap();
         received.last().expect("a request has come").clone()
+    }
+}
+
+impl std::fmt::Debug for ScriptedVendor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("ScriptedVendor").field(&self.url).finish()
     }
 }
 
@@ -102,17 +106,18 @@ async fn answer(
 }
 
 /// A piece of an answer; `Err` breaks the connection.
-pub(crate) type AnswerPiece = Result<Bytes, std::io::Error>;
+pub type AnswerPiece = Result<Bytes, std::io::Error>;
 
 /// The test's end of an answer in pieces.
-pub(crate) struct AnswerSource {
-    pub(crate) pieces: mpsc::UnboundedSender<AnswerPiece>,
+#[derive(Debug)]
+pub struct AnswerSource {
+    pub pieces: mpsc::UnboundedSender<AnswerPiece>,
     /// Comes when the reader of the answer has gone.
-    pub(crate) gone: oneshot::Receiver<()>,
+    pub gone: oneshot::Receiver<()>,
 }
 
 /// An answer whose pieces the test sends one by one.
-pub(crate) fn in_pieces() -> (Body, AnswerSource) {
+pub fn in_pieces() -> (Body, AnswerSource) {
     let (pieces, receiver) = mpsc::unbounded_channel();
     let (left, gone) = oneshot::channel::<()>();
     let stream = futures::stream::unfold(receiver, async |mut receiver| {

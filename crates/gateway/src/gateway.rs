@@ -18,7 +18,7 @@ use crate::catalog::{Catalog, CatalogEntry};
 use crate::index::Contents;
 use crate::index::priors::Declared;
 use crate::intents::declared_templates;
-use crate::models::vendors::ModelVendors;
+use crate::model_vendors::ModelVendors;
 use crate::providers::Providers;
 use crate::services::Services;
 use crate::workers::sandbox_of;

@@ -15,7 +15,7 @@ use crate::catalog::Catalog;
 use crate::gateway::{Gateway, Reached};
 use crate::inside;
 use crate::login;
-use crate::models::vendors::ModelVendors;
+use crate::model_vendors::ModelVendors;
 use crate::providers::Providers;
 use crate::services::Services;
 use crate::store_place::store_address;

@@ -6,13 +6,13 @@ use kitbag_config::Config;
 use kitbag_store::{AuditSink, Store};
 
 use crate::contexts::Contexts;
+use crate::conversations::Conversations;
 use crate::definitions::Definitions;
 use crate::flights::Flights;
 use crate::index::CapabilityIndex;
 use crate::intents::Intents;
 use crate::kept::Kept;
 use crate::meter::Meter;
-use crate::models::conversations::Conversations;
 use crate::parking::Parking;
 use crate::readiness::Readiness;
 use crate::refusals::Refusals;

@@ -1,4 +1,4 @@
-//! What was said in a request so far, as far as it decides which tools a model needs.
+//! The part of a conversation that decides which tools a model needs.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 

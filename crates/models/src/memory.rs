@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use crate::Dialogue;
 use crate::dialogue::hash;
 
-/// What is remembered from one request of a conversation to the next.
+/// The memory of one conversation, from request to request.
 #[derive(Debug, Clone, Default)]
 pub struct ConversationMemory {
     /// The latest text of the person, as a number.
@@ -22,13 +22,13 @@ pub struct ConversationMemory {
     pub foreign: KeptTools,
 }
 
-/// What a request says that the request before did not say.
+/// The part of a request that the request before did not have.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NewlySaid<'d> {
     pub are_words_new: bool,
     /// The calls for the person's latest text.
     pub calls: &'d [String],
-    /// What the model said and tools answered.
+    /// The texts of the model and the answers of tools.
     pub texts: &'d [&'d str],
 }
 

@@ -69,7 +69,7 @@ impl ScriptedVendor {
         *self.state.script.lock().unwrap() = Box::new(script);
     }
 
-    /// What it was sent last.
+    /// The latest request.
     pub fn last(&self) -> Received {
         let received = self.state.received.lock().unwrap();
         received.last().expect("a request has come").clone()

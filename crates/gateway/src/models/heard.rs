@@ -1,4 +1,4 @@
-//! What a request to a model tells of the use of tools: the person's words, the tools that the model
+//! A request to a model tells of the use of tools: it has the person's words, the tools that the model
 //! could choose from, and those it chose.
 
 use kitbag_domain::Caller;

@@ -5,18 +5,14 @@
 //! - this file: the way of a request from its body to a shorter one
 //! - `sorted`: the tools of a request, ours apart from others; `needs`: the tools it needs
 //! - `relevant`: the tools for the person's words, within a short time
-//! - `conversations`: what is remembered of each conversation
 //! - `heard`: what a request tells of the use of tools
-//! - `vendors`: the services behind the gateway, and their keys
 //!
 //! Reading and writing requests is in `kitbag-models`; the HTTP part is in `front::models`.
 
-pub(crate) mod conversations;
 pub(crate) mod heard;
 mod needs;
 mod relevant;
 mod sorted;
-pub(crate) mod vendors;
 
 use std::sync::Arc;
 
@@ -29,6 +25,7 @@ use self::heard::ModelTurn;
 use self::needs::{foreign_needs, own_needs};
 use self::relevant::relevant;
 use self::sorted::{SortedTools, ToolRooms};
+use crate::catalog::Catalog;
 use crate::gateway::Gateway;
 
 /// A request after its tools were looked at.
@@ -41,11 +38,11 @@ pub(crate) struct TrimmedRequest {
 /// Keeps the tools that a request needs, and no more of ours than there is room for.
 pub(crate) async fn trim(
     gateway: &Arc<Gateway>,
+    catalog: &Catalog,
     caller: &Caller,
     request: &ModelRequest<'_>,
 ) -> TrimmedRequest {
-    let catalog = gateway.catalog();
-    let tools = SortedTools::of(gateway, &catalog, caller, request);
+    let tools = SortedTools::of(gateway, catalog, caller, request);
     let rooms = ToolRooms::of(gateway.models.foreign_tools(), request.api, &tools);
     let (Some(rooms), Some(conversation)) = (rooms, request.dialogue.conversation) else {
         return written(request, &tools, &all_of(request));
@@ -57,7 +54,7 @@ pub(crate) async fn trim(
     let (mut own, mut foreign) = (ToolNeeds::default(), ToolNeeds::default());
     let mut is_unguided = false;
     if tools.own_count() > rooms.own {
-        own = own_needs(gateway, &catalog, &tools, &said);
+        own = own_needs(gateway, catalog, &tools, &said);
         if said.are_words_new {
             own.relevant = relevant(gateway, caller, &tools).await;
             is_unguided = own.relevant.is_none();

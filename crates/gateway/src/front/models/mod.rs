@@ -150,7 +150,8 @@ impl ModelVisit {
         let text = std::str::from_utf8(&body).unwrap_or_default();
         let (shorter, figures) = match ModelRequest::read(api, text) {
             Some(request) => {
-                let trimmed = trim(&self.gateway, &self.caller, &request).await;
+                let catalog = self.gateway.catalog();
+                let trimmed = trim(&self.gateway, &catalog, &self.caller, &request).await;
                 (trimmed.body, trimmed.figures)
             }
             None => (None, ONE_REQUEST),

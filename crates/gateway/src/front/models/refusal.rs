@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::front::response::json as json_response;
-use crate::models::vendors::VendorError;
+use crate::model_vendors::VendorError;
 use crate::refusals::Refused;
 use crate::reply::door_status;
 

@@ -32,7 +32,7 @@ struct KnownConversation {
 }
 
 impl Conversations {
-    pub(super) fn change<T>(
+    pub(crate) fn change<T>(
         &self,
         caller: &Caller,
         number: u64,

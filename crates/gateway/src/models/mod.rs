@@ -18,12 +18,12 @@ use std::sync::Arc;
 
 use kitbag_budget::price;
 use kitbag_domain::Caller;
-use kitbag_models::{ConversationMemory, ModelRequest, ToolNeeds};
+use kitbag_models::{ConversationMemory, KeptTools, ModelRequest, ToolNeeds};
 use kitbag_telemetry::model_requests::ModelFigures;
 
 use self::heard::ModelTurn;
 use self::needs::{foreign_needs, own_needs};
-use self::relevant::relevant;
+use self::relevant::{RelevantTools, relevant};
 use self::sorted::{SortedTools, ToolRooms};
 use crate::catalog::Catalog;
 use crate::gateway::Gateway;
@@ -48,16 +48,17 @@ pub(crate) async fn trim(
         return written(request, &tools, &all_of(request));
     };
     let conversations = &gateway.services.conversations;
-    let said = conversations.change(caller, conversation, |memory| {
-        memory.hear(&request.dialogue)
+    let (said, before) = conversations.change(caller, conversation, |memory| {
+        (memory.hear(&request.dialogue), memory.own.clone())
     });
     let (mut own, mut foreign) = (ToolNeeds::default(), ToolNeeds::default());
     let mut is_unguided = false;
     if tools.own_count() > rooms.own {
         own = own_needs(gateway, catalog, &tools, &said);
         if said.are_words_new {
-            own.relevant = relevant(gateway, caller, &tools).await;
-            is_unguided = own.relevant.is_none();
+            let found = relevant(gateway, caller, &tools).await;
+            is_unguided = found.is_none();
+            own.relevant = found.and_then(|found| found.needed(&before));
         }
     }
     if tools.foreign_count() > rooms.foreign {
@@ -72,6 +73,13 @@ pub(crate) async fn trim(
     trimmed.figures.used = turn.used.len() as u64;
     heard::observed(gateway, &turn);
     trimmed
+}
+
+impl<'r> RelevantTools<'r> {
+    /// Words that ask for nothing clearly need no other tools than those that are there already.
+    fn needed(self, before: &KeptTools) -> Option<Vec<&'r str>> {
+        (self.are_clear || *before == KeptTools::All).then_some(self.names)
+    }
 }
 
 /// Says for each tool whether it stays. A request that would lose all its tools keeps them, because

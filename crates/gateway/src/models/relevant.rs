@@ -20,13 +20,21 @@ const MOST_RELEVANT: usize = MAX_TOP_K / 2;
 /// two ends, in which a person says what to do with what stands between.
 const LONGEST_END: usize = 500;
 
-/// Returns the tools of a request that fit the person's latest words, best first. Nothing if the
-/// search is not done in time or has no vectors: words alone are too weak to drop tools for.
+/// The tools of a request that fit the person's latest words.
+pub(super) struct RelevantTools<'r> {
+    /// The best first.
+    pub(super) names: Vec<&'r str>,
+    /// False if the words, such as a plain "yes", ask for nothing that a tool clearly does.
+    pub(super) are_clear: bool,
+}
+
+/// Returns nothing if the search is not done in time or has no vectors: words alone are too weak to
+/// drop tools for.
 pub(super) async fn relevant<'r>(
     gateway: &Arc<Gateway>,
     caller: &Caller,
     tools: &SortedTools<'r>,
-) -> Option<Vec<&'r str>> {
+) -> Option<RelevantTools<'r>> {
     let words = ends(&tools.dialogue().words);
     if words.is_empty() {
         return None;
@@ -41,7 +49,10 @@ pub(super) async fn relevant<'r>(
         .candidates
         .iter()
         .filter_map(|candidate| offered(tools, candidate));
-    Some(offered.take(MOST_RELEVANT).collect())
+    Some(RelevantTools {
+        names: offered.take(MOST_RELEVANT).collect(),
+        are_clear: found.confident != Some(false),
+    })
 }
 
 async fn search(gateway: Arc<Gateway>, caller: Caller, words: String) -> Findings {

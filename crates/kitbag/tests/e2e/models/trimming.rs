@@ -127,7 +127,11 @@ async fn a_request_keeps_the_tools_that_its_conversation_needs() {
         .extend([call("mcp__kitbag__shop__send_mail"), result("sent")]);
     assert_eq!(names(&talk.send(json!({})).await), kept);
 
-    // What the model names, what a result names and what the client demands comes back, and stays.
+    // Words that ask for nothing change nothing either.
+    talk.messages.push(user("Yes, please go on"));
+    assert_eq!(talk.names(json!({})).await, kept);
+
+    // A tool that the model names, a result lists or the client demands comes back, and stays.
     let gone: Vec<&str> = GOODS
         .iter()
         .map(|(name, _)| *name)

@@ -121,6 +121,8 @@ pub enum Problem {
     Collector,
     #[error("`{found}` is not a schedule")]
     Schedule { found: String },
+    #[error("not the address of a vendor")]
+    VendorUrl,
     #[error("not the address of a registry")]
     RegistryUrl,
     #[error("without a method it could never be called")]
@@ -197,6 +199,9 @@ impl Problem {
             Self::NoUrl | Self::ProviderUrl { .. } => "write it like \"https://api.example/v1\"".to_owned(),
             Self::Collector => {
                 "write the part before `/v1/traces`, like \"http://127.0.0.1:4318\"".to_owned()
+            }
+            Self::VendorUrl => {
+                "write the part before `/v1`, like \"https://api.anthropic.com\"".to_owned()
             }
             Self::PathAndUrl => {
                 "keep `path` for a file on this machine, or `url` for a PostgreSQL database".to_owned()

@@ -54,6 +54,7 @@ pub use sections::audit::{ArgumentsKept, Audit};
 pub use sections::code::Code;
 pub use sections::index::{Embedder, EmbeddingsEndpoint, ModelDirectory, Prefixes};
 pub use sections::learning::LearningSettings;
+pub use sections::models::{ForeignTools, ModelVendor, Models};
 pub use sections::priors::{CronSchedule, PriorsSettings};
 pub use sections::provider::ProviderConfig;
 pub use sections::registry::parse_registry;
@@ -83,6 +84,7 @@ pub struct Config {
     pub tools: BTreeMap<String, DeclaredTool>,
     pub surfaces: Surfaces,
     pub code: Code,
+    pub models: Models,
     pub telemetry: Telemetry,
     /// The registry that `kitbag servers find` searches.
     pub registry: Url,

@@ -19,6 +19,7 @@ use super::sections::code::RawCode;
 use super::sections::import::RawImport;
 use super::sections::index::RawIndex;
 use super::sections::learning::RawLearning;
+use super::sections::models::RawModels;
 use super::sections::policy::{RawRules, RawTenants};
 use super::sections::priors::RawPriors;
 use super::sections::provider::RawProvider;
@@ -50,6 +51,7 @@ pub(super) struct RawConfig {
     pub(super) surfaces: RawSurfaces,
     pub(super) groups: Named<Texts>,
     pub(super) code: RawCode,
+    pub(super) models: RawModels,
     pub(super) telemetry: RawTelemetry,
     pub(super) registry: RawRegistry,
     pub(super) policy: RawRules,

@@ -15,6 +15,17 @@ pub(crate) fn largest_holder<H: Hash + Eq>(held: impl Iterator<Item = (H, usize)
         .map(|(holder, _)| holder)
 }
 
+/// The entry that gives way: of the holder of most, the one that was seen least recently.
+pub(crate) fn entry_to_drop<K, H: Hash + Eq, T: Ord>(
+    entries: impl Iterator<Item = (K, H, T)> + Clone,
+) -> Option<K> {
+    let payer = largest_holder(entries.clone().map(|(_, holder, _)| (holder, 1)))?;
+    let theirs = entries.filter(|(_, holder, _)| *holder == payer);
+    theirs
+        .min_by(|one, other| one.2.cmp(&other.2))
+        .map(|(entry, _, _)| entry)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,6 +18,7 @@ use crate::catalog::{Catalog, CatalogEntry};
 use crate::index::Contents;
 use crate::index::priors::Declared;
 use crate::intents::declared_templates;
+use crate::model_vendors::ModelVendors;
 use crate::providers::Providers;
 use crate::services::Services;
 use crate::workers::sandbox_of;
@@ -42,19 +43,27 @@ pub struct Gateway {
     pub(crate) declared: Declared,
     pub upstreams: Arc<Upstreams>,
     pub(crate) providers: Providers,
+    pub(crate) models: ModelVendors,
     /// Swapped when a server lists something else. A request takes it once, into its turn.
     catalog: ArcSwap<Catalog>,
     pub services: Arc<Services>,
 }
 
+/// Everything outside that a gateway reaches.
+pub(crate) struct Reached {
+    pub(crate) upstreams: Arc<Upstreams>,
+    pub(crate) providers: Providers,
+    pub(crate) models: ModelVendors,
+}
+
 impl Gateway {
     /// The gateway of a configuration, without a catalog yet.
-    pub(crate) fn new(
-        config: &Config,
-        upstreams: Arc<Upstreams>,
-        providers: Providers,
-        services: Arc<Services>,
-    ) -> Self {
+    pub(crate) fn new(config: &Config, reached: Reached, services: Arc<Services>) -> Self {
+        let Reached {
+            upstreams,
+            providers,
+            models,
+        } = reached;
         Self {
             serve: config.serve.clone(),
             surfaces: config.surfaces.clone(),
@@ -70,19 +79,15 @@ impl Gateway {
             declared: config.tools.clone(),
             upstreams,
             providers,
+            models,
             catalog: ArcSwap::default(),
             services,
         }
     }
 
     /// The gateway after another reading of the configuration, without a catalog yet.
-    pub(crate) fn succeeded_by(
-        &self,
-        config: &Config,
-        upstreams: Arc<Upstreams>,
-        providers: Providers,
-    ) -> Self {
-        let mut next = Self::new(config, upstreams, providers, self.services.clone());
+    pub(crate) fn succeeded_by(&self, config: &Config, reached: Reached) -> Self {
+        let mut next = Self::new(config, reached, self.services.clone());
         // The listener stays where it is, and so do workers whose limits are the same.
         next.serve.bind = self.serve.bind;
         if self.code == next.code {

@@ -17,7 +17,7 @@ mod client;
 pub mod clock;
 mod completion;
 mod consent;
-
+mod conversations;
 mod definitions;
 pub mod failure;
 mod fairness;
@@ -39,6 +39,8 @@ mod learning;
 pub mod login;
 mod measure;
 pub mod meter;
+mod model_vendors;
+mod models;
 mod observe;
 pub mod offers;
 mod parking;

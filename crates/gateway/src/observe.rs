@@ -100,7 +100,8 @@ fn happened(turn: &Turn, what: UseKind) {
     hand_over(&turn.gateway, client, what);
 }
 
-fn hand_over(gateway: &Gateway, client: ClientKey, what: UseKind) {
+/// Hands over an event, if the operator wants anything to be learned.
+pub(crate) fn hand_over(gateway: &Gateway, client: ClientKey, what: UseKind) {
     let settings = gateway.learning;
     if settings.enabled {
         let at = now();

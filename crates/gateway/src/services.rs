@@ -1,10 +1,11 @@
 //! The part of the gateway that the process keeps. It outlives every configuration.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kitbag_config::Config;
 use kitbag_store::{AuditSink, Store};
 
+use crate::conversations::Conversations;
 use crate::definitions::Definitions;
 use crate::flights::Flights;
 use crate::index::CapabilityIndex;
@@ -22,6 +23,7 @@ use crate::session::holders::KeyHolders;
 use crate::session::registry::SessionRegistry;
 use crate::tasks::Tasks;
 use kitbag_embed::TextEmbedder;
+use kitbag_fetch::relay::Relay;
 use kitbag_schema::Checker;
 use kitbag_telemetry::process::Process;
 
@@ -41,10 +43,13 @@ pub struct Services {
     pub(crate) kept: Arc<Kept>,
     pub(crate) client_lists: Arc<ClientLists>,
     pub(crate) learner: Learner,
+    pub(crate) conversations: Arc<Conversations>,
     pub meter: Arc<Meter>,
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) given_secrets: Arc<GivenSecrets>,
     pub(crate) definitions: Arc<Definitions>,
+    /// The connections to vendors of models, made when the first request to one comes.
+    relay: OnceLock<Relay>,
     pub(crate) intents: Arc<Intents>,
 }
 
@@ -71,10 +76,16 @@ impl Services {
             checker: Arc::default(),
             kept: Arc::default(),
             client_lists: Arc::default(),
+            conversations: Arc::default(),
             readiness: Arc::default(),
             given_secrets: Arc::default(),
             definitions: Arc::default(),
+            relay: OnceLock::new(),
             intents: Arc::default(),
         }
+    }
+
+    pub(crate) fn relay(&self) -> &Relay {
+        self.relay.get_or_init(Relay::new)
     }
 }

@@ -68,7 +68,7 @@ use engine::Engine;
 pub use error::Error;
 use error::{failed, unreadable};
 pub use keys::recognise::Recognition;
-pub use keys::{KeyInfo, KeyOrder, NewKey, RotatedKey, Token};
+pub use keys::{KEY_PREFIX, KeyInfo, KeyOrder, NewKey, RotatedKey, Token};
 pub use learned_templates::StoredTemplate;
 pub use lessons::{ContextVector, LessonFilter, NewLesson, StoredLesson};
 pub use listings::StoredListing;

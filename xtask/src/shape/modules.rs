@@ -23,9 +23,10 @@ const MAY_LOAD_THE_CATALOG: [&str; 9] = [
 ];
 
 /// Files in which requests begin. Each loads the catalog in one place, for the whole request.
-const LOADS_IT_ONCE: [&str; 5] = [
+const LOADS_IT_ONCE: [&str; 6] = [
     "front/http.rs",
     "front/metrics.rs",
+    "front/models/mod.rs",
     "front/retrieve/mod.rs",
     "front/stdio.rs",
     "front/tokens.rs",

@@ -10,6 +10,7 @@ pub(crate) mod code;
 pub(crate) mod import;
 pub(crate) mod index;
 pub(crate) mod learning;
+pub(crate) mod models;
 pub(crate) mod oauth;
 pub(crate) mod policy;
 pub(crate) mod priors;
@@ -41,6 +42,7 @@ pub(crate) const SECTIONS: &[SectionRow] = &[
     surfaces::SECTION,
     surfaces::GROUPS_SECTION,
     code::SECTION,
+    models::SECTION,
     telemetry::SECTION,
     registry::SECTION,
     policy::SECTION,

@@ -9,6 +9,7 @@ use super::code::RawCode;
 use super::import::RawImport;
 use super::index::{RawElsewhere, RawIndex};
 use super::learning::RawLearning;
+use super::models::{RawModelVendor, RawModels};
 use super::oauth::RawOauth;
 use super::policy::{RawRules, RawTenants};
 use super::priors::RawPriors;
@@ -40,6 +41,9 @@ const FIELDS: &[(&str, FieldNames)] = &[
     ("tools.\"NAME\"", fields_of::<RawTool>),
     ("surfaces", fields_of::<RawSurfaces>),
     ("code", fields_of::<RawCode>),
+    ("models", fields_of::<RawModels>),
+    ("models.anthropic", fields_of::<RawModelVendor>),
+    ("models.openai", fields_of::<RawModelVendor>),
     ("telemetry", fields_of::<RawTelemetry>),
     ("registry", fields_of::<RawRegistry>),
     ("policy", fields_of::<RawRules>),

@@ -13,6 +13,7 @@
 //! - `retrieve`: the tools for an intent, for programs that assemble a context
 //! - `context`: the words of a person, for the lists of the person's clients; `posted`: reads the
 //!   JSON that is sent to these two
+//! - `models`: requests to models, passed on to their vendors
 //! - `metrics`: the figures of the meter, for Prometheus; `tokens`:
 //!   for people
 //! - `ready`: tells if the gateway can do its work now
@@ -34,6 +35,7 @@ pub mod listener;
 mod lists;
 mod mcp;
 mod metrics;
+mod models;
 mod modern;
 mod outgoing;
 mod patient;

@@ -9,7 +9,7 @@ use kitbag_domain::Caller;
 use kitbag_domain::sync::lock;
 use kitbag_relevance::MAX_TOP_K;
 
-use crate::fairness::largest_holder;
+use crate::fairness::entry_to_drop;
 
 /// The time for which favourites stay as they are, so that a list does not change all the time.
 const FAVOURITES_KEPT: Duration = Duration::from_secs(600);
@@ -85,12 +85,9 @@ impl ClientLists {
     ) -> bool {
         let mut by_holder = lock(&self.by_holder);
         if by_holder.len() >= MOST_LISTS && !by_holder.contains_key(holder) {
-            let payer = largest_holder(by_holder.values().map(|it| (&it.caller, 1)));
-            let theirs = by_holder.iter().filter(|(_, it)| Some(&it.caller) == payer);
-            let oldest = theirs
-                .min_by_key(|(_, it)| it.seen)
-                .map(|(it, _)| it.clone());
-            oldest.map(|oldest| by_holder.remove(&oldest));
+            let entries = by_holder.iter().map(|(id, it)| (id, &it.caller, it.seen));
+            let dropped = entry_to_drop(entries).cloned();
+            dropped.map(|holder| by_holder.remove(&holder));
         }
         let context = by_holder
             .entry(holder.clone())

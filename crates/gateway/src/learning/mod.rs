@@ -5,7 +5,7 @@
 //!
 //! # Layout
 //! - `event`: what clients do, as `crate::observe` hands it over
-//! - `conversations`: links a call to the words before it; `arguments`: the text of arguments
+//! - `linker`: links a call to the words before it; `arguments`: the text of arguments
 //! - `writer`: the task that writes; `memory`: the lessons of all tenants; `learned`: those of one, as
 //!   they count
 //! - `favourites`: the tools that a credential uses, whatever for
@@ -13,10 +13,10 @@
 
 mod arguments;
 pub(crate) mod client_lists;
-mod conversations;
 pub(crate) mod event;
 mod favourites;
 mod learned;
+mod linker;
 mod memory;
 mod writer;
 

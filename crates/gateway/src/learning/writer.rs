@@ -13,8 +13,8 @@ use tokio::time::{Instant, timeout_at};
 
 use super::ObservedUse;
 use super::arguments;
-use super::conversations::{Conversations, DraftContext, LessonDraft};
 use super::event::{UseEvent, UseKind};
+use super::linker::{DraftContext, LessonDraft, UseLinker};
 use super::memory::LearnedMemory;
 
 /// Events that come within this time are written together.
@@ -40,7 +40,7 @@ pub(super) enum WriterOrder {
 
 pub(super) struct LessonWriter {
     memory: Arc<LearnedMemory>,
-    conversations: Conversations,
+    linker: UseLinker,
     /// Hashes of calls whose arguments have taught something.
     known_calls: HashSet<u64>,
 }
@@ -49,7 +49,7 @@ impl LessonWriter {
     pub(super) fn new(memory: Arc<LearnedMemory>) -> Self {
         Self {
             memory,
-            conversations: Conversations::default(),
+            linker: UseLinker::default(),
             known_calls: HashSet::new(),
         }
     }
@@ -101,7 +101,7 @@ impl LessonWriter {
             left -= usize::from(text.is_some());
             let tenant = &event.client.caller.tenant;
             let of_tenant = counts.entry(tenant.clone()).or_insert(0);
-            for draft in self.conversations.take(event, vector, text) {
+            for draft in self.linker.take(event, vector, text) {
                 *of_tenant += 1;
                 if *of_tenant <= MOST_LESSONS_TOGETHER {
                     lessons.push(self.lesson(event, draft, &model, settings.keep_words).await);

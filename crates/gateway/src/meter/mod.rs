@@ -12,7 +12,7 @@ mod prices;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use kitbag_domain::{Caller, Capability, Kind, Observation, ServerName};
+use kitbag_domain::{Caller, Capability, Kind, Observation, ServerName, Tenant};
 use kitbag_wire::Raw;
 
 use self::prices::Prices;
@@ -23,6 +23,7 @@ use crate::view::View;
 use kitbag_domain::sync::lock;
 use kitbag_policy::Policy;
 use kitbag_telemetry::figures::{ListFigures, MeteredClient, UNKNOWN, UsageFigures};
+use kitbag_telemetry::model_requests::{ModelFigures, ModelRequestFigures};
 use kitbag_telemetry::operations::{EndedOperation, OperationEvent};
 use kitbag_telemetry::otlp::{OtlpError, OtlpExporter};
 use kitbag_wire::Era;
@@ -32,6 +33,7 @@ pub struct Meter {
     prices: Prices,
     settings: kitbag_config::Telemetry,
     telemetry: OnceLock<OtlpExporter>,
+    models: Mutex<ModelRequestFigures>,
     keys_refused: [AtomicU64; KeyRefusal::ALL.len()],
 }
 
@@ -61,6 +63,7 @@ impl Meter {
             prices: Prices::default(),
             settings,
             telemetry: OnceLock::new(),
+            models: Mutex::default(),
             keys_refused: Default::default(),
         }
     }
@@ -118,6 +121,16 @@ impl Meter {
 
     pub(crate) fn happened(&self, client: &McpClient, event: OperationEvent) {
         lock(&self.tables).happened(&client.caller.tenant, event);
+    }
+
+    /// A request to a model was passed on.
+    pub(crate) fn model_asked(&self, tenant: &Tenant, route: &'static str, figures: ModelFigures) {
+        lock(&self.models).add(tenant, route, figures);
+    }
+
+    /// Returns the figures of requests to models, of every tenant.
+    pub(crate) fn model_requests(&self) -> ModelRequestFigures {
+        lock(&self.models).clone()
     }
 
     /// Something a server or an API was asked to do came to an end.

@@ -1,5 +1,7 @@
 //! Stories of clients, and the lessons they teach.
 
+use kitbag_domain::Caller;
+
 use super::*;
 
 const MINUTE: i64 = 60_000;
@@ -8,14 +10,14 @@ const MINUTE: i64 = 60_000;
 /// lessons it teaches, each as `signal tool words`. Words are compared by their first letter.
 #[track_caller]
 fn check(story: &str, expected: &[&str]) {
-    let mut conversations = Conversations::default();
+    let mut linker = UseLinker::default();
     let lines = story.lines().map(str::trim).filter(|it| !it.is_empty());
     let taught: Vec<String> = lines
         .flat_map(|line| {
             let event = event(line);
             let vector = event.what.words().map(|words| vector(words));
             let arguments = line.split_once(" with ").map(|(_, it)| it.to_owned());
-            conversations.take(&event, vector, arguments)
+            linker.take(&event, vector, arguments)
         })
         .map(|draft| told(&draft))
         .collect();

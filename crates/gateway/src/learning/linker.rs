@@ -7,12 +7,12 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use kitbag_domain::{Caller, Outcome, Timestamp};
+use kitbag_domain::{Outcome, Timestamp};
 use kitbag_relevance::dense::similarity;
 use kitbag_relevance::learned::Signal;
 
 use super::event::{ClientKey, UseEvent, UseKind};
-use crate::fairness::largest_holder;
+use crate::fairness::entry_to_drop;
 
 /// A call that comes later has nothing to do with the words.
 const WORDS_HOLD: i64 = 10 * 60_000;
@@ -48,12 +48,12 @@ pub(super) enum DraftContext {
 
 /// The clients that are at work.
 #[derive(Debug, Default)]
-pub(super) struct Conversations {
-    by_client: HashMap<ClientKey, Conversation>,
+pub(super) struct UseLinker {
+    by_client: HashMap<ClientKey, ClientThread>,
 }
 
 #[derive(Debug)]
-struct Conversation {
+struct ClientThread {
     session: i64,
     seen: Timestamp,
     request: Option<RequestInWords>,
@@ -77,7 +77,7 @@ struct RequestInWords {
     at: Timestamp,
 }
 
-impl Conversations {
+impl UseLinker {
     /// Takes in an event. `vector` is that of its words, and `arguments` the text of those of a
     /// call.
     pub(super) fn take(
@@ -88,18 +88,18 @@ impl Conversations {
     ) -> Vec<LessonDraft> {
         self.make_room(&event.client);
         let credential = self.request_of_credential(&event.client, event.at);
-        let conversation = self
+        let thread = self
             .by_client
             .entry(event.client.clone())
-            .or_insert_with(|| Conversation::begin(&event.client, event.at));
-        conversation.go_on(&event.client, event.at);
+            .or_insert_with(|| ClientThread::begin(&event.client, event.at));
+        thread.go_on(&event.client, event.at);
         match &event.what {
-            UseKind::Said { words } => conversation.said(words, vector, &[], event.at),
-            UseKind::Searched { words, found } => conversation.said(words, vector, found, event.at),
-            UseKind::Surfaced { tools } => conversation.surfaced = tools.clone(),
+            UseKind::Said { words } => thread.said(words, vector, &[], event.at),
+            UseKind::Searched { words, found } => thread.said(words, vector, found, event.at),
+            UseKind::Surfaced { tools } => thread.surfaced = tools.clone(),
             UseKind::Called { tool, outcome, .. } => {
-                conversation.adopt(credential, event.at);
-                return conversation.called(tool, *outcome, arguments, event.at);
+                thread.adopt(credential, event.at);
+                return thread.called(tool, *outcome, arguments, event.at);
             }
         }
         Vec::new()
@@ -117,20 +117,15 @@ impl Conversations {
         if self.by_client.len() < MOST_CONVERSATIONS || self.by_client.contains_key(client) {
             return;
         }
-        let callers = self.by_client.keys().map(|it| (&it.caller, 1));
-        let payer: Option<Caller> = largest_holder(callers).cloned();
-        let theirs = self
-            .by_client
-            .iter()
-            .filter(|(it, _)| Some(&it.caller) == payer.as_ref());
-        let oldest = theirs.min_by_key(|(_, it)| it.seen);
-        if let Some(oldest) = oldest.map(|(it, _)| it.clone()) {
-            self.by_client.remove(&oldest);
+        let clients = self.by_client.iter();
+        let clients = clients.map(|(client, it)| (client, &client.caller, it.seen));
+        if let Some(dropped) = entry_to_drop(clients).cloned() {
+            self.by_client.remove(&dropped);
         }
     }
 }
 
-impl Conversation {
+impl ClientThread {
     fn begin(client: &ClientKey, at: Timestamp) -> Self {
         let mut hasher = DefaultHasher::new();
         (client, at.0).hash(&mut hasher);

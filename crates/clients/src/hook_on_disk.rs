@@ -51,6 +51,11 @@ impl PromptHook {
         Ok(uninstalled)
     }
 
+    /// The path of the copy of the file as it was before the hook.
+    pub fn backup(&self, directories: &ClientDirectories) -> PathBuf {
+        hook_backup_of(&self.path(directories))
+    }
+
     /// True if the person's file has the command; false also for a file that cannot be read.
     pub fn is_in_place(&self, directories: &ClientDirectories) -> bool {
         let text = FileAccess::anywhere().read(&self.path(directories));

@@ -21,6 +21,8 @@ pub struct PromptHook {
     /// The answer that lets the prompt pass as it is.
     neutral: &'static str,
     entry: HookEntry,
+    /// The sentence for a person who must still agree to the hook in the client.
+    pub trust: Option<&'static str>,
 }
 
 /// The form of a hook in the client's file.
@@ -42,6 +44,7 @@ const HOOKS: [PromptHook; 4] = [
         takes_context: true,
         neutral: "",
         entry: HookEntry::Group { timeout: 5 },
+        trust: None,
     },
     PromptHook {
         client: Client::Codex,
@@ -50,6 +53,7 @@ const HOOKS: [PromptHook; 4] = [
         takes_context: true,
         neutral: "",
         entry: HookEntry::Group { timeout: 5 },
+        trust: Some("Codex runs it once you trust it there: type /hooks"),
     },
     PromptHook {
         client: Client::Gemini,
@@ -58,6 +62,7 @@ const HOOKS: [PromptHook; 4] = [
         takes_context: true,
         neutral: "{}",
         entry: HookEntry::Group { timeout: 5_000 },
+        trust: None,
     },
     PromptHook {
         client: Client::Cursor,
@@ -66,6 +71,7 @@ const HOOKS: [PromptHook; 4] = [
         takes_context: false,
         neutral: r#"{"continue":true}"#,
         entry: HookEntry::Command,
+        trust: None,
     },
 ];
 

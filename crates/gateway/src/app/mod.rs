@@ -36,6 +36,7 @@ use crate::clock::now;
 use crate::failure::Failure;
 use crate::flights::HeldMessage;
 use crate::front::tokens::for_people;
+use crate::heard::{HeardWords, USUAL, hear};
 use crate::host::GatewayHost;
 use crate::offers::{self, PromptRow, ResourceRow, ToolRow};
 use crate::pipeline;
@@ -255,6 +256,11 @@ impl App {
     pub fn figures(&self) -> Value {
         let gateway = self.host.gateway();
         for_people(&gateway.figures(&gateway.catalog(), &Caller::local()))
+    }
+
+    /// Hears what the person said to an agent, and returns the tools worth knowing for it.
+    pub async fn hear(&self, words: &str) -> HeardWords {
+        hear(&self.host.gateway(), &Caller::local(), words, USUAL).await
     }
 
     /// Calls one of the always-on tools, as a client of the surface `code` does.

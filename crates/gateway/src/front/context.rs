@@ -8,22 +8,13 @@ use axum::extract::{ConnectInfo, Request as HttpRequest, State};
 use axum::response::Response as HttpResponse;
 use http::StatusCode;
 use kitbag_domain::Caller;
-use kitbag_domain::text::visible_line;
-use kitbag_relevance::{Candidate, MAX_TOP_K};
-use kitbag_wire::RawObject;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::posted::{problem, read_posted};
 use super::response::json;
-use crate::find::{Findings, find_best};
 use crate::gateway::Gateway;
-use crate::learning::observe;
-use crate::signature::{request as api_request, signature};
-use crate::surface::shown;
-
-/// Most tasks need three to five tools.
-const USUAL: usize = 5;
+use crate::heard::{USUAL, hear};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -52,30 +43,8 @@ pub(super) async fn answer(
 }
 
 async fn heard(gateway: &Gateway, caller: &Caller, context: &SpokenContext) -> HttpResponse {
-    let places = context.top_k.unwrap_or(USUAL).clamp(1, MAX_TOP_K);
-    let found = find_best(gateway, caller, &context.text, places).await;
-    // The nearest tools to a text that needs none would only be in the way.
-    let useful: Vec<&Candidate> = match found.confident {
-        Some(false) => Vec::new(),
-        _ => found.candidates.iter().collect(),
-    };
-    let names: Arc<[String]> = useful.iter().map(|it| it.entry.tool_name.clone()).collect();
-    shown::said(gateway, caller, names.iter().map(String::as_str));
-    observe::said_by(gateway, caller, &context.text, names);
-    let tools = useful.iter().filter_map(|it| line(gateway, &found, it));
-    let answer = json!({ "tools": tools.collect::<Vec<Value>>() });
+    let places = context.top_k.unwrap_or(USUAL);
+    let heard = hear(gateway, caller, &context.text, places).await;
+    let answer = json!({ "tools": heard.tools });
     json(StatusCode::OK, answer.to_string())
-}
-
-/// A tool or an HTTP API by its name, and in one line.
-fn line(gateway: &Gateway, found: &Findings, candidate: &Candidate) -> Option<Value> {
-    let name = &candidate.entry.tool_name;
-    let line = match found.catalog.tool(name) {
-        Some(entry) => {
-            let definition = RawObject::open(&entry.definition).unwrap_or_default();
-            visible_line(&signature(&entry.exposed, &definition))
-        }
-        None => api_request(gateway.providers.get(&name.parse().ok()?)?.spec()),
-    };
-    Some(json!({ "name": name, "line": line, "score": candidate.score }))
 }

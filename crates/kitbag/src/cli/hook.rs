@@ -72,10 +72,10 @@ pub(super) fn is_run_by_a_client() -> bool {
 }
 
 fn hooks() -> impl TypedValueParser<Value = &'static PromptHook> {
-    PossibleValuesParser::new(hooked_clients()).try_map(named)
+    PossibleValuesParser::new(hooked_clients()).try_map(|name| named(&name))
 }
 
-fn named(name: String) -> anyhow::Result<&'static PromptHook> {
+fn named(name: &str) -> anyhow::Result<&'static PromptHook> {
     Ok(name.parse::<Client>()?.prompt_hook()?)
 }
 

@@ -9,6 +9,14 @@ use crate::on_disk::{FileError, Installed};
 use crate::prompt_hook::PromptHook;
 
 impl PromptHook {
+    /// Fails if the person's file cannot be edited, before anything else is done for it.
+    pub fn check_editable(&self, directories: &ClientDirectories) -> Result<(), FileError> {
+        let (path, access) = (self.path(directories), FileAccess::anywhere());
+        let text = access.read(&path)?.unwrap_or_default();
+        in_file(&path, install_hook(self, &text, ""))?;
+        access.check_writable(&path)
+    }
+
     /// Adds the command to the person's file, or brings it up to date there.
     pub fn install(
         &self,
@@ -56,11 +64,15 @@ impl PromptHook {
         hook_backup_of(&self.path(directories))
     }
 
-    /// True if the person's file has the command; false also for a file that cannot be read.
+    /// True if the person's file has the command, also among others; false also for a file that
+    /// cannot be read.
     pub fn is_in_place(&self, directories: &ClientDirectories) -> bool {
         let text = FileAccess::anywhere().read(&self.path(directories));
         let text = text.ok().flatten().unwrap_or_default();
-        has_hook(self, &text).unwrap_or(false)
+        matches!(
+            has_hook(self, &text),
+            Ok(true) | Err(FileEditError::Entangled)
+        )
     }
 }
 

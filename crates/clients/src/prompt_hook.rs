@@ -152,12 +152,13 @@ impl PromptHook {
 mod tests {
     use super::*;
 
+    fn context(event: &str) -> String {
+        let said = json!({ "hookEventName": event, "additionalContext": "tools" });
+        json!({ "hookSpecificOutput": said }).to_string()
+    }
+
     #[test]
     fn each_client_is_understood_and_answered_in_its_own_form() {
-        let context = |event: &str| {
-            let said = json!({ "hookEventName": event, "additionalContext": "tools" });
-            json!({ "hookSpecificOutput": said }).to_string()
-        };
         let submitted = context("UserPromptSubmit");
         for (client, told, silent) in [
             (Client::ClaudeCode, submitted.as_str(), ""),

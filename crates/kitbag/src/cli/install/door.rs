@@ -33,17 +33,23 @@ pub(super) fn launched(
     })
 }
 
-/// The line that a client gives to a shell when a person submits a prompt.
+/// A hook, and the line that its client gives to a shell when a person submits a prompt.
+pub(super) struct HookCommand {
+    pub(super) hook: &'static PromptHook,
+    pub(super) line: String,
+}
+
 pub(super) fn hook_command(
-    hook: &PromptHook,
+    hook: &'static PromptHook,
     config: &Config,
     invocation: &Invocation,
-) -> anyhow::Result<String> {
+) -> anyhow::Result<HookCommand> {
     let mut words = vec![text(&called_by()?)];
     words.extend(["hook".to_owned(), hook.client.name().to_owned()]);
     words.extend(configuration(config, invocation)?);
     let words: Vec<_> = words.iter().map(|word| for_shell(word)).collect();
-    Ok(words.join(" "))
+    let line = words.join(" ");
+    Ok(HookCommand { hook, line })
 }
 
 /// The flags that lead to the configuration and the data that are meant now.

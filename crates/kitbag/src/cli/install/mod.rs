@@ -22,7 +22,7 @@ use super::completions::clients;
 use super::failure::Advise as _;
 use super::import::{Agreement, agree, warn_of};
 use crate::import::{ImportAction, ImportPlan, ImportRow, places};
-use door::{launched, running};
+use door::{hook_command, launched, running};
 use hooked::{InstallEdits, TakenOut, WantedHook, take_out};
 use told::{InstallReport, LeftServers, for_people};
 
@@ -97,7 +97,13 @@ pub(super) async fn install(
     } else {
         launched(&spot, &config, invocation)?
     };
-    let wanted = WantedHook::of(arguments.hook, (&spot, &places), (&config, invocation))?;
+    let wanted = WantedHook::of(&spot, &places, arguments.hook)?;
+    if let Some(wanted) = &wanted {
+        edited(wanted.hook.check_editable(&places))?;
+    }
+    let hook = wanted.as_ref();
+    let hook = hook.map(|it| hook_command(it.hook, &config, invocation));
+    let hook = hook.transpose()?;
     let found = theirs(&spot, invocation)?;
     check_vacant(&found, &spot)?;
     let mut beside: Vec<String> = found.iter().flat_map(switched_on).collect();
@@ -116,8 +122,9 @@ pub(super) async fn install(
         places: &places,
         entry: &door,
         moved: &moved,
+        hook,
     };
-    let installed = edited(edits.carry_out(wanted.as_ref()))?;
+    let installed = edited(edits.carry_out())?;
     let told = InstallReport {
         client: spot.client,
         changed: installed.changed || wanted.as_ref().is_some_and(|it| it.is_new),

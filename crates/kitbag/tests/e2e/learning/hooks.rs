@@ -37,14 +37,15 @@ fn prompt(words: &str) -> String {
 }
 
 /// The builds that tests use are slower than those for people.
-const PATIENT: [&str; 2] = ["--within", "20000"];
+fn patient(client: &str) -> Vec<&str> {
+    vec![client, "--within", "20000"]
+}
 
 #[tokio::test]
 async fn a_prompt_is_told_the_tools_for_it_and_never_held_up() {
     let office = Office::open("").await;
     let home = office.home().clone();
     let photos = prompt("archive the photos of the last year");
-    let patient = |client| [&[client], &PATIENT[..]].concat();
 
     let told = hooked(&home, &patient("claude-code"), &photos).await.stdout;
     let told: Value = serde_json::from_str(&told).unwrap();

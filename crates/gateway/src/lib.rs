@@ -27,6 +27,7 @@ mod flights;
 pub mod follow_store;
 pub mod front;
 mod gateway;
+pub mod heard;
 mod hidden;
 pub mod host;
 pub mod index;

@@ -4,8 +4,10 @@
 //!
 //! # Layout
 //! - this file: an office with more tools than a list holds
-//! - [`pairings`]: what a search learns; [`lists`]: what the adaptive surface shows
+//! - [`pairings`]: what a search learns; [`lists`]: what the adaptive surface shows;
+//!   [`hooks`]: what a prompt is told
 
+mod hooks;
 mod lists;
 mod pairings;
 

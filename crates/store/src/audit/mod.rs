@@ -3,12 +3,11 @@
 //! - [`sink`]: takes rows in off the hot path; `queue`: the rows that wait to be written
 //! - `writer`: the task that writes them; `trouble`: what it tells the operator
 //! - [`query`]: reads rows, narrowed and page by page; [`row`]: one row
-//! - [`tool_statistics`]: the success and the latency of tools; [`favourites`]: the tools that a caller uses most
+//! - [`tool_statistics`]: the success and the latency of tools
 //! - `columns`: a record as the columns of a row; `sqlite`, `postgres`: the statements of the table, and `narrowing`: the
 //!   conditions that both spell alike
 
 mod columns;
-pub mod favourites;
 mod narrowing;
 mod postgres;
 pub mod query;

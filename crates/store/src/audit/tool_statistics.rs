@@ -88,7 +88,7 @@ fn count(
     for row in rows {
         let outcome = Outcome::parse(&row.outcome);
         let outcome = outcome.ok_or_else(|| unreadable("outcome", &row.outcome))?;
-        let capability = super::favourites::tool(row.server, row.name)?;
+        let capability = tool(row.server, row.name)?;
         let tool = statistics.entry(capability).or_default();
         tool.add(outcome, row.latency_us, row.tokens);
     }
@@ -132,6 +132,13 @@ fn is_carried_out(outcome: Outcome) -> bool {
         outcome,
         Outcome::Ok | Outcome::ToolError | Outcome::TimedOut
     )
+}
+
+fn tool(server: String, name: String) -> Result<Capability, Error> {
+    match server.parse() {
+        Ok(server) => Ok(Capability::tool(server, name)),
+        Err(_) => Err(unreadable("server name", server)),
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ mod insertion;
 mod selection;
 mod writers;
 
-use kitbag_domain::{Caller, Kind, Outcome, Purpose, Timestamp};
+use kitbag_domain::Timestamp;
 
 use super::columns::{Columns, micros, price, tokens};
 use super::query::AuditQuery;
@@ -176,30 +176,4 @@ pub(super) async fn tool_calls(
     .fetch_all(&postgres.pool)
     .await
     .map_err(failed("count how tools have done"))
-}
-
-/// Returns the server and the name of the tools that a caller called with success, the most used
-/// first.
-pub(super) async fn most_used(
-    postgres: &Postgres,
-    caller: &Caller,
-    since: Timestamp,
-    at_most: usize,
-) -> Result<Vec<(String, String)>, Error> {
-    sqlx::query_as(
-        "SELECT server, name FROM audit
-         WHERE tenant = $1 AND key_id IS NOT DISTINCT FROM $2 AND at >= $3
-         AND kind = $4 AND outcome = $5 AND purpose = $6
-         GROUP BY server, name ORDER BY count(*) DESC, server, name LIMIT $7",
-    )
-    .bind(caller.tenant.as_str())
-    .bind(caller.key.as_ref().map(|key| key.0.as_str()))
-    .bind(since.0)
-    .bind(Kind::Tool.as_str())
-    .bind(Outcome::Ok.as_str())
-    .bind(Purpose::Use.as_str())
-    .bind(i64::try_from(at_most).unwrap_or(i64::MAX))
-    .fetch_all(&postgres.pool)
-    .await
-    .map_err(failed("read what was used most"))
 }

@@ -4,7 +4,7 @@
 
 mod selection;
 
-use kitbag_domain::{Caller, Kind, Observation, Outcome, Purpose, Timestamp};
+use kitbag_domain::{Observation, Timestamp};
 use sqlx::query_builder::Separated;
 use sqlx::{QueryBuilder, Row as _};
 
@@ -153,31 +153,6 @@ pub(super) async fn tool_calls(
     .fetch_all(&sqlite.reader)
     .await
     .map_err(failed("count how tools have done"))
-}
-
-/// Returns the server and the name of the tools that a caller called with success, the most used
-/// first.
-pub(super) async fn most_used(
-    sqlite: &Sqlite,
-    caller: &Caller,
-    since: Timestamp,
-    at_most: usize,
-) -> Result<Vec<(String, String)>, Error> {
-    sqlx::query_as(
-        "SELECT server, name FROM audit
-         WHERE tenant = ? AND key_id IS ? AND at >= ? AND kind = ? AND outcome = ? AND purpose = ?
-         GROUP BY server, name ORDER BY count(*) DESC, server, name LIMIT ?",
-    )
-    .bind(caller.tenant.as_str())
-    .bind(caller.key.as_ref().map(|key| key.0.as_str()))
-    .bind(since.0)
-    .bind(Kind::Tool.as_str())
-    .bind(Outcome::Ok.as_str())
-    .bind(Purpose::Use.as_str())
-    .bind(i64::try_from(at_most).unwrap_or(i64::MAX))
-    .fetch_all(&sqlite.reader)
-    .await
-    .map_err(failed("read what was used most"))
 }
 
 fn insertion<'a>(rows: impl Iterator<Item = Columns<'a>>) -> QueryBuilder<sqlx::Sqlite> {

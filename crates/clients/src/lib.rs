@@ -5,6 +5,7 @@
 //! - `tree`: JSON, TOML and YAML as one tree in which every value has its position
 //! - `read`: servers from that tree, in our words; `config`: the result of reading
 //! - `dialect`, `secret`, `sensitive_text`: the texts in a file, with variables and secrets kept apart
+//! - `redaction`: values without the secrets in them
 //! - `merge`: one server that stands in several files becomes one entry
 //! - `edit`: adds Kitbag to a file and removes it, as functions from text to text
 //! - `prompt_hook`: the hooks of clients for prompts; `edit::hook`: Kitbag's command among them
@@ -23,6 +24,7 @@ mod merge;
 mod on_disk;
 mod prompt_hook;
 mod read;
+mod redaction;
 mod secret;
 mod sensitive_text;
 mod tree;
@@ -40,6 +42,7 @@ pub use on_disk::{
 };
 pub use prompt_hook::{NoPromptHook, PromptHook, hooked_clients};
 pub use read::{find, open, read};
+pub use redaction::{MASK, text_without_secrets, without_secrets};
 pub use secret::{
     holds_secret, is_scheme, names_a_secret, secrets_in_address, secrets_in_argument,
 };

@@ -17,7 +17,7 @@
 //! - [`reach`]: how a server is reached; [`template`]: text with variables in it
 //! - [`surface`]: how much a client is shown; [`write_class`]: the effect of a tool
 //! - [`remedy`]: the advice that comes with an error
-//! - [`sync`]: how a lock is taken
+//! - [`sync`]: how a lock is taken; [`fairness`]: which caller gives way when something is full
 //! - [`short_text`]: names that clients and servers chose, cut
 //! - [`text`]: text of servers without its invisible characters
 
@@ -27,6 +27,7 @@ pub mod capability;
 pub mod decision;
 pub mod event;
 pub mod exposed_name;
+pub mod fairness;
 pub mod inquiry;
 pub mod latency_histogram;
 pub mod observation;

@@ -8,7 +8,7 @@ use kitbag_domain::Caller;
 use kitbag_domain::sync::lock;
 use kitbag_models::ConversationMemory;
 
-use crate::fairness::entry_to_drop;
+use kitbag_domain::fairness::entry_to_drop;
 
 /// Each takes one or two kilobytes. Beyond this many, the longest unseen conversation of the caller
 /// who has most is forgotten; if it goes on, its tools are chosen anew.

@@ -20,7 +20,6 @@ mod consent;
 mod conversations;
 mod definitions;
 pub mod failure;
-mod fairness;
 pub mod files;
 pub mod find;
 mod flights;

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use kitbag_domain::{Caller, Kind, Outcome, Purpose};
-use kitbag_wire::Raw;
 
 use crate::clock::now;
 use crate::gateway::Gateway;
 use crate::learning::ObservedUse;
-use crate::learning::event::{ClientKey, UseEvent, UseKind};
 use crate::resolve::{CallTarget, Executor};
 use crate::turn::Turn;
+use kitbag_relevance::learned::event::{ClientKey, UseEvent, UseKind};
 
 /// Longer arguments are contents, which say little about the intent.
 const LONGEST_ARGUMENTS: usize = 8 * 1024;
@@ -18,7 +17,8 @@ const LONGEST_ARGUMENTS: usize = 8 * 1024;
 /// A call that is being made: the tool by the name that clients know, and its arguments.
 pub(crate) struct NotedUse {
     tool: String,
-    arguments: Option<Raw>,
+    /// As JSON.
+    arguments: Option<Arc<str>>,
 }
 
 impl NotedUse {
@@ -34,7 +34,7 @@ impl NotedUse {
                 let arguments = arguments.filter(|it| it.get().len() <= LONGEST_ARGUMENTS);
                 Some(Self {
                     tool: entry.exposed.clone(),
-                    arguments: arguments.map(ToOwned::to_owned),
+                    arguments: arguments.map(|it| it.get().into()),
                 })
             }
             Executor::Api(_) => Some(Self {

@@ -9,7 +9,7 @@ use kitbag_domain::Caller;
 use kitbag_domain::sync::lock;
 use kitbag_relevance::MAX_TOP_K;
 
-use crate::fairness::entry_to_drop;
+use kitbag_domain::fairness::entry_to_drop;
 
 /// The time for which favourites stay as they are, so that a list does not change all the time.
 const FAVOURITES_KEPT: Duration = Duration::from_secs(600);

@@ -8,7 +8,7 @@ use kitbag_domain::{KeyId, Timestamp};
 use kitbag_relevance::learned::{Experience, Lesson, Signal};
 use kitbag_store::StoredLesson;
 
-use super::favourites::Favourites;
+use kitbag_relevance::learned::favourites::Favourites;
 
 /// Lessons of one tenant in the store, some ten megabytes. Above that, a tenth of them is forgotten
 /// at once, so that this is seldom.

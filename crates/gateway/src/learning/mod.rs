@@ -4,19 +4,14 @@
 //! lessons into the store, and swaps in what they say; searches and lists read that.
 //!
 //! # Layout
-//! - `event`: what clients do, as `crate::observe` hands it over
-//! - `linker`: links a call to the words before it; `arguments`: the text of arguments
+//! - `arguments`: the text of the arguments of a call
 //! - `writer`: the task that writes; `memory`: the lessons of all tenants; `learned`: those of one, as
 //!   they count
-//! - `favourites`: the tools that a credential uses, whatever for
 //! - `client_lists`: the tools that each client found and used last, for its list
 
 mod arguments;
 pub(crate) mod client_lists;
-pub(crate) mod event;
-mod favourites;
 mod learned;
-mod linker;
 mod memory;
 mod writer;
 
@@ -27,12 +22,12 @@ use std::time::Duration;
 use kitbag_config::LearningSettings;
 use kitbag_domain::{Caller, Timestamp};
 use kitbag_relevance::learned::Votes;
+use kitbag_relevance::learned::event::UseEvent;
 use kitbag_store::Store;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::now;
 use crate::index::CapabilityIndex;
-use event::UseEvent;
 pub(crate) use learned::Learned;
 use memory::{LearnedMemory, LessonScope};
 use writer::{LessonWriter, WriterOrder};

@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
+use kitbag_clients::text_without_secrets;
 use kitbag_domain::Tenant;
 use kitbag_store::{ContextVector, NewLesson};
 use tokio::sync::{mpsc, oneshot};
@@ -13,9 +14,9 @@ use tokio::time::{Instant, timeout_at};
 
 use super::ObservedUse;
 use super::arguments;
-use super::event::{UseEvent, UseKind};
-use super::linker::{DraftContext, LessonDraft, UseLinker};
 use super::memory::LearnedMemory;
+use kitbag_relevance::learned::event::{UseEvent, UseKind};
+use kitbag_relevance::learned::linker::{DraftContext, LessonDraft, UseLinker};
 
 /// Events that come within this time are written together.
 const TOGETHER: Duration = Duration::from_millis(250);
@@ -122,7 +123,7 @@ impl LessonWriter {
             return None;
         };
         let mut hasher = DefaultHasher::new();
-        (&event.client.caller, tool, given.get()).hash(&mut hasher);
+        (&event.client.caller, tool, given).hash(&mut hasher);
         if self.known_calls.len() >= MOST_KNOWN_CALLS {
             self.known_calls.clear();
         }
@@ -156,7 +157,9 @@ impl LessonWriter {
                 model: model.to_owned(),
                 vector: vector.to_vec(),
             }),
-            words: words.filter(|_| keep_words),
+            words: words
+                .filter(|_| keep_words)
+                .map(|words| text_without_secrets(&words)),
         }
     }
 }

@@ -6,8 +6,8 @@ use kitbag_models::NewlySaid;
 
 use super::sorted::SortedTools;
 use crate::gateway::Gateway;
-use crate::learning::event::{ClientKey, UseKind};
 use crate::observe::hand_over;
+use kitbag_relevance::learned::event::{ClientKey, UseKind};
 
 /// One request to a model. A call is told of in one request alone, the first after it was made.
 #[derive(Debug, Clone)]

@@ -4,7 +4,10 @@
 //! the same votes. A snapshot never changes; new lessons give a new one.
 
 mod association;
+pub mod event;
+pub mod favourites;
 mod lesson;
+pub mod linker;
 mod votes;
 
 use std::collections::{HashMap, HashSet};

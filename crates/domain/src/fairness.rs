@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 /// The holder of most, by the weight of everything that is held.
-pub(crate) fn largest_holder<H: Hash + Eq>(held: impl Iterator<Item = (H, usize)>) -> Option<H> {
+pub fn largest_holder<H: Hash + Eq>(held: impl Iterator<Item = (H, usize)>) -> Option<H> {
     let mut sums: HashMap<H, usize> = HashMap::new();
     for (holder, weight) in held {
         *sums.entry(holder).or_default() += weight;
@@ -16,7 +16,7 @@ pub(crate) fn largest_holder<H: Hash + Eq>(held: impl Iterator<Item = (H, usize)
 }
 
 /// The entry that gives way: of the holder of most, the one that was seen least recently.
-pub(crate) fn entry_to_drop<K, H: Hash + Eq, T: Ord>(
+pub fn entry_to_drop<K, H: Hash + Eq, T: Ord>(
     entries: impl Iterator<Item = (K, H, T)> + Clone,
 ) -> Option<K> {
     let payer = largest_holder(entries.clone().map(|(_, holder, _)| (holder, 1)))?;

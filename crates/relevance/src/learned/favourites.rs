@@ -14,16 +14,13 @@ const COVERED: f64 = 0.95;
 
 /// A snapshot; further uses make another one.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Favourites {
+pub struct Favourites {
     by_credential: HashMap<Option<KeyId>, Arc<HashMap<String, f64>>>,
 }
 
 impl Favourites {
     /// The tools with the uses that came in since.
-    pub(super) fn with(
-        &self,
-        uses: impl Iterator<Item = (Option<KeyId>, String, Timestamp)>,
-    ) -> Self {
+    pub fn with(&self, uses: impl Iterator<Item = (Option<KeyId>, String, Timestamp)>) -> Self {
         let mut favourites = self.clone();
         for (credential, tool, at) in uses {
             let tools = favourites.by_credential.entry(credential).or_default();
@@ -34,7 +31,7 @@ impl Favourites {
     }
 
     /// The tools of a credential, the most used first, and then those of the others of its tenant.
-    pub(crate) fn of(&self, credential: Option<&KeyId>) -> Vec<&str> {
+    pub fn of(&self, credential: Option<&KeyId>) -> Vec<&str> {
         let credential = credential.cloned();
         let own = self.by_credential.get(&credential);
         let own = own.map_or_else(Vec::new, |tools| ranked(tools.iter()));
@@ -51,7 +48,7 @@ impl Favourites {
     }
 
     /// The number of its most used tools that a credential gets along with, once that is known.
-    pub(crate) fn enough(&self, credential: Option<&KeyId>, now: Timestamp) -> Option<usize> {
+    pub fn enough(&self, credential: Option<&KeyId>, now: Timestamp) -> Option<usize> {
         let tools = ranked(self.by_credential.get(&credential.cloned())?.iter());
         let all: f64 = tools.iter().map(|(_, weight)| weight).sum();
         if all < LEAST_USES * weight_of(now) {

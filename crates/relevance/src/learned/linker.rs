@@ -7,12 +7,12 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
+use kitbag_domain::fairness::entry_to_drop;
 use kitbag_domain::{Outcome, Timestamp};
-use kitbag_relevance::dense::similarity;
-use kitbag_relevance::learned::Signal;
 
+use super::Signal;
 use super::event::{ClientKey, UseEvent, UseKind};
-use crate::fairness::entry_to_drop;
+use crate::dense::similarity;
 
 /// A call that comes later has nothing to do with the words.
 const WORDS_HOLD: i64 = 10 * 60_000;
@@ -24,20 +24,20 @@ const AT_ONCE: i64 = 60_000;
 /// Words of this similarity ask for the same again. Two requests for one tool are mostly below it.
 const SAME_AGAIN: f32 = 0.8;
 /// Beyond this many clients, the longest silent one of the caller who has most is forgotten.
-const MOST_CONVERSATIONS: usize = 10_000;
+const MOST_CLIENTS: usize = 10_000;
 
 /// A lesson whose context may have no vector yet.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct LessonDraft {
-    pub(super) tool: String,
-    pub(super) signal: Signal,
-    pub(super) context: DraftContext,
-    pub(super) session: i64,
-    pub(super) at: Timestamp,
+pub struct LessonDraft {
+    pub tool: String,
+    pub signal: Signal,
+    pub context: DraftContext,
+    pub session: i64,
+    pub at: Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum DraftContext {
+pub enum DraftContext {
     Words {
         words: Arc<str>,
         vector: Arc<[f32]>,
@@ -48,7 +48,7 @@ pub(super) enum DraftContext {
 
 /// The clients that are at work.
 #[derive(Debug, Default)]
-pub(super) struct UseLinker {
+pub struct UseLinker {
     by_client: HashMap<ClientKey, ClientThread>,
 }
 
@@ -80,7 +80,7 @@ struct RequestInWords {
 impl UseLinker {
     /// Takes in an event. `vector` is that of its words, and `arguments` the text of those of a
     /// call.
-    pub(super) fn take(
+    pub fn take(
         &mut self,
         event: &UseEvent,
         vector: Option<Arc<[f32]>>,
@@ -114,7 +114,7 @@ impl UseLinker {
     }
 
     fn make_room(&mut self, client: &ClientKey) {
-        if self.by_client.len() < MOST_CONVERSATIONS || self.by_client.contains_key(client) {
+        if self.by_client.len() < MOST_CLIENTS || self.by_client.contains_key(client) {
             return;
         }
         let clients = self.by_client.iter();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::index::Index;
 use crate::indexed_tool::IndexedTool;
-use crate::learned::Votes;
+use crate::learned::{Vote, Votes};
 use crate::priors::record;
 use crate::query::{Query, keep_best};
 use crate::score::{Parts, step_gain};
@@ -15,6 +15,16 @@ const STEP_APART: f32 = 1e-4;
 
 /// The places that a model reads as a rule; one of them stays open to tools that are new.
 const FIRST_PLACES: usize = 5;
+
+/// A tool that this part of the neighbourhood used is lifted. A tenth lets several tools that are used
+/// together pass, and of two neighbours that contradict each other both.
+const LIFTING_SHARE: f32 = 0.09;
+/// Learned tools are not lifted above the first three: those are right more often than a neighbour.
+const CLEAR_PLACES: usize = 3;
+/// From this place on, tools as a rule only sound like the request.
+const CROWD_PLACE: usize = 10;
+/// A tool that stands this far above the crowd is right too often to give way.
+const ABOVE_CROWD: f32 = 0.15;
 
 /// The documents of a search with their exact scores.
 pub(crate) struct Ranking<'a> {
@@ -55,16 +65,20 @@ impl<'a> Ranking<'a> {
         &self.index.documents[self.scored[position].document].entry
     }
 
-    /// Returns the best, best first. A copy of one that is there already goes with it.
     pub(crate) fn best(&self) -> Vec<Ranked> {
-        let mut ranked: Vec<Ranked> = Vec::with_capacity(self.places);
+        self.ranked(self.places)
+    }
+
+    /// Returns the best, best first. A copy of one that is there already goes with it.
+    fn ranked(&self, places: usize) -> Vec<Ranked> {
+        let mut ranked: Vec<Ranked> = Vec::with_capacity(places);
         for position in self.positions_by(Parts::sum) {
             let original = ranked
                 .iter()
                 .position(|it| self.are_copies(it.position, position));
             match original {
                 Some(original) => ranked[original].copies.push(position),
-                None if ranked.len() < self.places => ranked.push(Ranked {
+                None if ranked.len() < places => ranked.push(Ranked {
                     position,
                     copies: Vec::new(),
                 }),
@@ -96,14 +110,31 @@ impl<'a> Ranking<'a> {
         }
     }
 
+    /// Adds the bonus of past use, and lifts the tools that enough of the neighbourhood used among the
+    /// first few.
     pub(crate) fn add_votes(&mut self, votes: Option<&Votes>) {
-        let Some(votes) = votes else {
+        let Some(votes) = votes.filter(|votes| !votes.is_empty()) else {
             return;
         };
+        let bar = self.learned_bar();
         for scored in &mut self.scored {
             let tool = &self.index.documents[scored.document].entry.tool_name;
-            scored.parts.learned = votes.of(tool).map_or(0.0, |vote| vote.bonus);
+            if let Some(vote) = votes.of(tool) {
+                let lift = learned_lift(vote, bar - scored.parts.sum());
+                scored.parts.learned = vote.bonus + lift;
+            }
         }
+    }
+
+    /// Returns the score to which learned tools are lifted: above the many that only sound alike, and
+    /// below the first three and all that stand out.
+    fn learned_bar(&self) -> f32 {
+        let ranked = self.ranked(CROWD_PLACE);
+        let sum_at = |place: usize| {
+            let at = ranked.get(place - 1).or(ranked.last());
+            at.map_or(0.0, |it| self.scored[it.position].parts.sum())
+        };
+        sum_at(CLEAR_PLACES).min(sum_at(CROWD_PLACE) + ABOVE_CROWD) - STEP_APART
     }
 
     /// Keeps the last of the first places for the best tool without lessons, if votes have pushed all
@@ -186,4 +217,13 @@ impl<'a> Ranking<'a> {
             }
         }
     }
+}
+
+/// Returns the lift of a tool that is `below` the bar; of two lifted tools the one with the larger share
+/// comes first.
+fn learned_lift(vote: &Vote, below: f32) -> f32 {
+    if vote.share < LIFTING_SHARE {
+        return 0.0;
+    }
+    (below + STEP_APART * vote.share).max(0.0)
 }

@@ -66,8 +66,8 @@ pub fn retrieve(
     let scored = pool.into_iter().map(|document| whole.scored(document));
     let mut ranking = Ranking::new(index, scored.collect(), options.places());
     ranking.add_priors(options.weights.priors);
-    ranking.add_votes(intent.votes);
     ranking.reward_steps(steps, options.weights.steps);
+    ranking.add_votes(intent.votes);
     ranking.keep_place_for_new(intent.votes);
     ranking
         .best()

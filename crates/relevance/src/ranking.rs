@@ -18,8 +18,11 @@ const FIRST_PLACES: usize = 5;
 
 /// A tool that this part of the neighbourhood used is lifted. A tenth lets several tools that are used
 /// together pass, and of two neighbours that contradict each other both.
-const LIFTING_SHARE: f32 = 0.09;
-/// Learned tools are not lifted above the first three: those are right more often than a neighbour.
+const LIFTING_SHARE: f32 = 0.1;
+/// A tool that nearly all used leads. A single lesson is not enough for so large a share, nor are
+/// contexts that are merely alike.
+const LEADING_SHARE: f32 = 0.9;
+/// Other learned tools are not lifted above the first three: those are right more often than a neighbour.
 const CLEAR_PLACES: usize = 3;
 /// From this place on, tools as a rule only sound like the request.
 const CROWD_PLACE: usize = 10;
@@ -116,25 +119,30 @@ impl<'a> Ranking<'a> {
         let Some(votes) = votes.filter(|votes| !votes.is_empty()) else {
             return;
         };
-        let bar = self.learned_bar();
+        let bars = self.learned_bars();
         for scored in &mut self.scored {
             let tool = &self.index.documents[scored.document].entry.tool_name;
             if let Some(vote) = votes.of(tool) {
-                let lift = learned_lift(vote, bar - scored.parts.sum());
+                let lift = bars.lift(vote, scored.parts.sum());
                 scored.parts.learned = vote.bonus + lift;
             }
         }
     }
 
-    /// Returns the score to which learned tools are lifted: above the many that only sound alike, and
-    /// below the first three and all that stand out.
-    fn learned_bar(&self) -> f32 {
+    fn learned_bars(&self) -> LearnedBars {
         let ranked = self.ranked(CROWD_PLACE);
-        let sum_at = |place: usize| {
-            let at = ranked.get(place - 1).or(ranked.last());
-            at.map_or(0.0, |it| self.scored[it.position].parts.sum())
-        };
-        sum_at(CLEAR_PLACES).min(sum_at(CROWD_PLACE) + ABOVE_CROWD) - STEP_APART
+        let third = self.sum_at(&ranked, CLEAR_PLACES);
+        let crowd = self.sum_at(&ranked, CROWD_PLACE);
+        LearnedBars {
+            first: self.sum_at(&ranked, 1),
+            among: third.min(crowd + ABOVE_CROWD) - STEP_APART,
+        }
+    }
+
+    /// Returns the score at a place, or that of the last where there are fewer.
+    fn sum_at(&self, ranked: &[Ranked], place: usize) -> f32 {
+        let at = ranked.get(place - 1).or(ranked.last());
+        at.map_or(0.0, |it| self.scored[it.position].parts.sum())
     }
 
     /// Keeps the last of the first places for the best tool without lessons, if votes have pushed all
@@ -159,13 +167,16 @@ impl<'a> Ranking<'a> {
     /// Returns the best tool without lessons that was among the first by everything but votes, if none
     /// such is among them with votes.
     fn pushed_out(&self, votes: &Votes, first: usize) -> Option<usize> {
-        let is_new = |position: &usize| !votes.knows(&self.tool(*position).tool_name);
-        let with_votes = self.positions_by(Parts::sum).take(first);
-        if with_votes.into_iter().any(|it| is_new(&it)) {
+        let mut with_votes = self.positions_by(Parts::sum).take(first);
+        if with_votes.any(|it| self.is_new(it, votes)) {
             return None;
         }
         let mut without_votes = self.positions_by(Parts::sum_without_votes).take(first);
-        without_votes.find(is_new)
+        without_votes.find(|it| self.is_new(*it, votes))
+    }
+
+    fn is_new(&self, position: usize, votes: &Votes) -> bool {
+        !votes.knows(&self.tool(position).tool_name)
     }
 
     /// Adds the bonus of the steps: the best tool for a step gains the whole bonus, others gain
@@ -219,11 +230,22 @@ impl<'a> Ranking<'a> {
     }
 }
 
-/// Returns the lift of a tool that is `below` the bar; of two lifted tools the one with the larger share
-/// comes first.
-fn learned_lift(vote: &Vote, below: f32) -> f32 {
-    if vote.share < LIFTING_SHARE {
-        return 0.0;
+/// The scores to which learned tools are lifted.
+struct LearnedBars {
+    first: f32,
+    /// Above the many that only sound alike, and below the first three and all that stand out.
+    among: f32,
+}
+
+impl LearnedBars {
+    /// Returns the lift of a tool with this score; of two lifted tools the one with the larger share
+    /// comes first.
+    fn lift(&self, vote: &Vote, score: f32) -> f32 {
+        let bar = match vote.share {
+            share if share >= LEADING_SHARE => self.first,
+            share if share >= LIFTING_SHARE => self.among,
+            _ => return 0.0,
+        };
+        (bar + STEP_APART * vote.share - score).max(0.0)
     }
-    (below + STEP_APART * vote.share).max(0.0)
 }

@@ -24,7 +24,7 @@ pub(super) const UNDECIDED: f32 = 0.2;
 /// lie as far apart, so agreement can change their order, and a small share cannot.
 const MOST_GAINED: f32 = 0.08;
 /// The loss of a tool that only failed in contexts like this one: several places among similar tools.
-const MOST_LOST: f32 = 0.08;
+const MOST_LOST: f32 = 0.05;
 /// The most that the uses of one context weigh: twice one use that began with a search. The
 /// five-hundredth use adds nothing to speak of.
 const MOST_OF_A_CONTEXT: f32 = 3.0;
@@ -40,7 +40,7 @@ pub(super) struct Ballot {
     /// context decides, and the tenth that is as near adds little.
     squares_for: f32,
     squares_against: f32,
-    passed_over: f32,
+    squares_passed_over: f32,
     bypassing: HashSet<u64>,
     neighbours: Vec<Neighbour>,
 }
@@ -53,7 +53,7 @@ impl Ballot {
             let weight = mark.weight(now);
             if mark.signal == Signal::Bypassed {
                 self.bypassing.insert(mark.session);
-                self.passed_over -= kernel * weight;
+                self.squares_passed_over += (kernel * weight).powi(2);
             } else {
                 sum += weight;
             }
@@ -75,11 +75,12 @@ impl Ballot {
     /// The weight of the contexts for the tool, less that of those against it.
     fn balance(&self) -> f32 {
         let passed_over = if self.bypassing.len() >= BYPASSING_SESSIONS {
-            self.passed_over
+            self.squares_passed_over
         } else {
             0.0
         };
-        let balance = self.squares_for.sqrt() - self.squares_against.sqrt() - passed_over;
+        let against = self.squares_against.sqrt() + passed_over.sqrt();
+        let balance = self.squares_for.sqrt() - against;
         if balance.abs() < CHANCE { 0.0 } else { balance }
     }
 

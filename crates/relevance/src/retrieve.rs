@@ -59,15 +59,14 @@ pub fn retrieve(
     let (whole, steps) = queries
         .split_first()
         .expect("the intent itself is the first query");
-    let admitted =
-        |document: usize| options.admits(&index.documents[document].entry) && allowed(document);
-    let mut pool = pool(&queries, admitted);
-    pool.extend(intent.voted_for(index).filter(|it| admitted(*it)));
+    let pool = pool(&queries, intent.voted_for(index), |document| {
+        options.admits(&index.documents[document].entry) && allowed(document)
+    });
     let scored = pool.into_iter().map(|document| whole.scored(document));
     let mut ranking = Ranking::new(index, scored.collect(), options.places());
     ranking.add_priors(options.weights.priors);
-    ranking.add_votes(intent.votes);
     ranking.reward_steps(steps, options.weights.steps);
+    ranking.add_votes(intent.votes);
     ranking.keep_place_for_new(intent.votes);
     ranking
         .best()
@@ -94,11 +93,15 @@ impl<'a> Intent<'a> {
     }
 }
 
-/// The documents that are compared exactly: the admitted ones that are best for any query.
-fn pool(queries: &[Query<'_>], admitted: impl Fn(usize) -> bool) -> BTreeSet<usize> {
-    queries
-        .iter()
-        .flat_map(|query| query.best(POOL, &admitted))
+/// The documents that are compared exactly: the admitted ones that are best for any query, or that
+/// past use speaks for.
+fn pool(
+    queries: &[Query<'_>],
+    voted_for: impl Iterator<Item = usize>,
+    admitted: impl Fn(usize) -> bool,
+) -> BTreeSet<usize> {
+    let best = queries.iter().flat_map(|query| query.best(POOL, &admitted));
+    best.chain(voted_for.filter(|document| admitted(*document)))
         .collect()
 }
 

@@ -46,6 +46,12 @@ impl Association {
         }
     }
 
+    /// Returns the cosine with the context it is most like.
+    pub(super) fn likeness(&self, contexts: &[&[f32]]) -> f32 {
+        let cosines = contexts.iter().map(|it| similarity(&self.context, it));
+        cosines.fold(0.0, f32::max)
+    }
+
     pub(super) fn is_about(&self, lesson: &Lesson) -> bool {
         similarity(&self.context, &lesson.context) >= SAME
     }

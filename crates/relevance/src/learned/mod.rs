@@ -4,22 +4,25 @@
 //! the same votes. A snapshot never changes; new lessons give a new one.
 
 mod association;
+mod ballot;
 pub mod event;
 pub mod favourites;
 mod lesson;
 pub mod linker;
 mod votes;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use kitbag_domain::Timestamp;
 
 use association::Association;
+use ballot::{Ballot, is_neighbour};
 pub use lesson::{Lesson, Signal};
 pub use votes::{Neighbour, Vote, Votes, places};
 
 use crate::dense::is_sound;
+use crate::retrieve::Intent;
 
 /// More contexts of one tenant would make a search measurably slower.
 const MAX_CONTEXTS: usize = 5_000;
@@ -55,7 +58,27 @@ impl Experience {
     /// Returns the votes of the past contexts that are like this one, which is a vector of length
     /// one.
     pub fn votes(&self, context: &[f32], now: Timestamp) -> Votes {
-        Votes::cast(&self.associations, self.tools.clone(), context, now)
+        self.votes_on(&[context], now)
+    }
+
+    /// Returns the votes on an intent: a past context counts by its likeness to the whole or to the
+    /// step it is most like.
+    pub fn votes_on_intent(&self, intent: &Intent<'_>, now: Timestamp) -> Votes {
+        let steps = intent.steps.iter().map(|step| &*step.vector);
+        let contexts: Vec<&[f32]> = intent.vector.into_iter().chain(steps).collect();
+        self.votes_on(&contexts, now)
+    }
+
+    fn votes_on(&self, contexts: &[&[f32]], now: Timestamp) -> Votes {
+        let mut ballots: BTreeMap<Arc<str>, Ballot> = BTreeMap::new();
+        for association in &self.associations {
+            let similarity = association.likeness(contexts);
+            if is_neighbour(similarity) {
+                let ballot = ballots.entry(association.tool.clone()).or_default();
+                ballot.add(association, similarity, now);
+            }
+        }
+        Votes::count(ballots, self.tools.clone())
     }
 
     /// Returns the tools by their decayed successful use, best first, whatever the context.

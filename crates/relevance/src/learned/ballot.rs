@@ -1,0 +1,129 @@
+//! Weighs the past contexts of one tool against a new request.
+//!
+//! The constants were chosen together on requests that were held out: docs/learning.md has the
+//! figures. Each of them may be half or double without a figure moving by more than a few hundredths.
+
+use std::collections::HashSet;
+
+use kitbag_domain::Timestamp;
+
+use super::association::Association;
+use super::lesson::Signal;
+use super::votes::{Neighbour, Vote};
+
+/// The likeness of two requests that have nothing in common: the median over requests for different
+/// tools. Likeness counts from here, by its third power.
+const UNRELATED: f32 = 0.2;
+/// Less support than this is chance. Even a context of a thousand uses reaches it only with a
+/// likeness of 0.35, which nine in ten pairs of requests for different tools stay below.
+const CHANCE: f32 = 0.02;
+/// The weight with which a neighbourhood is undecided, so that a single far neighbour is no
+/// majority.
+pub(super) const UNDECIDED: f32 = 0.2;
+/// The bonus of a tool that the whole neighbourhood used. The first two tools of a request often
+/// lie as far apart, so agreement can change their order, and a small share cannot.
+const MOST_GAINED: f32 = 0.08;
+/// The loss of a tool that only failed in contexts like this one: several places among similar tools.
+const MOST_LOST: f32 = 0.05;
+/// The most that the uses of one context weigh: twice one use that began with a search. The
+/// five-hundredth use adds nothing to speak of.
+const MOST_OF_A_CONTEXT: f32 = 3.0;
+/// The tool counts as passed over after as many sessions: one session may have its own reasons.
+const BYPASSING_SESSIONS: usize = 3;
+/// An explanation needs no more neighbours.
+const SHOWN_NEIGHBOURS: usize = 8;
+
+/// The neighbours of a request that are about one tool.
+#[derive(Debug, Default)]
+pub(super) struct Ballot {
+    /// The squares of the weights for and against the tool. Squares add up so that the nearest
+    /// context decides, and the tenth that is as near adds little.
+    squares_for: f32,
+    squares_against: f32,
+    squares_passed_over: f32,
+    bypassing: HashSet<u64>,
+    neighbours: Vec<Neighbour>,
+}
+
+impl Ballot {
+    pub(super) fn add(&mut self, association: &Association, similarity: f32, now: Timestamp) {
+        let kernel = kernel(similarity);
+        let mut sum = 0.0;
+        for mark in &association.marks {
+            let weight = mark.weight(now);
+            if mark.signal == Signal::Bypassed {
+                self.bypassing.insert(mark.session);
+                self.squares_passed_over += (kernel * weight).powi(2);
+            } else {
+                sum += weight;
+            }
+            self.neighbours.push(Neighbour {
+                id: mark.id,
+                similarity,
+                signal: mark.signal,
+                weight: kernel * weight,
+            });
+        }
+        let square = (kernel * bounded(sum)).powi(2);
+        if sum > 0.0 {
+            self.squares_for += square;
+        } else {
+            self.squares_against += square;
+        }
+    }
+
+    /// The weight of the contexts for the tool, less that of those against it.
+    fn balance(&self) -> f32 {
+        let passed_over = if self.bypassing.len() >= BYPASSING_SESSIONS {
+            self.squares_passed_over
+        } else {
+            0.0
+        };
+        let against = self.squares_against.sqrt() + passed_over.sqrt();
+        let balance = self.squares_for.sqrt() - against;
+        if balance.abs() < CHANCE { 0.0 } else { balance }
+    }
+
+    pub(super) fn support(&self) -> f32 {
+        self.balance().max(0.0)
+    }
+
+    /// `neighbourhood` is the support of all tools together, and the undecided part.
+    pub(super) fn vote(mut self, neighbourhood: f32) -> Vote {
+        let balance = self.balance();
+        self.forget_single_bypasses();
+        self.neighbours
+            .sort_by(|a, b| b.similarity.total_cmp(&a.similarity));
+        self.neighbours.truncate(SHOWN_NEIGHBOURS);
+        let share = balance.max(0.0) / neighbourhood;
+        let against = (-balance).max(0.0);
+        Vote {
+            share,
+            bonus: MOST_GAINED * share - MOST_LOST * against / (against + UNDECIDED),
+            shared: 0.0,
+            neighbours: self.neighbours,
+        }
+    }
+
+    fn forget_single_bypasses(&mut self) {
+        if self.bypassing.len() < BYPASSING_SESSIONS {
+            self.neighbours.retain(|it| it.signal != Signal::Bypassed);
+        }
+    }
+}
+
+/// The weight of a past context by its likeness: nothing for an unrelated one, 1 for the same.
+fn kernel(similarity: f32) -> f32 {
+    let near = (similarity - UNRELATED) / (1.0 - UNRELATED);
+    near.clamp(0.0, 1.0).powi(3)
+}
+
+/// Bounds the weight of a context; one use that began with a search keeps its own.
+fn bounded(sum: f32) -> f32 {
+    MOST_OF_A_CONTEXT * sum / (sum.abs() + MOST_OF_A_CONTEXT / 2.0)
+}
+
+/// True if a past context as alike as this can have any weight.
+pub(super) fn is_neighbour(similarity: f32) -> bool {
+    similarity > UNRELATED
+}

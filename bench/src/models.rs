@@ -115,7 +115,7 @@ fn new_words(bodies: &RequestBodies, number: usize) -> Value {
 fn same_words(bodies: &RequestBodies, number: usize) -> Value {
     let mut body = new_words(bodies, 0);
     let text = format!("step {number}");
-    body["messages"][1] = json!({ "role": "assistant", "content": text });
+    say(&mut body, json!({ "role": "assistant", "content": text }));
     body
 }
 
@@ -129,9 +129,16 @@ fn large(bodies: &RequestBodies, number: usize) -> Value {
     let mut body = same_words(bodies, number);
     let source =
         json!({ "type": "base64", "media_type": "image/png", "data": "A".repeat(10_000_000) });
-    body["messages"][2] =
-        json!({ "role": "user", "content": [{ "type": "image", "source": source }] });
+    say(
+        &mut body,
+        json!({ "role": "user", "content": [{ "type": "image", "source": source }] }),
+    );
     body
+}
+
+fn say(body: &mut Value, message: Value) {
+    let messages = body["messages"].as_array_mut();
+    messages.expect("a request has messages").push(message);
 }
 
 impl RequestCase {

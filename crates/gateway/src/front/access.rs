@@ -70,9 +70,9 @@ pub(super) async fn layer(
         response = until_out(response, open);
     }
     if let Ok(id) = HeaderValue::from_str(visit.id.as_str()) {
-        let name = match response.extensions().get::<VendorAnswer>().is_some() {
-            true => OWN_REQUEST_ID,
-            false => REQUEST_ID,
+        let name = match response.extensions().get() {
+            Some(VendorAnswer) => OWN_REQUEST_ID,
+            None => REQUEST_ID,
         };
         response.headers_mut().insert(name, id);
     }

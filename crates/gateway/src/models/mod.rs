@@ -93,20 +93,23 @@ fn chosen(
     let trims_own = tools.own_count() > rooms.own;
     let trims_foreign = tools.foreign_count() > rooms.foreign;
     if trims_own {
-        let is_offered = |name: &str| tools.own(name).is_some();
-        memory.own.choose(own, rooms.own, is_offered);
+        memory
+            .own
+            .choose(own, rooms.own, |name| tools.own(name).is_some());
     }
     if trims_foreign {
-        let is_offered = |name: &str| tools.is_foreign(name);
-        memory.foreign.choose(foreign, rooms.foreign, is_offered);
+        memory
+            .foreign
+            .choose(foreign, rooms.foreign, |name| tools.foreign(name).is_some());
     }
     let is_kept = tools.decide(
         |name| !trims_own || memory.own.contains(name),
         |name| !trims_foreign || memory.foreign.contains(name),
     );
-    match is_kept.contains(&true) {
-        true => is_kept,
-        false => vec![true; is_kept.len()],
+    if is_kept.contains(&true) {
+        is_kept
+    } else {
+        vec![true; is_kept.len()]
     }
 }
 

@@ -20,7 +20,6 @@ pub(super) fn own_needs<'r>(
 ) -> ToolNeeds<'r> {
     let demanded = tools.request.demanded.iter();
     let calls = tools.dialogue().calls.iter().rev();
-    let is_pinned = |name: &&str| is_pinned(gateway, catalog, name);
     ToolNeeds {
         demanded: demanded.filter_map(|name| tools.meant(name)).collect(),
         always_on: tools
@@ -28,7 +27,10 @@ pub(super) fn own_needs<'r>(
             .filter(|name| AlwaysOn::named(name).is_some())
             .collect(),
         used: calls.filter_map(|name| tools.meant(name)).collect(),
-        pinned: tools.all_own().filter(is_pinned).collect(),
+        pinned: tools
+            .all_own()
+            .filter(|name| is_pinned(gateway, catalog, name))
+            .collect(),
         relevant: None,
         mentioned: mentioned(&Mentions::of(tools.spellings()), said),
     }

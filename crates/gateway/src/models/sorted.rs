@@ -49,12 +49,6 @@ impl<'r> SortedTools<'r> {
         caller: &Caller,
         request: &'r ModelRequest<'r>,
     ) -> Self {
-        let is_ours = |name: &str| {
-            let visible = catalog
-                .tool(name)
-                .is_some_and(|entry| gateway.policy.visible(caller, &entry.capability));
-            visible || AlwaysOn::named(name).is_some()
-        };
         let mut sorted = Self {
             request,
             sides: Vec::with_capacity(request.tools.len()),
@@ -63,7 +57,7 @@ impl<'r> SortedTools<'r> {
             foreign: HashSet::new(),
         };
         for tool in &request.tools {
-            sorted.add(tool, is_ours);
+            sorted.add(tool, |name| is_ours(gateway, catalog, caller, name));
         }
         sorted
     }
@@ -124,10 +118,6 @@ impl<'r> SortedTools<'r> {
         written.chain(self.own.iter().map(|own| (*own, *own)))
     }
 
-    pub(super) fn is_foreign(&self, name: &str) -> bool {
-        self.foreign.contains(name)
-    }
-
     pub(super) fn foreign(&self, name: &str) -> Option<&'r str> {
         self.foreign.get(name).copied()
     }
@@ -169,6 +159,13 @@ impl<'r> SortedTools<'r> {
         let offered = self.all_own().count() as u64;
         (offered, self.kept_own(is_kept).count() as u64)
     }
+}
+
+fn is_ours(gateway: &Gateway, catalog: &Catalog, caller: &Caller, name: &str) -> bool {
+    let is_visible = catalog
+        .tool(name)
+        .is_some_and(|entry| gateway.policy.visible(caller, &entry.capability));
+    is_visible || AlwaysOn::named(name).is_some()
 }
 
 impl ToolRooms {

@@ -23,9 +23,10 @@ fn system(system: Option<&RawValue>) -> impl Iterator<Item = String> {
     let blocks: Vec<ContentPart<'_>> = system
         .and_then(|system| serde_json::from_str(system.get()).ok())
         .unwrap_or_default();
-    let texts = match blocks.is_empty() {
-        true => vec![texts(system, &[])],
-        false => blocks.iter().map(ContentPart::text).collect(),
+    let texts = if blocks.is_empty() {
+        vec![texts(system, &[])]
+    } else {
+        blocks.iter().map(ContentPart::text).collect()
     };
     texts.into_iter().filter(|text| !text.starts_with(BILLING))
 }

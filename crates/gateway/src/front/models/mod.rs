@@ -206,9 +206,10 @@ const ONE_REQUEST: ModelFigures = ModelFigures {
 impl OutgoingBody {
     /// A body that passes piece by piece; nothing of it is held.
     fn untouched(body: Body) -> Self {
-        let body = match body.is_end_stream() {
-            true => RelayedBody::default(),
-            false => RelayedBody::wrap_stream(body.into_data_stream()),
+        let body = if body.is_end_stream() {
+            RelayedBody::default()
+        } else {
+            RelayedBody::wrap_stream(body.into_data_stream())
         };
         Self {
             body,

@@ -7,7 +7,7 @@
 //! - [`ModelApi`]: the APIs whose tools are trimmed
 //! - [`ModelRequest`]: a request that was read; `dialect`: the messages of each API
 //! - [`Dialogue`]: what was said in a request so far
-//! - [`ListedTool`]: one tool of a request; [`own_name`]: the names that clients give our tools
+//! - [`ListedTool`]: one tool of a request; [`own_name()`]: the names that clients give our tools
 //! - [`Mentions`]: the names of tools in a text
 //! - [`ConversationMemory`]: the tools that stay, from request to request
 //! - `splice`: the request with fewer tools; `shared_words`: tools that are not ours, by their words

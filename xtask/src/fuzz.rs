@@ -75,7 +75,7 @@ const FIXED_SEED: u64 = 20_261_115;
 /// Enough that starting the program does not matter, and little enough that the time is kept.
 const CASES_AT_ONCE: &str = "500";
 /// The time that each target has before a merge.
-const BEFORE_A_MERGE: Duration = Duration::from_secs(60);
+const BEFORE_A_MERGE: Duration = Duration::from_secs(30);
 
 /// Every target, all at the same time, from the fixed seed on.
 pub(crate) fn before_a_merge(repository: &Repository) -> anyhow::Result<()> {

@@ -113,9 +113,10 @@ pub(crate) async fn find(
 
 /// The votes of what the tenant of the caller did in like cases.
 async fn votes(gateway: &Gateway, caller: &Caller, intent: &EmbeddedIntent) -> Option<Votes> {
-    let vector = intent.vector()?;
+    intent.vector()?;
     let learner = &gateway.services.learner;
-    learner.votes(&gateway.learning, caller, &vector).await
+    let intent = intent.as_intent();
+    learner.votes(&gateway.learning, caller, &intent).await
 }
 
 fn may_find(gateway: &Gateway, caller: &Caller, subject: &Subject) -> bool {

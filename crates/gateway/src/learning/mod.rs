@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use kitbag_config::LearningSettings;
 use kitbag_domain::{Caller, Timestamp};
+use kitbag_relevance::Intent;
 use kitbag_relevance::learned::Votes;
 use kitbag_relevance::learned::event::UseEvent;
 use kitbag_store::Store;
@@ -75,18 +76,18 @@ impl Learner {
         &self,
         settings: &LearningSettings,
         caller: &Caller,
-        request: &[f32],
+        request: &Intent<'_>,
     ) -> Option<Votes> {
         if !settings.enabled {
             return None;
         }
         let own = self.learned(caller).await?;
-        let own = own.experience.votes(request, now());
+        let own = own.experience.votes_on_intent(request, now());
         if !settings.shared {
             return Some(own);
         }
         let everyone = self.memory.of(&LessonScope::Everyone).await?;
-        let shared = everyone.experience.votes(request, now());
+        let shared = everyone.experience.votes_on_intent(request, now());
         Some(Votes::mixed(own, shared))
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kitbag_domain::Caller;
+use kitbag_relevance::learned::{Votes, places};
 use kitbag_relevance::{Candidate, MAX_TOP_K};
 
 use super::sorted::SortedTools;
@@ -45,12 +46,15 @@ pub(super) async fn relevant<'r>(
     if found.degraded.is_some() {
         return None;
     }
+    // The more is known of requests like this one, the fewer tools it needs.
+    let known = found.votes.as_ref().map_or(0.0, Votes::confidence);
+    let places = places(known).min(MOST_RELEVANT);
     let offered = found
         .candidates
         .iter()
         .filter_map(|candidate| offered(tools, candidate));
     Some(RelevantTools {
-        names: offered.take(MOST_RELEVANT).collect(),
+        names: offered.take(places).collect(),
         are_clear: found.confident != Some(false),
     })
 }

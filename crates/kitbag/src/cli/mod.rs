@@ -44,6 +44,7 @@ pub mod logging;
 pub mod logs;
 pub mod man;
 mod moment;
+mod new_file;
 mod next_steps;
 pub mod output;
 mod overriding;

@@ -45,7 +45,7 @@ Examples:
   kitbag audit --run 4f1c09d2
   kitbag audit export --format csv --output audit.csv --since 30d
 
-Results of calls are not recorded, arguments only as `arguments` in [audit] says.
+Results of calls are not recorded, and arguments only as [audit] says.
 With --json each row is a line.";
 
 #[derive(Debug, Subcommand)]

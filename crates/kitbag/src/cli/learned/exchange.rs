@@ -1,7 +1,6 @@
 //! Lessons to files and from files: a line of JSON for each.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -13,6 +12,7 @@ use serde_json::json;
 
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
+use crate::cli::new_file::write_new;
 use crate::cli::output::count;
 use crate::trail;
 
@@ -52,11 +52,7 @@ pub(super) fn export(
     let Some(path) = output else {
         return invocation.output.print(&text);
     };
-    let file = OpenOptions::new().write(true).create_new(true).open(path);
-    let mut file = file
-        .with_context(|| format!("{} cannot be written", path.display()))
-        .advise(|| "choose a file that does not exist yet, in a folder that does".to_owned())?;
-    file.write_all(text.as_bytes())?;
+    write_new(path, &text)?;
     let told = json!({ "lessons": lessons.len(), "file": path });
     invocation.output.show(&told, |_| {
         let lessons = count(lessons.len(), "lesson");

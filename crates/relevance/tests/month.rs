@@ -65,13 +65,13 @@ impl Agent {
     }
 
     /// Holds one conversation, and returns true if the agent had to search.
-    fn converse(&mut self, client: String, now: Timestamp) -> bool {
+    fn converse(&mut self, client: &str, now: Timestamp) -> bool {
         // Of two throws the lower one counts, so that some topics are far more common than others.
         let topic = self.dice.below(TOPICS).min(self.dice.below(TOPICS));
         let noise = self.dice.vector();
         let words = self.topics[topic].iter().zip(noise);
         let words: Arc<[f32]> = unit(words.map(|(it, off)| it + NOISE * off).collect()).into();
-        let searches = topic % 3 == 0 && !self.is_surfaced(topic, &words, now);
+        let searches = topic.is_multiple_of(3) && !self.is_surfaced(topic, &words, now);
         let tool = tool(topic);
         let said: Arc<str> = "words".into();
         let first = match searches {
@@ -89,7 +89,7 @@ impl Agent {
         for (what, vector) in [(first, Some(words)), (call, None)] {
             let client = ClientKey {
                 caller: Caller::local(),
-                id: Some(client.as_str().into()),
+                id: Some(client.into()),
             };
             let event = UseEvent {
                 client,
@@ -150,7 +150,7 @@ fn fewer_conversations_need_a_search_week_by_week() {
     for day in 0..DAYS {
         let now = Timestamp(day as i64 * DAY);
         let of_day = (0..CONVERSATIONS_A_DAY)
-            .filter(|number| agent.converse(format!("{day}/{number}"), now))
+            .filter(|number| agent.converse(&format!("{day}/{number}"), now))
             .count();
         searches.push(of_day);
     }
@@ -158,5 +158,8 @@ fn fewer_conversations_need_a_search_week_by_week() {
     let weeks = [week(0), week(1), week(2), week(3)];
     assert!(weeks[0] >= 10, "{weeks:?}");
     assert!(weeks[3] * 5 <= weeks[0], "{weeks:?}");
-    assert!(weeks.is_sorted_by(|earlier, later| earlier >= later), "{weeks:?}");
+    assert!(
+        weeks.is_sorted_by(|earlier, later| earlier >= later),
+        "{weeks:?}"
+    );
 }

@@ -47,6 +47,10 @@ pub(crate) fn lines(path: &Path) -> anyhow::Result<Vec<Value>> {
 }
 
 impl Tool {
+    pub(crate) fn definition(&self) -> &Value {
+        &self.definition
+    }
+
     /// A line of a set.
     pub(crate) fn of(line: &Value) -> Self {
         let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();

@@ -32,7 +32,16 @@ impl Connection {
         headers: &[(&str, &str)],
         body: &Value,
     ) -> anyhow::Result<Answer> {
-        let body = body.to_string();
+        self.post_text(path, headers, &body.to_string())
+    }
+
+    /// Posts a body that is JSON already.
+    pub(crate) fn post_text(
+        &mut self,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> anyhow::Result<Answer> {
         let mut head = format!(
             "POST {path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
              accept: application/json, text/event-stream\r\ncontent-length: {}\r\n",

@@ -16,6 +16,7 @@ mod extras;
 mod http;
 mod judge;
 mod load;
+mod models;
 mod options;
 mod peer;
 mod peers;
@@ -57,8 +58,9 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
         ["store", rest @ ..] => store::run(repository, rest),
         ["clients", rest @ ..] => clients::run(repository, rest),
         ["code", rest @ ..] => code::run(repository, rest),
+        ["models", rest @ ..] => models::run(repository, rest),
         _ => bail!(
-            "the benchmarks are proxy, retrieval, peers, speed, tokens, store, clients and code; see `cargo xtask help`"
+            "the benchmarks are proxy, retrieval, peers, speed, tokens, store, clients, code and models; see `cargo xtask help`"
         ),
     }
 }

@@ -46,6 +46,8 @@ The chores of this repository:
                                            a thousand clients that search and call at the same time
   cargo xtask bench code [--only PART] [--tasks FILE --tools FILE] [--json]
                                            programs: how soon they run, beside hostile ones, and their tokens
+  cargo xtask bench models [--data DIR] [--json]
+                                           the time that the model proxy adds to the first event of an answer
   cargo xtask shape [--names] [--json] [--check] [--in DIR]
                                            size, density and knots of the code, beside their goals
 

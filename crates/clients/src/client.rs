@@ -235,7 +235,7 @@ fn extension_files(directories: &ClientDirectories, path: &str) -> Vec<PathBuf> 
     storages.map(|storage| storage.join(path)).collect()
 }
 
-fn codex_home(directories: &ClientDirectories) -> PathBuf {
+pub(crate) fn codex_home(directories: &ClientDirectories) -> PathBuf {
     let named = directories.codex_home.clone();
     named.unwrap_or_else(|| directories.home.join(".codex"))
 }

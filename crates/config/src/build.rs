@@ -14,8 +14,8 @@ use super::raw::{Named, RawConfig};
 use super::sections::provider::{self, RawProvider};
 use super::sections::server::{self, RawServer};
 use super::sections::{
-    agents, audit, code, import, index, policy, registry, secrets, serve, store, surfaces,
-    telemetry, tools,
+    agents, audit, code, import, index, learning, models, policy, priors, registry, secrets, serve,
+    store, surfaces, telemetry, tools,
 };
 use super::values::{Section, parse_key};
 use super::{Config, Project, ProviderConfig};
@@ -37,10 +37,13 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
         store: store::build(raw.store, ground)?,
         secret_key: secrets::build(raw.secrets)?,
         audit: audit::build(raw.audit)?,
+        priors: priors::build(raw.priors)?,
+        learning: learning::build(raw.learning)?,
         embedder: index::build(raw.index, ground)?,
         tools: tools::build(raw.tools)?,
         surfaces: surfaces::build(raw.surfaces, raw.groups)?,
         code: code::build(raw.code, ground)?,
+        models: models::build(raw.models)?,
         telemetry: telemetry::build(&raw.telemetry)?,
         registry: registry::build(raw.registry)?,
         policy: policy::build(raw.policy, raw.tenants, raw.all_tenants)?,

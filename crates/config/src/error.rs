@@ -119,6 +119,10 @@ pub enum Problem {
     SecretOfStore,
     #[error("not the address of a collector")]
     Collector,
+    #[error("`{found}` is not a schedule")]
+    Schedule { found: String },
+    #[error("not the address of a vendor")]
+    VendorUrl,
     #[error("not the address of a registry")]
     RegistryUrl,
     #[error("without a method it could never be called")]
@@ -196,6 +200,9 @@ impl Problem {
             Self::Collector => {
                 "write the part before `/v1/traces`, like \"http://127.0.0.1:4318\"".to_owned()
             }
+            Self::VendorUrl => {
+                "write the part before `/v1`, like \"https://api.anthropic.com\"".to_owned()
+            }
             Self::PathAndUrl => {
                 "keep `path` for a file on this machine, or `url` for a PostgreSQL database".to_owned()
             }
@@ -204,6 +211,9 @@ impl Problem {
             }
             Self::SecretOfStore => {
                 "use a variable of the environment, like ${PGPASSWORD}, or a password file (~/.pgpass)".to_owned()
+            }
+            Self::Schedule { .. } => {
+                "write minute, hour, day, month and weekday, like \"0 3 * * *\", or \"never\"".to_owned()
             }
             Self::RegistryUrl => "write the part before `/v0.1/servers`, like \"https://host\"".to_owned(),
             Self::ReservedTenant => {

@@ -50,15 +50,18 @@ pub use keys::nearest;
 pub use load::{Overrides, Surroundings, Whereabouts, parse};
 pub use project::{LeftOut, Obstacle, Project, ProjectFile, granting, wanted};
 pub use sections::agents::Agents;
-pub use sections::audit::Audit;
+pub use sections::audit::{ArgumentsKept, Audit};
 pub use sections::code::Code;
 pub use sections::index::{Embedder, EmbeddingsEndpoint, ModelDirectory, Prefixes};
+pub use sections::learning::LearningSettings;
+pub use sections::models::{ForeignTools, ModelVendor, Models};
+pub use sections::priors::{CronSchedule, PriorsSettings};
 pub use sections::provider::ProviderConfig;
 pub use sections::registry::parse_registry;
 pub use sections::secrets::KeyPlace;
 pub use sections::serve::{OpenDoor, Serve, parse_bind};
 pub use sections::store::StorePlace;
-pub use sections::surfaces::Surfaces;
+pub use sections::surfaces::{ColdStart, Surfaces};
 pub use sections::telemetry::Telemetry;
 pub use sections::tools::DeclaredTool;
 pub use trust::{Trust, TrustError, TrustFile, create_private};
@@ -72,6 +75,8 @@ pub struct Config {
     /// The place of the key that encrypts secrets, unless the environment holds that key.
     pub secret_key: KeyPlace,
     pub audit: Audit,
+    pub priors: PriorsSettings,
+    pub learning: LearningSettings,
     pub embedder: Embedder,
     /// The built-in server, unless it is switched off.
     pub agents: Option<Agents>,
@@ -79,6 +84,7 @@ pub struct Config {
     pub tools: BTreeMap<String, DeclaredTool>,
     pub surfaces: Surfaces,
     pub code: Code,
+    pub models: Models,
     pub telemetry: Telemetry,
     /// The registry that `kitbag servers find` searches.
     pub registry: Url,

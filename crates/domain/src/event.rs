@@ -46,6 +46,9 @@ pub enum Action {
     TemplateRemoved,
     /// The operator brought a template along, which waits for approval.
     TemplateImported,
+    /// The operator had lessons of the use of tools forgotten.
+    LessonsForgotten,
+    LessonsImported,
     /// A command changed the configuration file.
     ConfigurationEdited,
     /// A running gateway took over another configuration.
@@ -70,7 +73,7 @@ impl Event {
 }
 
 impl Action {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::KeyRefused,
         Self::KeyCreated,
         Self::KeyRevoked,
@@ -86,6 +89,8 @@ impl Action {
         Self::TemplateApproved,
         Self::TemplateRemoved,
         Self::TemplateImported,
+        Self::LessonsForgotten,
+        Self::LessonsImported,
         Self::ConfigurationEdited,
         Self::ConfigurationInForce,
     ];
@@ -107,6 +112,8 @@ impl Action {
             Self::TemplateApproved => "template_approved",
             Self::TemplateRemoved => "template_removed",
             Self::TemplateImported => "template_imported",
+            Self::LessonsForgotten => "lessons_forgotten",
+            Self::LessonsImported => "lessons_imported",
             Self::ConfigurationEdited => "configuration_edited",
             Self::ConfigurationInForce => "configuration_in_force",
         }

@@ -7,12 +7,14 @@
 //! - `headers`: the headers that are sent, and the wait that a service asks for
 //! - `body`: reading an answer up to a limit
 //! - `cause`: the reason why a request failed
+//! - [`relay`]: passing a request on and its answer back
 //! - [`secrets`]: finding secrets in an answer, in every form
 
 mod body;
 mod cause;
 pub mod guard;
 mod headers;
+pub mod relay;
 pub mod secrets;
 
 use std::time::Duration;

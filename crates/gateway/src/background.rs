@@ -184,6 +184,18 @@ pub async fn forget_old_audit(host: Arc<GatewayHost>) {
     }
 }
 
+/// Renews the lessons of another model at the start, and removes those that are older than they are
+/// kept, at the start and at intervals.
+pub async fn tend_lessons(host: Arc<GatewayHost>) {
+    host.gateway().services.learner.renew().await;
+    loop {
+        let gateway = host.gateway();
+        let learner = &gateway.services.learner;
+        learner.forget_older_than(gateway.learning.keep).await;
+        tokio::time::sleep(FORGET_EVERY).await;
+    }
+}
+
 /// Closes the sessions and streams of keys that were revoked or have expired.
 pub async fn close_ended_keys(host: Arc<GatewayHost>) {
     let mut outage = Outage::of("whether keys were revoked could not be looked up");

@@ -114,6 +114,15 @@ impl Catalog {
         self.tools_by_name.get(exposed).map(|at| &self.tools[*at])
     }
 
+    /// Returns the tool that is this capability, under the name by which clients call it.
+    pub(crate) fn tool_of(&self, capability: &Capability) -> Option<&CatalogEntry> {
+        let usual = ExposedName::new(&capability.server, &capability.name);
+        let usual = self.tool(usual.as_str());
+        let usual = usual.filter(|entry| entry.capability == *capability);
+        // A server may have another tool that took the usual name first.
+        usual.or_else(|| self.tools.iter().find(|it| it.capability == *capability))
+    }
+
     pub(crate) fn prompt(&self, exposed: &str) -> Option<&CatalogEntry> {
         self.prompts_by_name
             .get(exposed)

@@ -3,15 +3,20 @@
 //! the result is.
 
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kitbag_agents::Library;
-use kitbag_domain::{Caller, ServerName};
+use kitbag_domain::{Caller, InquiryKind, ServerName};
+use kitbag_relevance::learned::Votes;
 use kitbag_relevance::{Candidate, Options, confident};
+use serde_json::json;
 
+use crate::audit::inquiries::{BegunInquiry, InquiryEnd};
 use crate::catalog::Catalog;
 use crate::gateway::Gateway;
 use crate::index::Subject;
+use crate::index::intent::EmbeddedIntent;
+use crate::turn::Turn;
 
 /// The words of an answer where the best tool that was found is only the nearest one.
 pub const UNSURE: &str = "Nothing here clearly does this";
@@ -28,11 +33,31 @@ pub(crate) struct Findings {
     pub(crate) candidates: Vec<Candidate>,
     /// True if the best tool is likely to do what was asked; `None` where that cannot be told.
     pub(crate) confident: Option<bool>,
+    /// The votes of past uses, where there are any.
+    pub(crate) votes: Option<Votes>,
     /// The reason why words alone decided, though vectors were wanted.
     pub(crate) degraded: Option<String>,
     /// The catalog to look the tools up in. A search that waited for the index may be about a later
     /// one than its request began with.
     pub(crate) catalog: Arc<Catalog>,
+}
+
+/// The best few for a request in words that came in by this way, with a row in the audit. The answer
+/// goes to a program, or only a part of it to a model, so that its tokens are not counted.
+pub(crate) async fn find_for(turn: &Turn, way: &str, text: &str, top_k: usize) -> Findings {
+    let (started, arguments) = (Instant::now(), json!({ "query": text }).to_string());
+    let found = find_best(&turn.gateway, turn.caller(), text, top_k).await;
+    let begun = BegunInquiry {
+        kind: InquiryKind::Search,
+        subject: way,
+        arguments: &arguments,
+        started,
+    };
+    begun.end(
+        turn.into(),
+        &InquiryEnd::found(found.candidates.len(), None),
+    );
+    found
 }
 
 /// The best few for an intent among what a caller may know of.
@@ -59,10 +84,9 @@ pub(crate) async fn find(
 ) -> Findings {
     // A client that starts its own gateway asks before the first words are in the index.
     let _ = tokio::time::timeout(BEGINNING, gateway.services.index.begun()).await;
-    let (intent, snapshot) = (
-        gateway.services.index.intent(text).await,
-        gateway.services.index.snapshot(),
-    );
+    let mut intent = gateway.services.index.intent(text).await;
+    intent.votes = votes(gateway, caller, &intent).await;
+    let snapshot = gateway.services.index.snapshot();
     let mut candidates = snapshot.search(&intent, options, |it| may_find(gateway, caller, it));
     if !names_built_in(gateway, options)
         && best(gateway, &candidates, true).is_some()
@@ -81,9 +105,17 @@ pub(crate) async fn find(
     Findings {
         candidates,
         confident,
+        votes: intent.votes,
         degraded: intent.degraded,
         catalog: gateway.catalog(),
     }
+}
+
+/// The votes of what the tenant of the caller did in like cases.
+async fn votes(gateway: &Gateway, caller: &Caller, intent: &EmbeddedIntent) -> Option<Votes> {
+    let vector = intent.vector()?;
+    let learner = &gateway.services.learner;
+    learner.votes(&gateway.learning, caller, &vector).await
 }
 
 fn may_find(gateway: &Gateway, caller: &Caller, subject: &Subject) -> bool {

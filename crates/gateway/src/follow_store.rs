@@ -1,5 +1,5 @@
-//! Takes over what a command or another gateway has written into the store: listings of servers, and
-//! logins of a person.
+//! Takes over what a command or another gateway has written into the store: listings of servers,
+//! priors of tools, logins of a person, and lessons.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +28,12 @@ pub async fn follow(host: Arc<GatewayHost>) {
         let counts = *changes.borrow_and_update();
         if counts.listings != known.listings {
             take_over_listings(&host).await;
+        }
+        if counts.priors != known.priors {
+            host.catalog_changed.notify_one();
+        }
+        if counts.lessons != known.lessons {
+            host.gateway().services.learner.read_on().await;
         }
         known = counts;
         list_after_logins(&host).await;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
-use kitbag_config::{Audit, Code, Config, Serve, Surfaces};
+use kitbag_config::{Audit, Code, Config, LearningSettings, PriorsSettings, Serve, Surfaces};
 use kitbag_domain::{Caller, ServerName, WriteClass};
 use kitbag_intents::{TemplateName, TemplateSet};
 use kitbag_policy::Policy;
@@ -18,6 +18,7 @@ use crate::catalog::{Catalog, CatalogEntry};
 use crate::index::Contents;
 use crate::index::priors::Declared;
 use crate::intents::declared_templates;
+use crate::model_vendors::ModelVendors;
 use crate::providers::Providers;
 use crate::services::Services;
 use crate::workers::sandbox_of;
@@ -35,24 +36,34 @@ pub struct Gateway {
     pub(crate) broken_templates: Mutex<HashSet<TemplateName>>,
     pub policy: Policy,
     pub(crate) audit_settings: Audit,
+    pub(crate) priors: PriorsSettings,
+    pub(crate) learning: LearningSettings,
     pub(crate) metrics_per_tool: bool,
     /// The values that the operator declares for single tools, by the name clients call them.
     pub(crate) declared: Declared,
     pub upstreams: Arc<Upstreams>,
     pub(crate) providers: Providers,
+    pub(crate) models: ModelVendors,
     /// Swapped when a server lists something else. A request takes it once, into its turn.
     catalog: ArcSwap<Catalog>,
     pub services: Arc<Services>,
 }
 
+/// Everything outside that a gateway reaches.
+pub(crate) struct Reached {
+    pub(crate) upstreams: Arc<Upstreams>,
+    pub(crate) providers: Providers,
+    pub(crate) models: ModelVendors,
+}
+
 impl Gateway {
     /// The gateway of a configuration, without a catalog yet.
-    pub(crate) fn new(
-        config: &Config,
-        upstreams: Arc<Upstreams>,
-        providers: Providers,
-        services: Arc<Services>,
-    ) -> Self {
+    pub(crate) fn new(config: &Config, reached: Reached, services: Arc<Services>) -> Self {
+        let Reached {
+            upstreams,
+            providers,
+            models,
+        } = reached;
         Self {
             serve: config.serve.clone(),
             surfaces: config.surfaces.clone(),
@@ -62,23 +73,21 @@ impl Gateway {
             broken_templates: Mutex::default(),
             policy: config.policy.clone(),
             audit_settings: config.audit,
+            priors: config.priors.clone(),
+            learning: config.learning,
             metrics_per_tool: config.telemetry.per_tool,
             declared: config.tools.clone(),
             upstreams,
             providers,
+            models,
             catalog: ArcSwap::default(),
             services,
         }
     }
 
     /// The gateway after another reading of the configuration, without a catalog yet.
-    pub(crate) fn succeeded_by(
-        &self,
-        config: &Config,
-        upstreams: Arc<Upstreams>,
-        providers: Providers,
-    ) -> Self {
-        let mut next = Self::new(config, upstreams, providers, self.services.clone());
+    pub(crate) fn succeeded_by(&self, config: &Config, reached: Reached) -> Self {
+        let mut next = Self::new(config, reached, self.services.clone());
         // The listener stays where it is, and so do workers whose limits are the same.
         next.serve.bind = self.serve.bind;
         if self.code == next.code {
@@ -158,6 +167,7 @@ impl Gateway {
             catalog,
             providers: &self.providers,
             declared: &self.declared,
+            usd_per_million_tokens: self.priors.usd_per_million_tokens,
             unlisted,
         }
     }

@@ -12,9 +12,10 @@ use kitbag_upstream::{Listing, Notice, Server, ServerSpec, UpstreamContext, Upst
 use tokio::sync::{Notify, mpsc};
 
 use crate::catalog::Catalog;
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, Reached};
 use crate::inside;
 use crate::login;
+use crate::model_vendors::ModelVendors;
 use crate::providers::Providers;
 use crate::services::Services;
 use crate::store_place::store_address;
@@ -50,9 +51,9 @@ impl GatewayHost {
         let logs = config.data_dir.join("logs");
         let servers = with_listings(config.running(), &store).await?;
         let (upstreams, notices) = Upstreams::new(servers, Some(&logs), &context);
-        let providers = Providers::new(&config.providers, &context.lookup);
+        let reached = reached(config, upstreams, &context.lookup);
         let services = Arc::new(Services::new(config, store, embedder));
-        let gateway = ArcSwap::from_pointee(Gateway::new(config, upstreams, providers, services));
+        let gateway = ArcSwap::from_pointee(Gateway::new(config, reached, services));
         let host = Arc::new(Self {
             gateway,
             rebuilding: Mutex::default(),
@@ -98,8 +99,8 @@ impl GatewayHost {
         )?;
         let servers = with_listings(config.running(), &before.services.store).await?;
         let upstreams = before.upstreams.succeeded_by(servers, &context);
-        let providers = Providers::new(&config.providers, &context.lookup);
-        let after = Arc::new(before.succeeded_by(config, upstreams, providers));
+        let reached = reached(config, upstreams, &context.lookup);
+        let after = Arc::new(before.succeeded_by(config, reached));
         // The first request to the new gateway must not find the catalog empty.
         let empty = after.clone();
         let _ = tokio::task::spawn_blocking(move || empty.rebuild_catalog()).await;
@@ -146,6 +147,14 @@ fn is_gone(server: &Arc<Server>, after: &Upstreams) -> bool {
     after
         .get(server.name())
         .is_none_or(|it| !Arc::ptr_eq(it, server))
+}
+
+fn reached(config: &Config, upstreams: Arc<Upstreams>, lookup: &Lookup) -> Reached {
+    Reached {
+        upstreams,
+        providers: Providers::new(&config.providers, lookup),
+        models: ModelVendors::new(&config.models, lookup),
+    }
 }
 
 fn upstream_context(

@@ -18,6 +18,7 @@ use crate::catalog::CatalogEntry;
 use crate::consent::{consent, write_class};
 use crate::failure::Failure;
 use crate::hidden;
+use crate::observe::NotedUse;
 use crate::prompts;
 use crate::record::CallRecord;
 use crate::resolve::{self, ApiTarget, CallTarget, Executor, McpTarget};
@@ -33,8 +34,9 @@ pub(crate) async fn run(turn: &Turn, mut call: Call) -> Result<Raw, Failure> {
 
 async fn answer(turn: &Turn, call: &mut Call, record: &mut CallRecord) -> Result<Raw, Failure> {
     let resolved = hidden::known_tenant(turn).and_then(|()| resolve::resolve(turn, call));
-    let mut target = resolved.inspect_err(|_| record.concerns(turn, call.unresolved()))?;
-    record.concerns(turn, target.capability.clone());
+    let mut target = resolved.inspect_err(|_| record.concerns(turn, call.unresolved(), None))?;
+    record.concerns(turn, target.capability.clone(), target.arguments());
+    record.notes(NotedUse::of(turn, &target));
     let answer = attempt(turn, &mut target, record).await;
     presented(turn, &target, answer)
 }

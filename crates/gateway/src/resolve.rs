@@ -42,6 +42,17 @@ pub(crate) struct ApiTarget {
     pub(crate) request: ProviderCall,
 }
 
+impl CallTarget {
+    /// The arguments of the call as JSON, if it has any: those of a tool or a prompt, or the body of a
+    /// request.
+    pub(crate) fn arguments(&self) -> Option<&str> {
+        match &self.executor {
+            Executor::Mcp(target) => Some(target.outbound.params.get("arguments")?.get()),
+            Executor::Api(target) => Some(target.request.body.as_ref()?.get()),
+        }
+    }
+}
+
 /// On success the call's parameters are moved into the target; on failure the call can still be named.
 pub(crate) fn resolve(turn: &Turn, call: &mut Call) -> Result<CallTarget, Failure> {
     match call {

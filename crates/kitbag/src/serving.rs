@@ -20,6 +20,7 @@ use kitbag_gateway::background;
 use kitbag_gateway::follow_store;
 use kitbag_gateway::front;
 use kitbag_gateway::host::GatewayHost;
+use kitbag_gateway::priors_schedule;
 use kitbag_gateway::template_check::check_templates;
 use kitbag_gateway::view::McpEndpoint;
 
@@ -118,6 +119,8 @@ fn work_beside_requests(app: &App, follower: Follower, entrance: ServingTranspor
         tokio::spawn(follower.follow(app.host().clone(), entrance)).abort_handle(),
         tokio::spawn(background::follow_catalog(app.host().clone())).abort_handle(),
         tokio::spawn(background::forget_old_audit(app.host().clone())).abort_handle(),
+        tokio::spawn(priors_schedule::follow(app.host().clone())).abort_handle(),
+        tokio::spawn(background::tend_lessons(app.host().clone())).abort_handle(),
         tokio::spawn(background::close_ended_keys(app.host().clone())).abort_handle(),
         tokio::spawn(background::keep_key_uses(app.host().clone())).abort_handle(),
         tokio::spawn(follow_store::follow(app.host().clone())).abort_handle(),

@@ -12,14 +12,17 @@
 //! - [`listings`]: what each server offered when it was last asked
 //! - [`vectors`]: the embeddings of texts, by what was embedded and by which model
 //! - [`mirror`]: what an index says of its entries, by exact name; [`mirror_owners`]: for which configuration
+//! - [`priors`]: how tools have done, as the last run over the audit found
 //! - [`changes`]: which tables have changed, also by other processes
 //! - [`keys`]: API keys, kept as keyed hashes, and how one is recognised
 //! - [`secrets`]: the values that configuration refers to by name, encrypted
 //! - `vault_key`: the key they are encrypted under, and where it is kept
 //! - [`logins`]: what logging in at servers left behind, encrypted too
 //! - [`learned_templates`]: programs that worked, and what is known of each
+//! - [`lessons`]: what the use of tools taught
 //! - [`audit`]: the record of what happened: written off the hot path, read page by page
 //! - [`mod@copy`]: a whole store into another one, and backups
+//! - [`lock`]: what one process at a time may do
 //! - `engine`: the connections of both engines, their migrations, transactions and locks
 //! - `pepper`: the secret that the key hashes depend on; `private_file`: files that hold secrets
 //! - `properties`: facts about the store itself
@@ -35,11 +38,14 @@ mod engine;
 mod error;
 pub mod keys;
 pub mod learned_templates;
+pub mod lessons;
 pub mod listings;
+pub mod lock;
 pub mod logins;
 pub mod mirror;
 pub mod mirror_owners;
 mod pepper;
+pub mod priors;
 mod private_file;
 mod properties;
 pub mod secrets;
@@ -54,7 +60,7 @@ pub use address::{PostgresAddress, StoreAddress, StoreAddressError};
 pub use audit::query::{AuditPage, AuditQuery};
 pub use audit::row::{AuditRow, AuditRowContent, AuditRowKind};
 pub use audit::sink::{AuditSink, Unrecorded};
-pub use audit::tool_statistics::ToolStatistics;
+pub use audit::tool_statistics::{AuditSpan, ToolStatistics};
 pub use audit::{AuditRecord, RowId};
 pub use changes::ChangeCounts;
 pub use copy::{CopyProgress, CopyReport, copy};
@@ -62,10 +68,12 @@ use engine::Engine;
 pub use error::Error;
 use error::{failed, unreadable};
 pub use keys::recognise::Recognition;
-pub use keys::{KeyInfo, KeyOrder, NewKey, RotatedKey, Token};
+pub use keys::{KEY_PREFIX, KeyInfo, KeyOrder, NewKey, RotatedKey, Token};
 pub use learned_templates::StoredTemplate;
+pub use lessons::{ContextVector, LessonFilter, NewLesson, StoredLesson};
 pub use listings::StoredListing;
-pub use logins::lock::LoginLock;
+pub use lock::StoreLock;
+pub use priors::{PriorsRun, StoredPrior};
 pub use secrets::{Secret, SecretInfo, SecretName, SecretNameError, Vault};
 pub use vault_key::{KeyFile, KeyKeeper, VaultKey, VaultKeyError};
 pub use vectors::{TextHash, VectorSpace};

@@ -26,6 +26,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "kitbag-registry",
         &["kitbag-domain", "kitbag-fetch", "kitbag-testkit"],
     ),
+    ("kitbag-models", &["kitbag-vendor"]),
     ("kitbag-script", &[]),
     // Its tests want itself with the feature that attacks.
     (
@@ -98,6 +99,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-sandbox",
             "kitbag-intents",
             "kitbag-agents",
+            "kitbag-models",
             "kitbag-vendor",
         ],
     ),

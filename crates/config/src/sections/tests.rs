@@ -8,8 +8,11 @@ use super::audit::RawAudit;
 use super::code::RawCode;
 use super::import::RawImport;
 use super::index::{RawElsewhere, RawIndex};
+use super::learning::RawLearning;
+use super::models::{RawModelVendor, RawModels};
 use super::oauth::RawOauth;
 use super::policy::{RawRules, RawTenants};
+use super::priors::RawPriors;
 use super::provider::RawProvider;
 use super::registry::RawRegistry;
 use super::secrets::RawSecrets;
@@ -30,12 +33,17 @@ const FIELDS: &[(&str, FieldNames)] = &[
     ("store", fields_of::<RawStore>),
     ("secrets", fields_of::<RawSecrets>),
     ("audit", fields_of::<RawAudit>),
+    ("priors", fields_of::<RawPriors>),
+    ("learning", fields_of::<RawLearning>),
     ("index", fields_of::<RawIndex>),
     ("index.embedder", fields_of::<RawElsewhere>),
     ("agents", fields_of::<RawAgents>),
     ("tools.\"NAME\"", fields_of::<RawTool>),
     ("surfaces", fields_of::<RawSurfaces>),
     ("code", fields_of::<RawCode>),
+    ("models", fields_of::<RawModels>),
+    ("models.anthropic", fields_of::<RawModelVendor>),
+    ("models.openai", fields_of::<RawModelVendor>),
     ("telemetry", fields_of::<RawTelemetry>),
     ("registry", fields_of::<RawRegistry>),
     ("policy", fields_of::<RawRules>),

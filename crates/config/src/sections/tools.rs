@@ -23,14 +23,14 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "cost_usd",
             value: ValueType::Number,
-            default: Fallback::Unset("unknown"),
+            default: Fallback::Unset("that of its results, if tokens have a price"),
             meaning: "The cost of a call, in US dollars.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "p95_latency_ms",
             value: ValueType::Number,
-            default: Fallback::Unset("measured from 20 calls on"),
+            default: Fallback::Unset("measured"),
             meaning: "The time within which 95 of 100 calls are done.",
             ..KeyRow::PLAIN
         },
@@ -44,7 +44,7 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "success_rate",
             value: ValueType::Number,
-            default: Fallback::Unset("measured from 20 calls on"),
+            default: Fallback::Unset("measured"),
             meaning: "The share of calls that succeed, from 0 to 1.",
             ..KeyRow::PLAIN
         },
@@ -134,7 +134,11 @@ const WRITE_CLASSES: [(&str, WriteClass); 3] = [
 ];
 
 /// A larger number is a slip: no call costs as much or takes as long.
-fn amount(section: &Section, key: &str, value: Option<Spanned<f64>>) -> Result<Option<f64>, Fault> {
+pub(super) fn amount(
+    section: &Section,
+    key: &str,
+    value: Option<Spanned<f64>>,
+) -> Result<Option<f64>, Fault> {
     within(section, key, value, (1e9, "a billion"))
 }
 

@@ -17,7 +17,7 @@ use std::time::Instant;
 use futures::future::join_all;
 use kitbag_config::Config;
 use kitbag_domain::sync::lock;
-use kitbag_domain::{Caller, Origin, ServerName, ShortText, Surface, Timestamp};
+use kitbag_domain::{Caller, Origin, Purpose, ServerName, ShortText, Surface, Timestamp};
 use kitbag_upstream::{CallError, LogWish, Server};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Message, Raw, RawObject};
@@ -29,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::index::NotIndexed;
 pub use self::report::{CallProgress, ServerReport, ServerStatus, Status};
 use crate::announce::Changes;
+use crate::audit::inquiries::Inquirer;
 use crate::background;
 use crate::call::{Call, McpCall};
 use crate::client::{ClientCapabilities, McpClient};
@@ -36,6 +37,7 @@ use crate::clock::now;
 use crate::failure::Failure;
 use crate::flights::HeldMessage;
 use crate::front::tokens::for_people;
+use crate::heard::{SpokenWords, ToolsForWords, USUAL, hear};
 use crate::host::GatewayHost;
 use crate::offers::{self, PromptRow, ResourceRow, ToolRow};
 use crate::pipeline;
@@ -112,6 +114,7 @@ impl App {
             task.abort();
         }
         gateway.services.meter.clone().close().await;
+        gateway.services.learner.flush().await;
         gateway.services.audit.shutdown().await;
         background::keep_key_uses_now(&gateway).await;
         gateway.services.store.close().await;
@@ -254,6 +257,23 @@ impl App {
     pub fn figures(&self) -> Value {
         let gateway = self.host.gateway();
         for_people(&gateway.figures(&gateway.catalog(), &Caller::local()))
+    }
+
+    /// Hears what the person said to an agent, and returns the tools worth knowing for it.
+    pub async fn hear(&self, words: &str) -> ToolsForWords {
+        let by = Inquirer {
+            gateway: &self.host.gateway(),
+            caller: &Caller::local(),
+            client: None,
+            origin: &Origin::default(),
+            purpose: Purpose::Use,
+        };
+        let words = SpokenWords {
+            text: words,
+            way: "kitbag hook",
+            places: USUAL,
+        };
+        hear(by, words).await
     }
 
     /// Calls one of the always-on tools, as a client of the surface `code` does.

@@ -11,6 +11,9 @@
 //! - `lists`: the merged lists, page by page
 //! - `subscriptions`: which client is told of which changes; `tasks`: whose tasks are listed
 //! - `retrieve`: the tools for an intent, for programs that assemble a context
+//! - `context`: the words of a person, for the lists of the person's clients; `posted`: reads the
+//!   JSON that is sent to these two
+//! - `models`: requests to models, passed on to their vendors
 //! - `metrics`: the figures of the meter, for Prometheus; `tokens`:
 //!   for people
 //! - `ready`: tells if the gateway can do its work now
@@ -23,6 +26,7 @@ mod audit;
 mod auth;
 mod body;
 mod connections;
+mod context;
 mod guard;
 mod headers;
 mod hello;
@@ -31,9 +35,11 @@ pub mod listener;
 mod lists;
 mod mcp;
 mod metrics;
+mod models;
 mod modern;
 mod outgoing;
 mod patient;
+mod posted;
 mod ready;
 mod response;
 mod retrieve;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kitbag_relevance::learned::Votes;
 use kitbag_relevance::{Intent, IntentStep, steps};
 
 use super::CapabilityIndex;
@@ -15,6 +16,8 @@ const MAX_TEXT: usize = 4_000;
 pub struct EmbeddedIntent {
     text: String,
     vectors: Option<Arc<Vectors>>,
+    /// The votes of past uses, where there are any.
+    pub(crate) votes: Option<Votes>,
     /// The reason why words alone decide, though vectors were wanted.
     pub degraded: Option<String>,
 }
@@ -37,6 +40,7 @@ impl CapabilityIndex {
             return EmbeddedIntent {
                 text,
                 vectors: known,
+                votes: None,
                 degraded: None,
             };
         }
@@ -51,6 +55,7 @@ impl CapabilityIndex {
                 EmbeddedIntent {
                     text,
                     vectors: Some(vectors),
+                    votes: None,
                     degraded: None,
                 }
             }
@@ -85,6 +90,7 @@ impl EmbeddedIntent {
         Self {
             text,
             vectors: None,
+            votes: None,
             degraded: None,
         }
     }
@@ -100,7 +106,7 @@ impl EmbeddedIntent {
             text: &self.text,
             vector: vectors.map(|it| &*it.whole),
             steps: vectors.map(|it| &*it.steps).unwrap_or_default(),
-            votes: None,
+            votes: self.votes.as_ref(),
         }
     }
 }

@@ -25,6 +25,8 @@ pub struct IndexSource {
     pub(crate) document: Document,
     pub(crate) text: String,
     pub(crate) hash: TextHash,
+    /// The time of the priors, in seconds since the Unix epoch.
+    pub(crate) priors_at: Option<i64>,
     /// Stands for everything the entry was made from; the same as long as the tool is.
     pub(crate) definition: String,
 }
@@ -122,6 +124,7 @@ impl ToolSource {
             vector: None,
         };
         IndexSource {
+            priors_at: priors.updated_at.map(|at| at.0 / 1_000),
             hash: TextHash::of(&text),
             text,
             document,

@@ -13,6 +13,7 @@ use super::shown;
 use crate::catalog::{Catalog, CatalogEntry};
 use crate::failure::trouble_for;
 use crate::find::{UNSURE, find_best};
+use crate::observe;
 use crate::signature::{request, signature};
 use crate::turn::Turn;
 
@@ -44,6 +45,7 @@ pub(super) async fn search(turn: &Turn, asked: SearchArguments) -> String {
         .iter()
         .filter_map(|candidate| catalog.tool(&candidate.entry.tool_name));
     let tools: Vec<&str> = tools.map(|entry| entry.exposed.as_str()).collect();
+    observe::searched(turn, &asked.query, tools.iter().copied());
     shown::found(turn, tools.into_iter());
     let unsure =
         (found.confident == Some(false)).then(|| format!("{UNSURE}; the nearest there is:"));

@@ -4,7 +4,8 @@
 //!
 //! # Layout
 //! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`resources`], [`prompts`],
-//!   [`key`], [`secret`], [`audit`], [`templates`], [`trust`], [`import`], [`install`], [`doctor`]
+//!   [`key`], [`secret`], [`audit`], [`templates`], [`learned`], [`trust`], [`import`], [`install`],
+//!   [`hook`], [`doctor`]
 //! - `gateway`: the gateway a verb works with, the one that runs or one of its own
 //! - `listing`: the list of prompts or resources; `content`: a block of an answer, as people read it
 //! - [`output`]: tables for people, JSON for programs
@@ -31,11 +32,13 @@ pub mod eval;
 pub mod failure;
 mod gateway;
 pub mod health;
+pub mod hook;
 pub mod import;
 pub mod index;
 pub mod install;
 mod journal;
 pub mod key;
+pub mod learned;
 mod listing;
 pub mod logging;
 pub mod logs;
@@ -44,6 +47,7 @@ mod moment;
 mod next_steps;
 pub mod output;
 mod overriding;
+pub mod priors;
 mod program;
 pub mod progress;
 pub mod prompts;
@@ -69,6 +73,7 @@ use clap::{Args, Parser, Subcommand};
 use kitbag_config::Edit;
 use kitbag_config::{Config, Overrides, Surroundings, Whereabouts};
 use kitbag_store::Store;
+use tracing::level_filters::LevelFilter;
 
 use crate::reload::Follower;
 use crate::trail;
@@ -118,6 +123,7 @@ enum Verb {
     Config(config::Arguments),
     Search(search::Arguments),
     Index(index::Arguments),
+    Priors(priors::Arguments),
     Eval(eval::Arguments),
     Call(call::Arguments),
     Run(run::Arguments),
@@ -126,10 +132,12 @@ enum Verb {
     Secret(secret::Arguments),
     Store(store::Arguments),
     Templates(templates::Arguments),
+    Learned(learned::Arguments),
     Trust(trust::Arguments),
     Import(import::Arguments),
     Install(install::InstallArguments),
     Uninstall(install::UninstallArguments),
+    Hook(hook::Arguments),
     Doctor(doctor::Arguments),
     Health(health::Arguments),
     Service(service::Arguments),
@@ -232,8 +240,10 @@ impl Cli {
     /// Returns the command line that the person typed, or the exit code after help or a mistake was
     /// told.
     pub fn read() -> Result<Self, ExitCode> {
-        Self::try_parse()
-            .map_err(|error| failure::usage(&error, std::env::args_os().any(|it| it == "--json")))
+        Self::try_parse().map_err(|error| match error.use_stderr() {
+            true if hook::is_run_by_a_client() => ExitCode::SUCCESS,
+            _ => failure::usage(&error, std::env::args_os().any(|it| it == "--json")),
+        })
     }
 
     pub fn run(self) -> ExitCode {
@@ -284,6 +294,7 @@ impl Verb {
             Self::Audit(arguments) => audit::run(&arguments, &invocation).await,
             Self::Search(arguments) => search::run(arguments, &invocation).await,
             Self::Index(arguments) => index::run(arguments, &invocation).await,
+            Self::Priors(arguments) => priors::run(arguments, &invocation).await,
             Self::Eval(arguments) => eval::run(arguments, &invocation).await,
             Self::Tools(arguments) => tools::run(arguments, &invocation).await,
             Self::Describe(arguments) => describe::run(arguments, &invocation).await,
@@ -298,10 +309,12 @@ impl Verb {
             Self::Secret(arguments) => secret::run(arguments, &invocation).await,
             Self::Store(arguments) => store::run(arguments, &invocation).await,
             Self::Templates(arguments) => templates::run(arguments, &invocation).await,
+            Self::Learned(arguments) => learned::run(arguments, &invocation).await,
             Self::Trust(arguments) => trust::run(&arguments, &invocation).await,
             Self::Import(arguments) => import::run(arguments, &invocation).await,
             Self::Install(arguments) => install::install(arguments, &invocation).await,
             Self::Uninstall(arguments) => install::uninstall(&arguments, &invocation),
+            Self::Hook(arguments) => hook::run(arguments, invocation).await,
             Self::Doctor(arguments) => doctor::run(arguments, &invocation).await,
             Self::Health(arguments) => health::run(arguments, invocation).await,
             Self::Service(arguments) => service::run(arguments, &invocation).await,
@@ -335,10 +348,12 @@ async fn record_edits(edits: &[Edit], at: &Whereabouts) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn default_level(verb: Option<&Verb>) -> tracing::Level {
+fn default_level(verb: Option<&Verb>) -> LevelFilter {
     match verb {
-        Some(Verb::Serve(_)) => tracing::Level::INFO,
-        _ => tracing::Level::WARN,
+        Some(Verb::Serve(_)) => LevelFilter::INFO,
+        // Its client shows to the person what it writes to stderr.
+        Some(Verb::Hook(_)) => LevelFilter::OFF,
+        _ => LevelFilter::WARN,
     }
 }
 

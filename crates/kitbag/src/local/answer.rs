@@ -36,6 +36,7 @@ pub(crate) async fn answer(
         LocalRequest::OnSurface { tool, arguments } => {
             LocalAnswer::Result(app.on_surface(&tool, arguments, meanwhile).await?)
         }
+        LocalRequest::Hear { words } => LocalAnswer::Heard(app.hear(&words).await),
         LocalRequest::Status => LocalAnswer::Status(app.status()),
         LocalRequest::Figures => LocalAnswer::Result(app.figures()),
     })

@@ -18,6 +18,7 @@ use kitbag_wire::lines::{Line, read_line};
 
 use crate::cli::failure::CommandFailure;
 use kitbag_gateway::app::{CallProgress, ServerReport, Status};
+use kitbag_gateway::heard::ToolsForWords;
 use kitbag_gateway::offers::{PromptRow, ResourceRow, ToolRow};
 use kitbag_gateway::search::SearchResult;
 use kitbag_gateway::surface::tokens::SurfaceTokens;
@@ -99,6 +100,10 @@ pub(crate) enum LocalRequest {
     Restart {
         server: ServerName,
     },
+    /// Hands over what the person said to an agent.
+    Hear {
+        words: String,
+    },
     Status,
     /// Asks for what the meter has counted.
     Figures,
@@ -117,6 +122,7 @@ pub(crate) enum LocalAnswer {
     Tokens(SurfaceTokens),
     Result(Value),
     Restarted(ServerReport),
+    Heard(ToolsForWords),
     Status(Status),
 }
 

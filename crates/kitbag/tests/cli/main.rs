@@ -5,9 +5,11 @@
 //! - [`tools`]: `kitbag tools`, `kitbag describe` and `kitbag call`
 //! - [`keys_and_secrets`]: `kitbag key` and `kitbag secret`
 //! - [`templates`]: `kitbag templates`
+//! - [`hooks`]: `kitbag install --hook`
 //! - [`configuration`]: files, variables and flags
 
 mod configuration;
+mod hooks;
 mod keys_and_secrets;
 mod servers;
 mod templates;

@@ -17,6 +17,7 @@
 //! - [`surfaces`]: what clients are shown of it, and the tools that stand in for all the others
 //! - [`meter`]: what all that costs a model, and who is told
 //! - [`metrics`]: how the gateway does, for those who watch it
+//! - [`models`]: requests to models that pass through the gateway
 //! - [`exam`]: models that choose tools, and how well they do
 //! - [`reload`]: a configuration that is edited while the gateway runs
 //! - [`mod@retrieve`]: the tools for an intent; [`index`]: what stands behind the answer
@@ -45,10 +46,12 @@ mod index;
 mod intents;
 mod joining;
 mod keys;
+mod learning;
 mod login;
 mod merged;
 mod meter;
 mod metrics;
+mod models;
 mod reload;
 mod retrieve;
 mod rules;

@@ -219,12 +219,8 @@ async fn the_description_of_the_interface_fits_what_is_asked_and_answered() {
         let (status, answered) = ask(&gateway, &asked).await;
         assert!(status == 400 && error.is_valid(&answered), "{answered:#}");
     }
-    for path in described["paths"]
-        .as_object()
-        .unwrap()
-        .keys()
-        .filter(|path| *path != "/v1/retrieve")
-    {
+    let paths = described["paths"].as_object().unwrap();
+    for (path, _) in paths.iter().filter(|(_, it)| it["get"].is_object()) {
         let status = reqwest::get(format!("{}{path}", gateway.base))
             .await
             .unwrap()

@@ -2,10 +2,19 @@
 //!
 //! Pure like the rest of the crate: lessons and the time are handed in, and the same lessons give
 //! the same votes. A snapshot never changes; new lessons give a new one.
+//!
+//! # Layout
+//! - [`event`]: what clients do; [`linker`]: the lessons that it teaches
+//! - `lesson`, `association`: a lesson, and those of like contexts as one
+//! - `ballot`, `votes`: the votes of like contexts on a request
+//! - [`favourites`]: the tools that a credential uses, whatever for
 
 mod association;
 mod ballot;
+pub mod event;
+pub mod favourites;
 mod lesson;
+pub mod linker;
 mod votes;
 
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -39,7 +39,7 @@ pub(super) type CopiedRow = Vec<CopiedValue>;
 const ALL_ROWS: Option<&str> = Some("TRUE");
 
 /// Every table whose rows are worth keeping. Small ones are copied anew after an interruption.
-pub(super) const TABLES: [CopiedTable; 9] = [
+pub(super) const TABLES: [CopiedTable; 12] = [
     CopiedTable {
         name: "listings",
         columns: &[
@@ -92,6 +92,24 @@ pub(super) const TABLES: [CopiedTable; 9] = [
         stale: ALL_ROWS,
     },
     CopiedTable {
+        name: "lessons",
+        columns: &[
+            number("id"),
+            text("tenant"),
+            text("credential"),
+            number("session"),
+            number("at"),
+            text("tool"),
+            text("signal"),
+            text("model"),
+            bytes("vector"),
+            text("words"),
+        ],
+        key: 1,
+        // A lesson does not change.
+        stale: None,
+    },
+    CopiedTable {
         name: "mirror_owners",
         columns: &[text("namespace"), text("configuration"), number("used_at")],
         key: 1,
@@ -101,6 +119,28 @@ pub(super) const TABLES: [CopiedTable; 9] = [
         name: "mirror",
         columns: &[text("namespace"), text("name"), text("value")],
         key: 2,
+        stale: ALL_ROWS,
+    },
+    CopiedTable {
+        name: "priors",
+        columns: &[
+            text("namespace"),
+            text("server"),
+            text("name"),
+            text("body"),
+            number("updated_at"),
+        ],
+        key: 3,
+        stale: ALL_ROWS,
+    },
+    CopiedTable {
+        name: "priors_runs",
+        columns: &[
+            text("namespace"),
+            number("counted_to"),
+            number("counted_at"),
+        ],
+        key: 1,
         stale: ALL_ROWS,
     },
     CopiedTable {
@@ -137,6 +177,9 @@ pub(super) const TABLES: [CopiedTable; 9] = [
             text("address"),
             text("trace_id"),
             text("detail"),
+            number("tokens"),
+            number("price_nano_usd"),
+            text("arguments"),
         ],
         key: 1,
         // Only the row of a call that had not ended is changed once more.

@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use kitbag_domain::{Observation, Outcome, ServerName, ShortText, Tenant, Timestamp};
+use kitbag_domain::{
+    NanoUsd, Observation, Outcome, RecordedArguments, ServerName, ShortText, Tenant, Timestamp,
+};
 
 use super::copy;
 use crate::audit::tests::{EVERYTHING, records, seen};
 use crate::test_place::{TestPlace, each_engine, execute};
 use crate::{
-    Error, KeyOrder, NewKey, Recognition, Secret, Store, StoredListing, StoredTemplate, TextHash,
-    VaultKey, VectorSpace,
+    ContextVector, Error, KeyOrder, LessonFilter, NewKey, NewLesson, PriorsRun, Recognition,
+    Secret, Store, StoredListing, StoredPrior, StoredTemplate, TextHash, VaultKey, VectorSpace,
 };
 
 each_engine!(
@@ -50,6 +52,7 @@ async fn filled(store: &Store) -> NewKey {
         updated_at: NOW,
     };
     assert!(store.put_learned(&template).await.unwrap());
+    store.add_lessons(&[lesson()]).await.unwrap();
     let (vault, secret) = (store.vault(Some(key())), Secret::new("1"));
     vault
         .put(&"token".parse().unwrap(), &secret, NOW)
@@ -70,15 +73,47 @@ async fn filled(store: &Store) -> NewKey {
             .await
             .unwrap();
     }
+    let run = PriorsRun {
+        counted_to: 7,
+        counted_at: NOW,
+    };
+    let prior = StoredPrior {
+        server: "git".parse().unwrap(),
+        name: "log".to_owned(),
+        body: "{}".to_owned(),
+        updated_at: NOW,
+    };
+    store.put_priors("tools", run, &[prior]).await.unwrap();
     let rows = (0..ROWS).map(row);
     store.record(&records(rows)).await.unwrap();
     created
+}
+
+fn lesson() -> NewLesson {
+    NewLesson {
+        tenant: "acme".parse().unwrap(),
+        credential: None,
+        session: 1,
+        at: NOW,
+        tool: "git__log".to_owned(),
+        signal: "used".to_owned(),
+        context: Some(ContextVector {
+            model: "m".to_owned(),
+            vector: vec![1.0, -1.0],
+        }),
+        words: None,
+    }
 }
 
 /// The call of this number; every second one belongs to a run of code.
 fn row(number: usize) -> Observation {
     let mut call = seen(number as i64, "acme", &format!("git/{number}"));
     call.origin.run = (number % 2 == 1).then(|| ShortText::cut("5ea7"));
+    call.cost.tokens = number.is_multiple_of(2).then_some(12);
+    call.cost.price = number.is_multiple_of(3).then_some(NanoUsd(5));
+    call.arguments = number
+        .is_multiple_of(2)
+        .then(|| RecordedArguments::cut("{}"));
     call
 }
 
@@ -97,10 +132,13 @@ async fn contents(store: &Store, token: &str) -> String {
     let found = store.authenticate(token, NOW).await.unwrap();
     assert!(matches!(found, Recognition::Known(_)), "{found:?}");
     format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        store.priors("tools").await.unwrap(),
+        store.priors_run("tools").await.unwrap(),
         store.keys().await.unwrap(),
         store.listings().await.unwrap(),
         store.all_learned(None).await.unwrap(),
+        store.lessons(&LessonFilter::default()).await.unwrap(),
         vault.open_all().await.unwrap(),
         vault
             .login(&server)

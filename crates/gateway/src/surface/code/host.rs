@@ -17,7 +17,8 @@ use super::value;
 use crate::call::{ApiCall, Call, McpCall};
 use crate::catalog::CatalogEntry;
 use crate::failure::Failure;
-use crate::find::find_best;
+use crate::find::find_for;
+use crate::observe;
 use crate::pipeline;
 use crate::run::{CodeRun, MadeCall};
 use crate::signature::request;
@@ -25,6 +26,7 @@ use crate::surface::answer::as_meant;
 use crate::surface::request::ApiRequest;
 use crate::surface::search::USUAL_LIMIT;
 use crate::surface::shown;
+use crate::surface::tools::AlwaysOn;
 use crate::turn::Turn;
 use crate::view::View;
 
@@ -82,14 +84,14 @@ impl ProgramHost {
     }
 
     async fn search(&self, text: &str, limit: Option<usize>) -> Raw {
-        let caller = self.turn.caller();
         let limit = limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_TOP_K);
-        let found = find_best(&self.turn.gateway, caller, text, limit).await;
+        let found = find_for(&self.turn, AlwaysOn::RunCode.name(), text, limit).await;
         let names: Vec<_> = found
             .candidates
             .iter()
             .map(|it| it.entry.tool_name.as_str())
             .collect();
+        observe::searched(&self.turn, text, names.iter().copied());
         shown::found(&self.turn, names.iter().copied());
         let found = names.iter().filter_map(|name| self.listed(name));
         raw(&found.collect::<Vec<Value>>())

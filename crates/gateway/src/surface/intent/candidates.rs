@@ -6,11 +6,13 @@ use kitbag_relevance::Candidate;
 use kitbag_schema::DeclarationSize;
 
 use super::{Attempt, IntentRequest};
-use crate::find::{Findings, UNSURE, find_best};
+use crate::find::{Findings, UNSURE, find_for};
+use crate::observe;
 use crate::signature::request as api_request;
 use crate::surface::code::declared;
 use crate::surface::search::USUAL_LIMIT;
 use crate::surface::shown;
+use crate::surface::tools::AlwaysOn;
 
 /// Further ones that `describe` declares, for a request that the best do not meet.
 const MENTIONED: usize = 5;
@@ -18,14 +20,16 @@ const MENTIONED: usize = 5;
 pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
     let turn = &request.turn;
     let most = USUAL_LIMIT + MENTIONED;
-    let found = find_best(&turn.gateway, turn.caller(), &request.words, most).await;
+    let found = find_for(turn, AlwaysOn::RunIntent.name(), &request.words, most).await;
     let best = found.candidates.iter().take(USUAL_LIMIT);
     let lines: Vec<String> = best.filter_map(|it| line(request, &found, it)).collect();
     if lines.is_empty() {
         return Attempt::Nothing;
     }
     let names = found.candidates.iter().take(USUAL_LIMIT);
-    shown::found(turn, names.map(|it| it.entry.tool_name.as_str()));
+    let names: Vec<&str> = names.map(|it| it.entry.tool_name.as_str()).collect();
+    observe::searched(turn, &request.words, names.iter().copied());
+    shown::found(turn, names.into_iter());
     let intents = &turn.gateway.services.intents;
     intents.heard(&turn.client.id, &request.words);
     let head = match found.confident {

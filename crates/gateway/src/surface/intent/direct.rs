@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 
 use super::{Attempt, IntentRequest, learn};
 use crate::catalog::CatalogEntry;
-use crate::find::find_best;
+use crate::find::find_for;
 use crate::surface::code;
+use crate::surface::tools::AlwaysOn;
 
 /// A simple reading tool whose name the words are.
 pub(super) async fn simple(request: &IntentRequest) -> Attempt {
@@ -36,7 +37,7 @@ pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
     if let Some((entry, arguments)) = instead(request) {
         return call(request, entry, arguments).await;
     }
-    let found = find_best(&turn.gateway, turn.caller(), &request.words, 1).await;
+    let found = find_for(turn, AlwaysOn::RunIntent.name(), &request.words, 1).await;
     let best = found
         .candidates
         .first()

@@ -1,4 +1,4 @@
-//! `kitbag audit`: the calls, refusals and changes, with the actor and the outcome of each.
+//! `kitbag audit`: the calls, searches, refusals and changes, with the actor and the outcome of each.
 
 mod export;
 mod filter;
@@ -18,7 +18,7 @@ use super::output::Output;
 use kitbag_gateway::audit::AuditLine;
 use kitbag_gateway::store_place::store_address;
 
-/// Show what was called, refused and changed, by whom, and how it ended.
+/// Show what was called, searched, refused and changed, by whom, and how it ended.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Arguments {
@@ -39,12 +39,14 @@ Examples:
   kitbag audit
   kitbag audit --tenant acme --outcome failed --since 2h
   kitbag audit --tool 'git__*' -n 200 --json
+  kitbag audit --event search --event discovery --tenant acme
   kitbag audit --event key_refused --since 2026-11-01
   kitbag audit -f --server git
   kitbag audit --run 4f1c09d2
   kitbag audit export --format csv --output audit.csv --since 30d
 
-Arguments and results of calls are not recorded. With --json each row is a line.";
+Results of calls are not recorded, arguments only as `arguments` in [audit] says.
+With --json each row is a line.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {

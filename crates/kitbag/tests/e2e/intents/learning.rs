@@ -6,7 +6,8 @@ use super::{Shop, intend, tools};
 use crate::harness::shop::{self, shop_table};
 use crate::harness::{Client, until};
 
-const LEARNS: &str = "[code]\nenable_template_learning = true\n";
+/// Only programs are learned: past calls would make the search sure of a tool, which then answers.
+const LEARNS: &str = "[code]\nenable_template_learning = true\n[learning]\nenabled = false\n";
 
 /// A client asks in words, gets tools, and writes a program, as a model would.
 async fn teach(client: &Client, order: &str) {

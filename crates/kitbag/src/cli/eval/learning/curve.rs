@@ -37,7 +37,7 @@ impl SetCurves {
     }
 }
 
-/// How well tools are found after so many uses of each, summed over the held-out requests.
+/// The quality of the finding after so many uses of each tool, summed over the held-out requests.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CurvePoint {
     pub(super) uses: usize,

@@ -1,37 +1,35 @@
-//! The memory of each client on the adaptive surface: the tools it found and used, the groups it
-//! enabled, and the favourites of its credential.
+//! The memory of each client on the adaptive surface: the tools it found and used last, and the
+//! groups it enabled.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use kitbag_domain::Caller;
 use kitbag_domain::sync::lock;
-use kitbag_domain::{Caller, Capability, Timestamp};
 use kitbag_relevance::MAX_TOP_K;
-use kitbag_store::Store;
 
-use crate::clock::now;
-use crate::fairness::largest_holder;
+use kitbag_domain::fairness::entry_to_drop;
 
-/// The time for which the use of a tool counts towards the favourites.
-const FAVOURED_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The time for which favourites stay as they are, so that a list does not change all the time.
 const FAVOURITES_KEPT: Duration = Duration::from_secs(600);
 /// Beyond this many clients, the gateway forgets the longest unseen client of the caller who has
 /// most.
-const MOST_CONTEXTS: usize = 10_000;
+const MOST_LISTS: usize = 10_000;
 
 /// The memory of each client that uses the adaptive surface.
 #[derive(Default)]
-pub(crate) struct Contexts {
-    by_holder: Mutex<HashMap<ListHolder, ClientContext>>,
-    favourites: Mutex<HashMap<Caller, Favourites>>,
+pub(crate) struct ClientLists {
+    by_holder: Mutex<HashMap<ListHolder, ClientList>>,
+    favourites: Mutex<HashMap<Caller, ListedFavourites>>,
 }
 
 /// The tools that a credential used most, as of one time.
-#[derive(Clone)]
-struct Favourites {
-    tools: Arc<[Capability]>,
+#[derive(Debug, Clone)]
+pub(crate) struct ListedFavourites {
+    pub(crate) tools: Arc<[String]>,
+    /// The number of them that the credential gets along with, once that is known.
+    pub(crate) enough: Option<usize>,
     since: Instant,
 }
 
@@ -42,7 +40,7 @@ pub(crate) enum ListHolder {
     Credential(Caller),
 }
 
-pub(crate) struct ClientContext {
+pub(crate) struct ClientList {
     caller: Caller,
     groups: Vec<String>,
     /// The latest first.
@@ -50,24 +48,23 @@ pub(crate) struct ClientContext {
     seen: Instant,
 }
 
-impl Contexts {
+impl ClientLists {
     /// The tools that a credential used most, as of a few minutes ago.
-    pub(crate) async fn favourites(&self, store: &Store, caller: &Caller) -> Arc<[Capability]> {
-        let known = lock(&self.favourites).get(caller).cloned();
-        if let Some(known) = known.filter(Favourites::are_fresh) {
-            return known.tools;
-        }
-        let tools = read_favourites(store, caller).await;
-        let fresh = Favourites {
-            tools: tools.clone(),
-            since: Instant::now(),
-        };
+    pub(crate) fn favourites(
+        &self,
+        caller: &Caller,
+        fresh: impl FnOnce() -> ListedFavourites,
+    ) -> ListedFavourites {
         let mut favourites = lock(&self.favourites);
-        if favourites.len() >= MOST_CONTEXTS {
+        if let Some(known) = favourites.get(caller).filter(|it| it.are_fresh()) {
+            return known.clone();
+        }
+        if favourites.len() >= MOST_LISTS {
             favourites.retain(|_, known| known.are_fresh());
         }
-        favourites.insert(caller.clone(), fresh);
-        tools
+        let fresh = fresh();
+        favourites.insert(caller.clone(), fresh.clone());
+        fresh
     }
 
     pub(crate) fn of(&self, holder: &ListHolder) -> (Vec<String>, VecDeque<String>) {
@@ -84,44 +81,37 @@ impl Contexts {
         &self,
         holder: &ListHolder,
         caller: &Caller,
-        change: impl FnOnce(&mut ClientContext) -> bool,
+        change: impl FnOnce(&mut ClientList) -> bool,
     ) -> bool {
         let mut by_holder = lock(&self.by_holder);
-        if by_holder.len() >= MOST_CONTEXTS && !by_holder.contains_key(holder) {
-            let payer = largest_holder(by_holder.values().map(|it| (&it.caller, 1)));
-            let theirs = by_holder.iter().filter(|(_, it)| Some(&it.caller) == payer);
-            let oldest = theirs
-                .min_by_key(|(_, it)| it.seen)
-                .map(|(it, _)| it.clone());
-            oldest.map(|oldest| by_holder.remove(&oldest));
+        if by_holder.len() >= MOST_LISTS && !by_holder.contains_key(holder) {
+            let entries = by_holder.iter().map(|(id, it)| (id, &it.caller, it.seen));
+            let dropped = entry_to_drop(entries).cloned();
+            dropped.map(|holder| by_holder.remove(&holder));
         }
         let context = by_holder
             .entry(holder.clone())
-            .or_insert_with(|| ClientContext::new(caller));
+            .or_insert_with(|| ClientList::new(caller));
         context.seen = Instant::now();
         change(context)
     }
 }
 
-async fn read_favourites(store: &Store, caller: &Caller) -> Arc<[Capability]> {
-    let back = i64::try_from(FAVOURED_FOR.as_millis()).unwrap_or(i64::MAX);
-    let since = Timestamp(now().0.saturating_sub(back));
-    match store.favourites(caller, since, MAX_TOP_K).await {
-        Ok(found) => found.into(),
-        Err(error) => {
-            tracing::warn!(%error, "the tools that were used most cannot be read");
-            Arc::default()
+impl ListedFavourites {
+    pub(crate) fn new(tools: Arc<[String]>, enough: Option<usize>) -> Self {
+        Self {
+            tools,
+            enough,
+            since: Instant::now(),
         }
     }
-}
 
-impl Favourites {
     fn are_fresh(&self) -> bool {
         self.since.elapsed() < FAVOURITES_KEPT
     }
 }
 
-impl ClientContext {
+impl ClientList {
     fn new(caller: &Caller) -> Self {
         Self {
             caller: caller.clone(),

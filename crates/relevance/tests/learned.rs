@@ -312,18 +312,6 @@ fn the_shared_prior_is_weaker_and_fades_as_own_use_grows() {
 }
 
 #[test]
-fn favourites_are_the_tools_of_most_use_whatever_the_context() {
-    let lessons = vec![
-        lesson("convert dollars", "b", Signal::Used),
-        lesson("write a regex", "a", Signal::FoundThenUsed),
-        lesson("read the news", "a", Signal::Used),
-        lesson("read the news", "c", Signal::Failed),
-    ];
-    let favourites = Experience::of(lessons, NOW).favourites(NOW);
-    assert_eq!(favourites, [("a".to_owned(), 2.5), ("b".to_owned(), 1.0)]);
-}
-
-#[test]
 fn the_surfaced_set_shrinks_from_twenty_to_five() {
     assert_eq!([0.0, 0.5, 1.0, 7.0].map(places), [20, 12, 5, 5]);
 }

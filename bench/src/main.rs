@@ -7,6 +7,7 @@
     reason = "a benchmark talks to the person who runs it"
 )]
 
+mod canvas;
 mod catalog;
 mod cli;
 mod clients;
@@ -15,6 +16,7 @@ mod convert;
 mod extras;
 mod http;
 mod judge;
+mod learning;
 mod load;
 mod models;
 mod options;
@@ -54,13 +56,14 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
         ["retrieval", rest @ ..] => retrieval::run(repository, rest),
         ["peers", rest @ ..] => peers::run(repository, rest),
         ["speed", rest @ ..] => speed::run(repository, rest),
+        ["learning", rest @ ..] => learning::run(repository, rest),
         ["tokens", rest @ ..] => tokens::run(repository, rest),
         ["store", rest @ ..] => store::run(repository, rest),
         ["clients", rest @ ..] => clients::run(repository, rest),
         ["code", rest @ ..] => code::run(repository, rest),
         ["models", rest @ ..] => models::run(repository, rest),
         _ => bail!(
-            "the benchmarks are proxy, retrieval, peers, speed, tokens, store, clients, code and models; see `cargo xtask help`"
+            "the benchmarks are proxy, retrieval, peers, speed, learning, tokens, store, clients, code and models; see `cargo xtask help`"
         ),
     }
 }

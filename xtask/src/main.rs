@@ -39,6 +39,7 @@ The chores of this repository:
                                            the same search by FastMCP, mcp-proxy and Kitbag, as gateways
   cargo xtask bench speed [--data DIR] [--up-to TOOLS] [--json]
                                            search from a thousand tools to a million; draws docs/speed.svg
+  cargo xtask bench learning [--data DIR]  what use teaches, as JSON; draws docs/learning.svg
   cargo xtask bench tokens [--data DIR] [--json]
                                            the tokens that tools cost a model, against listing all of them
   cargo xtask bench store [--json]         audit rows and key look-ups, on SQLite and on PostgreSQL

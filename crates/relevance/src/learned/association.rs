@@ -83,12 +83,6 @@ impl Association {
         let times = self.marks.iter().map(|mark| mark.at);
         times.max().unwrap_or_default()
     }
-
-    /// The decayed weight of its successful uses.
-    pub(super) fn use_weight(&self, now: Timestamp) -> f32 {
-        let weights = self.marks.iter().map(|mark| mark.weight(now));
-        weights.filter(|weight| *weight > 0.0).sum()
-    }
 }
 
 impl Mark {

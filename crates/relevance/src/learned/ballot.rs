@@ -11,12 +11,13 @@ use super::association::Association;
 use super::lesson::Signal;
 use super::votes::{Neighbour, Vote};
 
-/// The likeness of two requests that have nothing in common: the median over requests for different
-/// tools. Likeness counts from here, by its third power.
-const UNRELATED: f32 = 0.2;
-/// Less support than this is chance. Even a context of a thousand uses reaches it only with a
-/// likeness of 0.35, which nine in ten pairs of requests for different tools stay below.
-const CHANCE: f32 = 0.02;
+/// A tool whose contexts are all less alike than this gets no vote, however often it was used there:
+/// about nine in ten pairs of requests for different tools stay below it.
+const RELATED: f32 = 0.43;
+/// The likeness of two requests that have nothing in common, the median over requests for different
+/// tools. The weight of a context grows by the third power of the likeness beyond it. Contexts between
+/// the two still make the neighbourhood larger, and so every share smaller.
+const UNLIKE: f32 = 0.2;
 /// The weight with which a neighbourhood is undecided, so that a single far neighbour is no
 /// majority.
 pub(super) const UNDECIDED: f32 = 0.2;
@@ -42,12 +43,15 @@ pub(super) struct Ballot {
     squares_against: f32,
     squares_passed_over: f32,
     bypassing: HashSet<u64>,
+    /// The cosine of the nearest context.
+    nearest: f32,
     neighbours: Vec<Neighbour>,
 }
 
 impl Ballot {
     pub(super) fn add(&mut self, association: &Association, similarity: f32, now: Timestamp) {
         let kernel = kernel(similarity);
+        self.nearest = self.nearest.max(similarity);
         let mut sum = 0.0;
         for mark in &association.marks {
             let weight = mark.weight(now);
@@ -80,12 +84,16 @@ impl Ballot {
             0.0
         };
         let against = self.squares_against.sqrt() + passed_over.sqrt();
-        let balance = self.squares_for.sqrt() - against;
-        if balance.abs() < CHANCE { 0.0 } else { balance }
+        self.squares_for.sqrt() - against
     }
 
     pub(super) fn support(&self) -> f32 {
         self.balance().max(0.0)
+    }
+
+    /// True if a context of the tool is near enough to speak about the request.
+    pub(super) fn is_related(&self) -> bool {
+        self.nearest >= RELATED
     }
 
     /// `neighbourhood` is the support of all tools together, and the undecided part.
@@ -112,9 +120,9 @@ impl Ballot {
     }
 }
 
-/// The weight of a past context by its likeness: nothing for an unrelated one, 1 for the same.
+/// The weight of a past context by its likeness; 1 for the same.
 fn kernel(similarity: f32) -> f32 {
-    let near = (similarity - UNRELATED) / (1.0 - UNRELATED);
+    let near = (similarity - UNLIKE) / (1.0 - UNLIKE);
     near.clamp(0.0, 1.0).powi(3)
 }
 
@@ -123,7 +131,7 @@ fn bounded(sum: f32) -> f32 {
     MOST_OF_A_CONTEXT * sum / (sum.abs() + MOST_OF_A_CONTEXT / 2.0)
 }
 
-/// True if a past context as alike as this can have any weight.
+/// True if a past context as alike as this belongs to the neighbourhood.
 pub(super) fn is_neighbour(similarity: f32) -> bool {
-    similarity > UNRELATED
+    similarity > UNLIKE
 }

@@ -87,18 +87,6 @@ impl Experience {
         Votes::count(ballots, self.tools.clone())
     }
 
-    /// Returns the tools by their decayed successful use, best first, whatever the context.
-    pub fn favourites(&self, now: Timestamp) -> Vec<(String, f32)> {
-        let mut weights: HashMap<&str, f32> = HashMap::new();
-        for association in &self.associations {
-            *weights.entry(&association.tool).or_default() += association.use_weight(now);
-        }
-        let used = weights.into_iter().filter(|(_, weight)| *weight > 0.0);
-        let mut tools: Vec<_> = used.map(|(tool, it)| (tool.to_owned(), it)).collect();
-        tools.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        tools
-    }
-
     /// The number of contexts that are kept, after merging.
     pub fn len(&self) -> usize {
         self.associations.len()

@@ -95,6 +95,7 @@ impl Votes {
         let neighbourhood = UNDECIDED + ballots.values().map(Ballot::support).sum::<f32>();
         let votes = ballots
             .into_iter()
+            .filter(|(_, ballot)| ballot.is_related())
             .map(|(tool, ballot)| (tool, ballot.vote(neighbourhood)));
         let by_tool: BTreeMap<_, _> = votes.filter(|(_, vote)| vote.bonus != 0.0).collect();
         Self {

@@ -86,12 +86,10 @@ impl CurvePoint {
         self.requests += 1;
         self.recall1 += request.found(ranked, 1) as f64 / count as f64;
         self.recall5 += request.found(ranked, SHOWN) as f64 / count as f64;
-        let before = request.found(&request.ranked, SHOWN);
-        let room = count.min(SHOWN) - before;
-        let gained = request.found(ranked, SHOWN).saturating_sub(before);
-        self.all_misses.add(room, gained);
-        let missed = request.missed_of(used);
-        self.used_misses.add(room.min(missed), gained);
+        let room = count.min(SHOWN) - request.found(&request.ranked, SHOWN);
+        self.all_misses.add(room, &request.missed(|_| true), ranked);
+        let missed = request.missed(|tool| used.contains(tool));
+        self.used_misses.add(room, &missed, ranked);
     }
 
     pub(super) fn figures(&self) -> CurveFigures {
@@ -123,9 +121,12 @@ impl CurveFigures {
 }
 
 impl Recovered {
-    fn add(&mut self, missed: usize, gained: usize) {
-        self.of += missed;
-        self.some += gained.min(missed);
+    /// Of more right tools than there are places, only as many count as there is room for.
+    fn add(&mut self, room: usize, missed: &[&String], ranked: &[String]) {
+        let shown = &ranked[..ranked.len().min(SHOWN)];
+        let found = missed.iter().filter(|tool| shown.contains(tool)).count();
+        self.of += room.min(missed.len());
+        self.some += room.min(found);
     }
 
     fn share(self) -> Option<f64> {
@@ -140,10 +141,10 @@ impl ReplayedRequest {
         shown.filter(|tool| self.relevant.contains(tool)).count()
     }
 
-    /// The number of right tools that the static ranking leaves out of the first five, of these.
-    fn missed_of(&self, tools: &HashSet<&str>) -> usize {
+    /// The right tools that the static ranking leaves out of the first five, of those that count.
+    fn missed(&self, counts: impl Fn(&str) -> bool) -> Vec<&String> {
         let shown = &self.ranked[..self.ranked.len().min(SHOWN)];
         let missed = self.relevant.iter().filter(|tool| !shown.contains(tool));
-        missed.filter(|tool| tools.contains(tool.as_str())).count()
+        missed.filter(|tool| counts(tool)).collect()
     }
 }

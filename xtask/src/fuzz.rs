@@ -3,69 +3,62 @@
 //! Each target is a property test. It is run again and again, each time with the next seed, until the time
 //! is over; a failure prints the seed with which it is seen again.
 
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail};
+use serde_json::Value;
 use xtask::repository::Repository;
 use xtask::{cargo, processes};
 
-/// A reader of foreign text, with the tests that feed it: a package, the flags that build its tests,
-/// and the beginning of their names.
+/// A reader of foreign text, with the tests that feed it: the program that has them, as cargo knows
+/// it, and the beginning of their names.
 struct Target {
     name: &'static str,
-    package: &'static str,
-    kind: &'static [&'static str],
+    program: &'static str,
     tests: &'static str,
 }
 
 const TARGETS: [Target; 8] = [
     Target {
         name: "envelope",
-        package: "kitbag-wire",
-        kind: &["--lib"],
+        program: "kitbag_wire",
         tests: "message::",
     },
     Target {
         name: "configuration",
-        package: "kitbag-config",
-        kind: &["--lib"],
+        program: "kitbag_config",
         tests: "anything::",
     },
     Target {
         name: "client-files",
-        package: "kitbag-clients",
-        kind: &["--test", "fixtures"],
+        program: "fixtures",
         tests: "a_damaged_file",
     },
     Target {
         name: "registry",
-        package: "kitbag-registry",
-        kind: &["--test", "registry"],
+        program: "registry",
         tests: "anything::",
     },
     Target {
         name: "catalog",
-        package: "kitbag-gateway",
-        kind: &["--lib"],
+        program: "kitbag_gateway",
         tests: "catalog::tests::whatever",
     },
     Target {
         name: "arguments",
-        package: "kitbag-schema",
-        kind: &["--lib"],
+        program: "kitbag_schema",
         tests: "anything",
     },
     Target {
         name: "rules",
-        package: "kitbag-policy",
-        kind: &["--test", "spelling"],
+        program: "spelling",
         tests: "",
     },
     Target {
         name: "vendors",
-        package: "kitbag-vendor",
-        kind: &["--test", "catalogs"],
+        program: "catalogs",
         tests: "",
     },
 ];
@@ -133,13 +126,11 @@ fn run_all(
     seed: u64,
 ) -> anyhow::Result<()> {
     // Built first, so that the time goes into running.
-    for target in targets {
-        processes::run(target.command(repository).arg("--no-run"))?;
-    }
+    let programs = TestPrograms::build(repository)?;
     let failures: Vec<String> = std::thread::scope(|scope| {
         let running: Vec<_> = targets
             .iter()
-            .map(|target| scope.spawn(|| target.run(repository, time, seed)))
+            .map(|target| scope.spawn(|| target.run(&programs, time, seed)))
             .collect();
         running
             .into_iter()
@@ -154,16 +145,18 @@ fn run_all(
 
 impl Target {
     /// The part of the output that describes the failure, if there was one.
-    fn run(&self, repository: &Repository, time: Duration, seed: u64) -> Option<String> {
+    fn run(&self, programs: &TestPrograms, time: Duration, seed: u64) -> Option<String> {
         let (begun, mut round) = (Instant::now(), 0);
         while begun.elapsed() < time {
             let seed = seed + round;
-            let mut command = self.command(repository);
+            let Some(mut command) = programs.command(self.program) else {
+                return Some(format!("{}: there is no program of its tests", self.name));
+            };
             command
                 .env("PROPTEST_CASES", CASES_AT_ONCE)
                 .env("PROPTEST_RNG_SEED", seed.to_string());
             command.env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
-            match processes::output(command.arg("--").arg(self.tests)) {
+            match processes::output(command.arg(self.tests)) {
                 Ok((status, _)) if status.success() => {}
                 Ok((_, printed)) => return Some(self.told(seed, &printed)),
                 Err(error) => return Some(format!("{}: {error:#}", self.name)),
@@ -178,17 +171,46 @@ impl Target {
         None
     }
 
-    fn command(&self, repository: &Repository) -> Command {
-        let mut command =
-            cargo::command(repository, &["test", "--quiet", "--package", self.package]);
-        command.args(self.kind);
-        command
-    }
-
     fn told(&self, seed: u64, printed: &str) -> String {
         let name = self.name;
         format!(
             "{printed}\n{name} fails; see it again: cargo xtask fuzz {name} --minutes 1 --seed {seed}"
         )
     }
+}
+
+/// The programs of all tests. They are built as the step `tests` builds them, or cargo would build
+/// everything again with the features that one package alone asks for.
+struct TestPrograms(Vec<Value>);
+
+impl TestPrograms {
+    fn build(repository: &Repository) -> anyhow::Result<Self> {
+        let arguments = ["test", "--workspace", "--no-run", "--message-format=json"];
+        let output = cargo::command(repository, &arguments)
+            .stderr(Stdio::inherit())
+            .output()
+            .context("building the tests")?;
+        if !output.status.success() {
+            bail!("the tests cannot be built");
+        }
+        let text = String::from_utf8_lossy(&output.stdout);
+        let built = text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok());
+        Ok(Self(built.filter(is_test_program).collect()))
+    }
+
+    /// Runs a program in the folder of its package, as cargo does.
+    fn command(&self, program: &str) -> Option<Command> {
+        let mut programs = self.0.iter();
+        let found = programs.find(|built| built["target"]["name"] == program)?;
+        let manifest = Path::new(found["manifest_path"].as_str()?);
+        let mut command = Command::new(found["executable"].as_str()?);
+        command.arg("--quiet").current_dir(manifest.parent()?);
+        Some(command)
+    }
+}
+
+fn is_test_program(built: &Value) -> bool {
+    built["profile"]["test"] == true && built["executable"].is_string()
 }

@@ -184,14 +184,18 @@ const ABOUT_STATE: [&str; 10] = [
 
 /// The end-to-end tests that touch state, once more, with every store on PostgreSQL.
 fn on_postgres(repository: &Repository) -> anyhow::Result<()> {
-    let mut arguments = if processes::exists("cargo-nextest") {
-        vec!["nextest", "run", "--test-threads", "6", "--no-fail-fast"]
+    let parts = ABOUT_STATE.map(|part| format!("test({part})"));
+    let about_state = format!("binary(e2e) and ({})", parts.join(" or "));
+    // All test programs as before, or everything would be built again with other features.
+    let arguments = if processes::exists("cargo-nextest") {
+        let mut run = vec!["nextest", "run", "--workspace", "--test-threads", "6"];
+        run.extend(["--no-fail-fast", "-E", &about_state]);
+        run
     } else {
-        vec!["test"]
+        let mut test = vec!["test", "--workspace", "--test", "e2e", "--"];
+        test.extend(ABOUT_STATE);
+        test
     };
-    // The same packages as before, or everything would be built again with other features.
-    arguments.extend(["--workspace", "--test", "e2e", "--"]);
-    arguments.extend(ABOUT_STATE);
     let server = PostgresServer::start()?;
     let mut tests = cargo::command(repository, &arguments);
     tests.env("KITBAG_TEST_ENGINE", "postgres");

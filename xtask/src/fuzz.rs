@@ -12,10 +12,11 @@ use serde_json::Value;
 use xtask::repository::Repository;
 use xtask::{cargo, processes};
 
-/// A reader of foreign text, with the tests that feed it: the program that has them, as cargo knows
-/// it, and the beginning of their names.
+/// A reader of foreign text, with the tests that feed it: the folder of their package, the program
+/// that has them, as cargo knows it, and the beginning of their names.
 struct Target {
     name: &'static str,
+    package: &'static str,
     program: &'static str,
     tests: &'static str,
 }
@@ -23,41 +24,49 @@ struct Target {
 const TARGETS: [Target; 8] = [
     Target {
         name: "envelope",
+        package: "crates/wire",
         program: "kitbag_wire",
         tests: "message::",
     },
     Target {
         name: "configuration",
+        package: "crates/config",
         program: "kitbag_config",
         tests: "anything::",
     },
     Target {
         name: "client-files",
+        package: "crates/clients",
         program: "fixtures",
         tests: "a_damaged_file",
     },
     Target {
         name: "registry",
+        package: "crates/registry",
         program: "registry",
         tests: "anything::",
     },
     Target {
         name: "catalog",
+        package: "crates/gateway",
         program: "kitbag_gateway",
         tests: "catalog::tests::whatever",
     },
     Target {
         name: "arguments",
+        package: "crates/schema",
         program: "kitbag_schema",
         tests: "anything",
     },
     Target {
         name: "rules",
+        package: "crates/policy",
         program: "spelling",
         tests: "",
     },
     Target {
         name: "vendors",
+        package: "crates/vendor",
         program: "catalogs",
         tests: "",
     },
@@ -149,7 +158,7 @@ impl Target {
         let (begun, mut round) = (Instant::now(), 0);
         while begun.elapsed() < time {
             let seed = seed + round;
-            let Some(mut command) = programs.command(self.program) else {
+            let Some(mut command) = programs.command(self) else {
                 return Some(format!("{}: there is no program of its tests", self.name));
             };
             command
@@ -169,6 +178,11 @@ impl Target {
             seed + round
         );
         None
+    }
+
+    fn is_of(&self, built: &Value) -> bool {
+        built["target"]["name"] == self.program
+            && folder(built).is_some_and(|folder| folder.ends_with(self.package))
     }
 
     fn told(&self, seed: u64, printed: &str) -> String {
@@ -201,14 +215,18 @@ impl TestPrograms {
     }
 
     /// Runs a program in the folder of its package, as cargo does.
-    fn command(&self, program: &str) -> Option<Command> {
+    fn command(&self, target: &Target) -> Option<Command> {
         let mut programs = self.0.iter();
-        let found = programs.find(|built| built["target"]["name"] == program)?;
-        let manifest = Path::new(found["manifest_path"].as_str()?);
+        let found = programs.find(|built| target.is_of(built))?;
         let mut command = Command::new(found["executable"].as_str()?);
-        command.arg("--quiet").current_dir(manifest.parent()?);
+        command.arg("--quiet").current_dir(folder(found)?);
         Some(command)
     }
+}
+
+/// The folder of the package that a program belongs to.
+fn folder(built: &Value) -> Option<&Path> {
+    Path::new(built["manifest_path"].as_str()?).parent()
 }
 
 fn is_test_program(built: &Value) -> bool {

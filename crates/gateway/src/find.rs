@@ -21,6 +21,9 @@ use crate::turn::Turn;
 /// The words of an answer where the best tool that was found is only the nearest one.
 pub const UNSURE: &str = "Nothing here clearly does this";
 
+/// The tools that a search shows unless it is asked for more or fewer: most tasks need three to five.
+pub(crate) const USUAL_LIMIT: usize = 5;
+
 /// The time that a search waits for a gateway that has just been started.
 const BEGINNING: Duration = Duration::from_secs(10);
 

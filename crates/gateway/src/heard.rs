@@ -19,9 +19,6 @@ use crate::observe;
 use crate::signature::{request, signature};
 use crate::surface::shown;
 
-/// Most tasks need three to five tools.
-pub(crate) const USUAL: usize = 5;
-
 /// The tools for the words of a person.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ToolsForWords {

@@ -35,9 +35,10 @@ use crate::call::{Call, McpCall};
 use crate::client::{ClientCapabilities, McpClient};
 use crate::clock::now;
 use crate::failure::Failure;
+use crate::find::USUAL_LIMIT;
 use crate::flights::HeldMessage;
 use crate::front::tokens::for_people;
-use crate::heard::{SpokenWords, ToolsForWords, USUAL, hear};
+use crate::heard::{SpokenWords, ToolsForWords, hear};
 use crate::host::GatewayHost;
 use crate::offers::{self, PromptRow, ResourceRow, ToolRow};
 use crate::pipeline;
@@ -271,7 +272,7 @@ impl App {
         let words = SpokenWords {
             text: words,
             way: "kitbag hook",
-            places: USUAL,
+            places: USUAL_LIMIT,
         };
         hear(by, words).await
     }

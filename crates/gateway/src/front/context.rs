@@ -15,8 +15,9 @@ use super::access;
 use super::posted::{problem, read_posted};
 use super::response::json;
 use crate::audit::inquiries::Inquirer;
+use crate::find::USUAL_LIMIT;
 use crate::gateway::Gateway;
-use crate::heard::{SpokenWords, USUAL, hear};
+use crate::heard::{SpokenWords, hear};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -56,7 +57,7 @@ async fn heard(by: Inquirer<'_>, context: &PostedContext) -> HttpResponse {
     let words = SpokenWords {
         text: &context.text,
         way: "/v1/context",
-        places: context.top_k.unwrap_or(USUAL),
+        places: context.top_k.unwrap_or(USUAL_LIMIT),
     };
     let found = hear(by, words).await;
     let answer = json!({ "tools": found.tools });

@@ -12,13 +12,10 @@ use serde::Deserialize;
 use super::shown;
 use crate::catalog::{Catalog, CatalogEntry};
 use crate::failure::trouble_for;
-use crate::find::{UNSURE, find_best};
+use crate::find::{UNSURE, USUAL_LIMIT, find_best};
 use crate::observe;
 use crate::signature::{request, signature};
 use crate::turn::Turn;
-
-/// Most tasks need three to five tools.
-pub(super) const USUAL_LIMIT: usize = 5;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -6,11 +6,10 @@ use kitbag_relevance::Candidate;
 use kitbag_schema::DeclarationSize;
 
 use super::{Attempt, IntentRequest};
-use crate::find::{Findings, UNSURE, find_for};
+use crate::find::{Findings, UNSURE, USUAL_LIMIT, find_for};
 use crate::observe;
 use crate::signature::request as api_request;
 use crate::surface::code::declared;
-use crate::surface::search::USUAL_LIMIT;
 use crate::surface::shown;
 use crate::surface::tools::AlwaysOn;
 

@@ -121,6 +121,15 @@ impl fmt::Display for CredentialOwner {
     }
 }
 
+impl fmt::Display for CredentialKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.owner {
+            CredentialOwner::AllTenants => write!(f, "{} of all tenants", self.name),
+            CredentialOwner::Tenant(tenant) => write!(f, "{} of {tenant}", self.name),
+        }
+    }
+}
+
 impl CredentialKey {
     pub(super) fn place(&self) -> String {
         sealed_for(self.owner.column(), self.name.as_str())

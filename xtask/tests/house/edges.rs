@@ -12,6 +12,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("kitbag-domain", &[]),
     ("kitbag-wire", &[]),
     ("kitbag-fetch", &[]),
+    ("kitbag-declared", &[]),
     ("kitbag-vendor", &[]),
     ("kitbag-policy", &["kitbag-domain"]),
     (
@@ -38,8 +39,14 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("kitbag-exam", &["kitbag-fetch", "kitbag-vendor"]),
     (
         "kitbag-apis",
-        &["kitbag-domain", "kitbag-wire", "kitbag-fetch"],
+        &[
+            "kitbag-declared",
+            "kitbag-domain",
+            "kitbag-wire",
+            "kitbag-fetch",
+        ],
     ),
+    ("kitbag-manifest", &["kitbag-declared", "kitbag-domain"]),
     (
         "kitbag-upstream",
         &["kitbag-domain", "kitbag-wire", "kitbag-fetch"],
@@ -82,6 +89,8 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     (
         "kitbag-gateway",
         &[
+            "kitbag-declared",
+            "kitbag-manifest",
             "kitbag-embed",
             "kitbag-config",
             "kitbag-domain",
@@ -107,6 +116,8 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "kitbag",
         &[
             "kitbag-gateway",
+            "kitbag-declared",
+            "kitbag-manifest",
             "kitbag-review",
             "kitbag-sandbox",
             "kitbag-intents",

@@ -67,8 +67,7 @@ pub use audit::{AuditRecord, RowId};
 pub use changes::ChangeCounts;
 pub use copy::{CopyProgress, CopyReport, copy};
 pub use credentials::{
-    CredentialChange, CredentialFields, CredentialInfo, CredentialKey, CredentialName,
-    CredentialNameError, CredentialOwner,
+    CredentialChange, CredentialFields, CredentialInfo, CredentialKey, CredentialOwner,
 };
 use engine::Engine;
 pub use error::Error;

@@ -4,24 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+use kitbag_declared::CredentialName;
 use kitbag_domain::{Tenant, TenantError, Timestamp};
 
 use crate::secrets::Secret;
 use crate::{Error, unreadable};
-
-/// Lower-case letters, digits, `-`, `_` and `.`, at most [`CredentialName::MAX`] of them: the word
-/// that tool files have for a credential.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CredentialName(String);
-
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{name}` is not a name for a credential: use 1 to {max} lower-case letters, digits, `-`, `_` or `.`",
-    max = CredentialName::MAX
-)]
-pub struct CredentialNameError {
-    pub name: String,
-}
 
 /// The tenants that may use a credential.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,38 +41,6 @@ pub struct CredentialInfo {
 #[derive(Debug, Clone, Default)]
 pub struct CredentialChange {
     changes: Vec<(String, Option<Secret>)>,
-}
-
-impl CredentialName {
-    /// Long enough for the name of any provider, short enough for a line of a table.
-    pub const MAX: usize = 64;
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromStr for CredentialName {
-    type Err = CredentialNameError;
-
-    fn from_str(name: &str) -> Result<Self, CredentialNameError> {
-        if name.is_empty() || name.len() > Self::MAX || !name.chars().all(may_be_in_name) {
-            return Err(CredentialNameError {
-                name: name.to_owned(),
-            });
-        }
-        Ok(Self(name.to_owned()))
-    }
-}
-
-fn may_be_in_name(c: char) -> bool {
-    c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.')
-}
-
-impl fmt::Display for CredentialName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
 }
 
 impl CredentialOwner {

@@ -7,11 +7,11 @@ mod credential;
 mod postgres;
 mod sqlite;
 
+use kitbag_declared::CredentialName;
 use kitbag_domain::{Tenant, Timestamp};
 
 pub use credential::{
-    CredentialChange, CredentialFields, CredentialInfo, CredentialKey, CredentialName,
-    CredentialNameError, CredentialOwner,
+    CredentialChange, CredentialFields, CredentialInfo, CredentialKey, CredentialOwner,
 };
 
 use crate::engine::statement;

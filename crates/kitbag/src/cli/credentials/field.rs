@@ -5,7 +5,8 @@ use std::io::{self, IsTerminal as _};
 use std::str::FromStr;
 
 use anyhow::{Context as _, anyhow};
-use kitbag_store::{CredentialName, Secret};
+use kitbag_declared::CredentialName;
+use kitbag_store::Secret;
 
 use crate::cli::ask;
 use crate::cli::failure::Advise as _;

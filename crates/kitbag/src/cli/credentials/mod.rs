@@ -7,9 +7,10 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
+use kitbag_declared::CredentialName;
 use kitbag_domain::{Action, Tenant};
 use kitbag_store::{
-    CredentialChange, CredentialInfo, CredentialKey, CredentialName, CredentialOwner, Store, Vault,
+    CredentialChange, CredentialInfo, CredentialKey, CredentialOwner, Store, Vault,
 };
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use kitbag_declared::ToolId;
+use kitbag_declared::{DeclaredNameError, ToolId};
 use kitbag_policy::{AddressRules, Pattern};
 use toml::{Spanned, Value};
 use url::Url;
@@ -14,7 +14,7 @@ use crate::error::{Fault, Problem};
 use crate::load::Ground;
 use crate::raw::{Named, Texts};
 use crate::rows::{Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType, texts};
-use crate::values::{Section, parse_key};
+use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "catalog",
@@ -144,10 +144,15 @@ fn endpoint((id, raw): (Spanned<String>, RawEndpoint)) -> Result<(ToolId, ToolEn
         private: raw.allow_private,
         networks: networks(&raw.allow_addresses, &section)?,
     };
-    Ok((
-        parse_key(&id, "endpoints")?,
-        ToolEndpoint { url, addresses },
-    ))
+    Ok((tool_id(&id)?, ToolEndpoint { url, addresses }))
+}
+
+fn tool_id(id: &Spanned<String>) -> Result<ToolId, Fault> {
+    let parsed: Result<ToolId, DeclaredNameError> = id.get_ref().parse();
+    parsed.map_err(|error| {
+        let reason = error.to_string();
+        Fault::new(id.span(), "endpoints", Problem::ToolId { reason })
+    })
 }
 
 fn base(url: &Spanned<String>, section: &Section) -> Result<Url, Fault> {
@@ -157,7 +162,6 @@ fn base(url: &Spanned<String>, section: &Section) -> Result<Url, Fault> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::tests::{check, config};
 
     #[test]
@@ -174,7 +178,7 @@ mod tests {
         assert!(endpoint.addresses.private);
         check(
             "[endpoints.'AWS SES']",
-            "line 1, in `endpoints`: the id of a tool `AWS SES` does not begin with a lower-case letter",
+            "line 1, in `endpoints`: the id `AWS SES` contains 'A'; use lower-case letters, digits and `-`",
         );
     }
 }

@@ -1,0 +1,84 @@
+//! The tools that come from files: those that are offered, and how a call of one is carried out.
+//!
+//! - `offered`: the tools in force, built anew when a file or a credential changes
+//! - `target`: a call of one, from its arguments to the action that they choose
+//! - `carry_out`: the action, with the credential of the caller's tenant
+
+mod carry_out;
+mod offered;
+mod target;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use arc_swap::ArcSwap;
+use kitbag_config::CatalogSettings;
+use kitbag_declared::CredentialName;
+use kitbag_domain::ServerName;
+use kitbag_domain::sync::lock;
+use kitbag_manifest::{CatalogDirectories, ToolCatalog, ToolFileError};
+
+pub(crate) use carry_out::carry_out;
+pub(crate) use offered::{OfferedTool, OfferedTools};
+pub(crate) use target::DeclaredTarget;
+
+/// The name that rules have for all tools that come from files: `catalog/aws_ses`.
+pub const SERVER: &str = "catalog";
+
+/// The name as a type; no server of the configuration can have it.
+pub(crate) fn server() -> ServerName {
+    SERVER.parse().expect("it is a valid name")
+}
+
+/// The tool files of one configuration, as they were when last looked at.
+pub(crate) struct DeclaredTools {
+    settings: CatalogSettings,
+    directories: Mutex<CatalogDirectories>,
+    offered: ArcSwap<OfferedTools>,
+}
+
+impl DeclaredTools {
+    /// Reads the files. `credentials` are the names under which some tenant has one.
+    pub(crate) fn read(settings: CatalogSettings, credentials: &BTreeSet<CredentialName>) -> Self {
+        let directories = CatalogDirectories::read(settings.directories.clone());
+        let files = directories.current().clone();
+        warn_of(files.problems(), &[]);
+        let offered = OfferedTools::of(files, &settings, credentials);
+        Self {
+            directories: Mutex::new(directories),
+            offered: ArcSwap::from_pointee(offered),
+            settings,
+        }
+    }
+
+    pub(crate) fn offered(&self) -> Arc<OfferedTools> {
+        self.offered.load_full()
+    }
+
+    /// Looks for files and credentials that came, changed or went. Returns true if other tools are
+    /// offered now. It reads files, so it runs on a thread that may wait.
+    pub(crate) fn refresh(&self, credentials: &BTreeSet<CredentialName>) -> bool {
+        let mut directories = lock(&self.directories);
+        let before = self.offered();
+        directories.refresh();
+        let files = directories.current().clone();
+        if Arc::ptr_eq(&files, before.files()) && before.credentials() == credentials {
+            return false;
+        }
+        warn_of(files.problems(), before.files().problems());
+        let after = OfferedTools::of(files, &self.settings, credentials);
+        self.offered.store(Arc::new(after));
+        true
+    }
+
+    pub(crate) fn files(&self) -> Arc<ToolCatalog> {
+        self.offered().files().clone()
+    }
+}
+
+/// Tells of the mistakes in files that are new.
+fn warn_of(problems: &[ToolFileError], known: &[ToolFileError]) {
+    for problem in problems.iter().filter(|it| !known.contains(it)) {
+        tracing::warn!(%problem, "a tool file is left out");
+    }
+}

@@ -1,0 +1,133 @@
+//! The tools of files that are in force, ready to be listed and called.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use kitbag_apis::{ApiOverrides, DeclaredApi};
+use kitbag_config::{CatalogSettings, DeclaredTool, ToolEndpoint};
+use kitbag_declared::{ApiDeclaration, CredentialName};
+use kitbag_domain::WriteClass;
+use kitbag_fetch::AddressGuard;
+use kitbag_manifest::{ToolAction, ToolCatalog, ToolFile, definition};
+use kitbag_wire::{Raw, raw};
+use serde_json::json;
+
+use crate::platform;
+
+/// All tools of files that are in force at one moment.
+#[derive(Default)]
+pub(crate) struct OfferedTools {
+    files: Arc<ToolCatalog>,
+    credentials: BTreeSet<CredentialName>,
+    tools: Vec<Arc<OfferedTool>>,
+}
+
+/// One tool, with everything that is made of its file once.
+pub(crate) struct OfferedTool {
+    pub(crate) file: Arc<ToolFile>,
+    /// The definition that clients see.
+    pub(crate) definition: Raw,
+    /// For each action, the definition that its arguments are held against.
+    pub(super) action_definitions: Vec<Raw>,
+    /// Absent for a tool that Kitbag carries out itself.
+    pub(super) api: Option<DeclaredApi>,
+}
+
+impl OfferedTools {
+    pub(super) fn of(
+        files: Arc<ToolCatalog>,
+        settings: &CatalogSettings,
+        credentials: &BTreeSet<CredentialName>,
+    ) -> Self {
+        let tools = files.tools().iter();
+        let offered = tools.filter(|file| is_offered(file, settings, credentials));
+        let tools = offered.map(|file| Arc::new(OfferedTool::of(file, settings)));
+        Self {
+            tools: tools.collect(),
+            credentials: credentials.clone(),
+            files,
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<OfferedTool>> {
+        self.tools.iter()
+    }
+
+    pub(super) fn files(&self) -> &Arc<ToolCatalog> {
+        &self.files
+    }
+
+    pub(super) fn credentials(&self) -> &BTreeSet<CredentialName> {
+        &self.credentials
+    }
+}
+
+/// A file of the operator's own is offered. One that comes with the binary is offered if the operator
+/// names it, or has set the credential that it needs.
+fn is_offered(
+    file: &ToolFile,
+    settings: &CatalogSettings,
+    credentials: &BTreeSet<CredentialName>,
+) -> bool {
+    if file.api.is_none() && !platform::carries_out(&file.id) {
+        return false;
+    }
+    if !file.is_built_in() {
+        return true;
+    }
+    let credential = file.api.as_ref().and_then(|api| api.credential.as_ref());
+    let has_credential = credential.is_some_and(|name| credentials.contains(name));
+    let mut named = settings.tools.iter();
+    has_credential || named.any(|pattern| pattern.matches(file.id.as_str()))
+}
+
+impl OfferedTool {
+    fn of(file: &Arc<ToolFile>, settings: &CatalogSettings) -> Self {
+        let endpoint = settings.endpoints.get(&file.id).cloned().unwrap_or_default();
+        let api = file.api.as_ref().map(|api| declared_api(api, endpoint));
+        Self {
+            definition: raw(&definition(file)),
+            action_definitions: file.actions.iter().map(action_definition).collect(),
+            api,
+            file: file.clone(),
+        }
+    }
+
+    /// The most that any of its actions does.
+    pub(crate) fn write_class(&self) -> WriteClass {
+        let classes = self.file.actions.iter().map(ToolAction::write_class);
+        classes.max().unwrap_or_default()
+    }
+
+    /// The facts that the index takes from the file, as an operator would declare them.
+    pub(crate) fn facts(&self) -> DeclaredTool {
+        let ToolFile {
+            cost,
+            tags,
+            scopes,
+            provider,
+            ..
+        } = &*self.file;
+        DeclaredTool {
+            cost_usd: cost.per_call.map(|cost| cost.in_usd()),
+            tags: tags.clone(),
+            scopes: scopes.clone(),
+            group: Some(provider.clone()),
+            ..DeclaredTool::default()
+        }
+    }
+}
+
+fn action_definition(action: &ToolAction) -> Raw {
+    raw(&json!({ "name": action.name.as_str(), "inputSchema": action.arguments_schema() }))
+}
+
+fn declared_api(api: &Arc<ApiDeclaration>, endpoint: ToolEndpoint) -> DeclaredApi {
+    let ToolEndpoint { url, addresses } = endpoint;
+    let guard: AddressGuard = Arc::new(move |address| {
+        addresses
+            .check(address)
+            .map_err(|refused| refused.to_string())
+    });
+    DeclaredApi::new(api.clone(), guard, ApiOverrides { url })
+}

@@ -1,6 +1,6 @@
 //! The credentials of tenants, as calls of declared tools need them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -41,9 +41,8 @@ impl Credentials {
 
     /// Reads the names again.
     pub(crate) async fn look(&self) -> Result<(), Error> {
-        let all = self.vault.credentials().await?;
-        let names = all.into_iter().map(|it| it.key.name).collect();
-        self.names.store(Arc::new(names));
+        self.names
+            .store(Arc::new(credential_names(&self.vault).await?));
         Ok(())
     }
 
@@ -59,12 +58,18 @@ impl Credentials {
         };
         Ok(match found {
             Some((key, fields)) => Credential::new(owner(&key), revealed(&fields)),
-            None => Credential::new(CredentialOwner::new(tenant.as_str()), Default::default()),
+            None => Credential::new(CredentialOwner::new(tenant.as_str()), BTreeMap::new()),
         })
     }
 }
 
-fn revealed(fields: &CredentialFields) -> std::collections::BTreeMap<String, String> {
+/// Reads the names under which some tenant has a credential; that needs no key.
+pub(crate) async fn credential_names(vault: &Vault) -> Result<BTreeSet<CredentialName>, Error> {
+    let all = vault.credentials().await?;
+    Ok(all.into_iter().map(|it| it.key.name).collect())
+}
+
+fn revealed(fields: &CredentialFields) -> BTreeMap<String, String> {
     let fields = fields.iter();
     fields
         .map(|(name, value)| (name.to_owned(), value.reveal().to_owned()))

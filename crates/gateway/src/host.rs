@@ -12,6 +12,8 @@ use kitbag_upstream::{Listing, Notice, Server, ServerSpec, UpstreamContext, Upst
 use tokio::sync::{Notify, mpsc};
 
 use crate::catalog::Catalog;
+use crate::credentials::{Credentials, credential_names};
+use crate::declared_tools::DeclaredTools;
 use crate::gateway::{Gateway, Reached};
 use crate::inside;
 use crate::login;
@@ -52,7 +54,8 @@ impl GatewayHost {
         let servers = with_listings(config.running(), &store).await?;
         let (upstreams, notices) = Upstreams::new(servers, Some(&logs), &context);
         let reached = reached(config, upstreams, &context.lookup);
-        let services = Arc::new(Services::new(config, store, embedder));
+        let credentials = Credentials::open(vault::vault(config.secret_key, &store)?).await?;
+        let services = Arc::new(Services::new(config, store, embedder, credentials));
         let gateway = ArcSwap::from_pointee(Gateway::new(config, reached, services));
         let host = Arc::new(Self {
             gateway,
@@ -179,7 +182,9 @@ pub async fn known(config: &Config, store: &Store) -> Result<Catalog, kitbag_sto
     let listings = servers
         .into_iter()
         .filter_map(|(spec, listing)| Some((spec.name, Arc::new(listing?))));
-    Ok(Catalog::build(listings.collect()))
+    let credentials = credential_names(&store.vault(None)).await?;
+    let tools = DeclaredTools::read(config.catalog.clone(), &credentials);
+    Ok(Catalog::build(listings.collect(), &tools.offered()))
 }
 
 /// Each server with what it offered in an earlier run, unless its configuration has changed since.

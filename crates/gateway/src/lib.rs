@@ -17,6 +17,8 @@ mod client;
 pub mod clock;
 mod completion;
 mod consent;
+mod credentials;
+pub mod declared_tools;
 mod conversations;
 mod definitions;
 pub mod failure;

@@ -2,9 +2,11 @@
 //!
 //! - `offered`: the tools in force, built anew when a file or a credential changes
 //! - `target`: a call of one, from its arguments to the action that they choose
+//! - `follow`: notices files that change
 //! - `carry_out`: the action, with the credential of the caller's tenant
 
 mod carry_out;
+mod follow;
 mod offered;
 mod target;
 
@@ -19,6 +21,8 @@ use kitbag_domain::sync::lock;
 use kitbag_manifest::{CatalogDirectories, ToolCatalog, ToolFileError};
 
 pub(crate) use carry_out::carry_out;
+pub use follow::follow;
+pub(crate) use follow::look;
 pub(crate) use offered::{OfferedTool, OfferedTools};
 pub(crate) use target::DeclaredTarget;
 

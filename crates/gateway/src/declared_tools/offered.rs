@@ -3,16 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kitbag_apis::{ApiOverrides, DeclaredApi};
+use kitbag_apis::{ApiOverrides, Clock, DeclaredApi};
 use kitbag_config::{CatalogSettings, DeclaredTool, ToolEndpoint};
-use kitbag_declared::{ApiDeclaration, CredentialName};
+use kitbag_declared::{ApiDeclaration, CredentialName, WireName};
 use kitbag_domain::WriteClass;
 use kitbag_fetch::AddressGuard;
 use kitbag_manifest::{ToolAction, ToolCatalog, ToolFile, definition};
 use kitbag_wire::{Raw, raw};
 use serde_json::json;
-
-use crate::platform;
 
 /// All tools of files that are in force at one moment.
 #[derive(Default)]
@@ -69,7 +67,7 @@ fn is_offered(
     settings: &CatalogSettings,
     credentials: &BTreeSet<CredentialName>,
 ) -> bool {
-    if file.api.is_none() && !platform::carries_out(&file.id) {
+    if file.api.is_none() {
         return false;
     }
     if !file.is_built_in() {
@@ -84,7 +82,10 @@ fn is_offered(
 impl OfferedTool {
     fn of(file: &Arc<ToolFile>, settings: &CatalogSettings) -> Self {
         let endpoint = settings.endpoints.get(&file.id).cloned().unwrap_or_default();
-        let api = file.api.as_ref().map(|api| declared_api(api, endpoint));
+        let api = file
+            .api
+            .as_ref()
+            .map(|api| declared_api(&file.name, api, endpoint));
         Self {
             definition: raw(&definition(file)),
             action_definitions: file.actions.iter().map(action_definition).collect(),
@@ -96,7 +97,7 @@ impl OfferedTool {
     /// The most that any of its actions does.
     pub(crate) fn write_class(&self) -> WriteClass {
         let classes = self.file.actions.iter().map(ToolAction::write_class);
-        classes.max().unwrap_or_default()
+        classes.max_by_key(|class| rank(*class)).unwrap_or_default()
     }
 
     /// The facts that the index takes from the file, as an operator would declare them.
@@ -109,7 +110,7 @@ impl OfferedTool {
             ..
         } = &*self.file;
         DeclaredTool {
-            cost_usd: cost.per_call.map(|cost| cost.in_usd()),
+            cost_usd: cost.per_call.map(|cost| cost.usd()),
             tags: tags.clone(),
             scopes: scopes.clone(),
             group: Some(provider.clone()),
@@ -118,16 +119,29 @@ impl OfferedTool {
     }
 }
 
+fn rank(class: WriteClass) -> usize {
+    let all = WriteClass::ALL.iter();
+    all.position(|it| *it == class).unwrap_or_default()
+}
+
 fn action_definition(action: &ToolAction) -> Raw {
     raw(&json!({ "name": action.name.as_str(), "inputSchema": action.arguments_schema() }))
 }
 
-fn declared_api(api: &Arc<ApiDeclaration>, endpoint: ToolEndpoint) -> DeclaredApi {
+fn declared_api(
+    name: &WireName,
+    api: &Arc<ApiDeclaration>,
+    endpoint: ToolEndpoint,
+) -> DeclaredApi {
     let ToolEndpoint { url, addresses } = endpoint;
     let guard: AddressGuard = Arc::new(move |address| {
         addresses
             .check(address)
             .map_err(|refused| refused.to_string())
     });
-    DeclaredApi::new(api.clone(), guard, ApiOverrides { url })
+    let overrides = ApiOverrides {
+        url,
+        ..ApiOverrides::default()
+    };
+    DeclaredApi::new(name.clone(), api.clone(), overrides, guard, Clock::system())
 }

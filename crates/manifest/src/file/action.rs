@@ -270,9 +270,8 @@ impl ActionReading<'_> {
     }
 
     fn json_template(&self, text: &Located<String>, input: &ActionInput) -> Option<JsonTemplate> {
-        // The shortest body is written without the quotes that JSON wants around it.
         let value = match text.value.trim() {
-            rest @ "{*}" => Value::String(rest.to_owned()),
+            word if is_one_word(word) => Value::String(word.to_owned()),
             _ => self.view.json(text)?,
         };
         match JsonTemplate::read(&value) {
@@ -337,6 +336,12 @@ impl ActionReading<'_> {
             self.view.note_key("pages", mistake);
         }
     }
+}
+
+/// True for `{*}` and `{name}`, which need not be written with the quotes that JSON wants around them.
+fn is_one_word(text: &str) -> bool {
+    let inside = text.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
+    inside.is_some_and(|inside| inside == "*" || Placeholder::read(inside).is_ok())
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use kitbag_declared::{DeclaredNameError, HostPatternError, NoJsonPointer, PlaceholderError};
 use kitbag_domain::Remedy;
 
-/// A mistake and its place. The line counts from one.
+/// A mistake and its place. The line counts from one, and is zero for a file or directory that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}, line {line}{}: {mistake}", file.display(), self.within())]
+#[error("{}{}: {mistake}", file.display(), self.within())]
 pub struct ToolFileError {
     pub file: PathBuf,
     pub line: usize,
@@ -19,7 +19,7 @@ pub struct ToolFileError {
 /// The messages quote names and addresses only, because a person may have typed a secret where none belongs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolFileMistake {
-    #[error("the file cannot be read: {reason}")]
+    #[error("it cannot be read: {reason}")]
     Unreadable { reason: String },
     #[error("a tool file may have {most} bytes at most")]
     TooLarge { most: usize },
@@ -112,9 +112,10 @@ pub enum ToolFileMistake {
 
 impl ToolFileError {
     fn within(&self) -> String {
-        match self.key.as_str() {
-            "" => String::new(),
-            key => format!(", in `{key}`"),
+        match (self.line, self.key.as_str()) {
+            (0, _) => String::new(),
+            (line, "") => format!(", line {line}"),
+            (line, key) => format!(", line {line}, in `{key}`"),
         }
     }
 }
@@ -180,7 +181,7 @@ impl Remedy for ToolFileMistake {
             }
             Self::NameTaken { .. } => "give one of the two another name".to_owned(),
             Self::TooLarge { .. } => "split the tool into several".to_owned(),
-            Self::Unreadable { .. } => "check that it is a text file that Kitbag may read".to_owned(),
+            Self::Unreadable { .. } => "check the path, and that Kitbag may read it".to_owned(),
             Self::Syntax { .. }
             | Self::MissingKey { .. }
             | Self::WrongType { .. }

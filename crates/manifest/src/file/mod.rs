@@ -43,6 +43,8 @@ pub struct ToolFile {
     pub scopes: Vec<String>,
     /// Requests by which it must be found.
     pub intents: Vec<String>,
+    /// Properties that sound like a tenant and name a thing of the provider.
+    pub not_tenancy: Vec<String>,
     pub cost: DeclaredCost,
     /// Absent for a tool that Kitbag carries out itself.
     pub api: Option<Arc<ApiDeclaration>>,

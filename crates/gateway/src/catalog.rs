@@ -12,7 +12,7 @@ use kitbag_wire::{Raw, RawObject};
 
 use serde_json::Value;
 
-use crate::declared_tools::{self, OfferedTool, OfferedTools};
+use crate::declared_tools::{self, FileTool, FileTools};
 use crate::resources::{ResourceRoutes, Visible, marked};
 
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ pub struct CatalogEntry {
     /// The effect of a tool, as far as its server says.
     pub(crate) write_class: WriteClass,
     /// The tool file that it comes from; absent for what a server lists.
-    pub(crate) declared: Option<Arc<OfferedTool>>,
+    pub(crate) declared: Option<Arc<FileTool>>,
 }
 
 impl CatalogEntry {
@@ -70,7 +70,7 @@ impl CatalogEntry {
 impl Catalog {
     pub(crate) fn build(
         listings: BTreeMap<ServerName, Arc<Listing>>,
-        declared: &OfferedTools,
+        declared: &FileTools,
     ) -> Self {
         let mut catalog = Self::default();
         for tool in declared.iter() {
@@ -86,7 +86,7 @@ impl Catalog {
 
     /// Declared tools come first, so that their names are theirs. An alias leads to the tool as well,
     /// and is not listed.
-    fn add_declared(&mut self, tool: &Arc<OfferedTool>) {
+    fn add_declared(&mut self, tool: &Arc<FileTool>) {
         let file = &tool.file;
         for name in std::iter::once(&file.name).chain(&file.aliases) {
             self.tools_by_name
@@ -299,7 +299,7 @@ mod tests {
 
     impl Catalog {
         fn of_listings(listings: BTreeMap<ServerName, Arc<Listing>>) -> Self {
-            Self::build(listings, &OfferedTools::default())
+            Self::build(listings, &FileTools::default())
         }
     }
 

@@ -21,6 +21,10 @@ impl CredentialOwner {
     pub fn new(name: &str) -> Self {
         Self(name.into())
     }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 impl Credential {

@@ -3,11 +3,11 @@
 //! A failure is a result that the model can read, with a word for programs and advice: the tool was
 //! called, and this is how that ended.
 
-use kitbag_apis::{ActionAnswer, ActionError, AnswerPart, DeclaredApi};
+use kitbag_apis::{ActionAnswer, ActionError, DeclaredApi};
 use kitbag_domain::Remedy as _;
 use kitbag_domain::text::visible;
 use kitbag_wire::{Raw, raw};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::target::{ChosenAction, DeclaredTarget};
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ pub(crate) async fn carry_out(turn: &Turn, target: &DeclaredTarget) -> Result<Ra
         unreachable!("only tools with an API are offered");
     };
     Ok(match ask(turn, target, api, &chosen).await {
-        Ok(answer) => answered(&answer),
+        Ok(answer) => answer.tool_result(),
         Err(refusal) => refused(&refusal),
     })
 }
@@ -77,19 +77,4 @@ fn refused(refusal: &Refusal) -> Raw {
         "content": [{ "type": "text", "text": visible(&text) }],
         "isError": true,
     }))
-}
-
-fn answered(answer: &ActionAnswer) -> Raw {
-    let content: Vec<Value> = answer.content().map(part).collect();
-    raw(&json!({ "content": content, "isError": answer.is_error() }))
-}
-
-fn part(part: AnswerPart) -> Value {
-    match part {
-        AnswerPart::Json(value) => json!({ "type": "text", "text": visible(&value.to_string()) }),
-        AnswerPart::Text(text) => json!({ "type": "text", "text": visible(&text) }),
-        AnswerPart::Image { base64, media_type } => {
-            json!({ "type": "image", "data": base64, "mimeType": media_type })
-        }
-    }
 }

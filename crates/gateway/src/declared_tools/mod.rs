@@ -1,13 +1,13 @@
 //! The tools that come from files: those that are offered, and how a call of one is carried out.
 //!
-//! - `offered`: the tools in force, built anew when a file or a credential changes
+//! - `file_tools`: the tools in force, built anew when a file or a credential changes
 //! - `target`: a call of one, from its arguments to the action that they choose
 //! - `follow`: notices files that change
 //! - `carry_out`: the action, with the credential of the caller's tenant
 
 mod carry_out;
+mod file_tools;
 mod follow;
-mod offered;
 mod target;
 
 use std::collections::BTreeSet;
@@ -18,12 +18,12 @@ use kitbag_config::CatalogSettings;
 use kitbag_declared::CredentialName;
 use kitbag_domain::ServerName;
 use kitbag_domain::sync::lock;
-use kitbag_manifest::{CatalogDirectories, ToolCatalog, ToolFileError};
+use kitbag_manifest::{CatalogDirectories, ToolFileError};
 
 pub(crate) use carry_out::carry_out;
+pub(crate) use file_tools::{FileTool, FileTools};
 pub use follow::follow;
 pub(crate) use follow::look;
-pub(crate) use offered::{OfferedTool, OfferedTools};
 pub(crate) use target::DeclaredTarget;
 
 /// The name that rules have for all tools that come from files: `catalog/aws_ses`.
@@ -38,7 +38,7 @@ pub(crate) fn server() -> ServerName {
 pub(crate) struct DeclaredTools {
     settings: CatalogSettings,
     directories: Mutex<CatalogDirectories>,
-    offered: ArcSwap<OfferedTools>,
+    offered: ArcSwap<FileTools>,
 }
 
 impl DeclaredTools {
@@ -47,7 +47,7 @@ impl DeclaredTools {
         let directories = CatalogDirectories::read(settings.directories.clone());
         let files = directories.current().clone();
         warn_of(files.problems(), &[]);
-        let offered = OfferedTools::of(files, &settings, credentials);
+        let offered = FileTools::of(files, &settings, credentials);
         Self {
             directories: Mutex::new(directories),
             offered: ArcSwap::from_pointee(offered),
@@ -55,7 +55,7 @@ impl DeclaredTools {
         }
     }
 
-    pub(crate) fn offered(&self) -> Arc<OfferedTools> {
+    pub(crate) fn offered(&self) -> Arc<FileTools> {
         self.offered.load_full()
     }
 
@@ -70,13 +70,9 @@ impl DeclaredTools {
             return false;
         }
         warn_of(files.problems(), before.files().problems());
-        let after = OfferedTools::of(files, &self.settings, credentials);
+        let after = FileTools::of(files, &self.settings, credentials);
         self.offered.store(Arc::new(after));
         true
-    }
-
-    pub(crate) fn files(&self) -> Arc<ToolCatalog> {
-        self.offered().files().clone()
     }
 }
 

@@ -8,12 +8,12 @@ use kitbag_schema::Checker;
 use kitbag_wire::{MAX_NESTING, Raw, RawObject, is_too_deep, raw};
 use serde_json::{Map, Value};
 
-use super::OfferedTool;
+use super::FileTool;
 use crate::failure::Failure;
 
 /// A call on its way. The action is chosen and its arguments are checked before it is carried out.
 pub(crate) struct DeclaredTarget {
-    pub(crate) tool: Arc<OfferedTool>,
+    pub(crate) tool: Arc<FileTool>,
     /// The arguments as the caller wrote them.
     pub(crate) arguments: Raw,
 }
@@ -25,7 +25,7 @@ pub(crate) struct ChosenAction<'a> {
 }
 
 impl DeclaredTarget {
-    pub(crate) fn new(tool: Arc<OfferedTool>, params: &mut RawObject) -> Self {
+    pub(crate) fn new(tool: Arc<FileTool>, params: &mut RawObject) -> Self {
         let given = params.remove("arguments");
         let given = given.filter(|it| it.get() != "null");
         Self {

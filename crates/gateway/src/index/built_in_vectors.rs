@@ -13,7 +13,7 @@ use serde_json::json;
 use super::priors::Priors;
 use super::source;
 use crate::catalog::Catalog;
-use crate::declared_tools::OfferedTools;
+use crate::declared_tools::FileTools;
 
 /// Set, this test writes the file instead of finding fault with it.
 const WRITE: &str = "KITBAG_WRITE_VECTORS";
@@ -41,7 +41,7 @@ fn texts() -> BTreeSet<String> {
     let server = "agents".parse().unwrap();
     let catalog = Catalog::build(
         BTreeMap::from([(server, Arc::new(listing))]),
-        &OfferedTools::default(),
+        &FileTools::default(),
     );
     let sources = catalog.tools.iter().map(source::ToolSource::of);
     let tools = sources.map(|tool| tool.into_source(Priors::default(), Timestamp(0)).text);

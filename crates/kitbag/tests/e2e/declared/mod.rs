@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Api, Client, Era, Gateway, Home, until};
+use crate::harness::api::Api;
+use crate::harness::{Client, Era, Gateway, Home, until};
 
 const DESK: &str = r#"
 name = "desk"
@@ -119,7 +120,10 @@ async fn a_file_is_found_and_called_seconds_later_and_a_bad_one_harms_no_other()
 
     for (tool, arguments) in [
         ("desk", json!({ "action": "search", "words": "two words" })),
-        ("service_desk", json!({ "action": "open", "subject": "door" })),
+        (
+            "service_desk",
+            json!({ "action": "open", "subject": "door" }),
+        ),
     ] {
         let told = text(&everything, tool, &arguments).await;
         assert!(told.contains("method"), "{told}");

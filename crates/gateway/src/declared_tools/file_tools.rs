@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kitbag_apis::{ApiOverrides, Clock, DeclaredApi};
 use kitbag_config::{CatalogSettings, DeclaredTool, ToolEndpoint};
 use kitbag_declared::{ApiDeclaration, CredentialName, WireName};
-use kitbag_domain::WriteClass;
+use kitbag_domain::{NanoUsd, WriteClass};
 use kitbag_fetch::AddressGuard;
 use kitbag_manifest::{ToolAction, ToolCatalog, ToolFile, definition};
 use kitbag_wire::{Raw, raw};
@@ -14,14 +14,15 @@ use serde_json::json;
 
 /// All tools of files that are in force at one moment.
 #[derive(Default)]
-pub(crate) struct OfferedTools {
+pub(crate) struct FileTools {
     files: Arc<ToolCatalog>,
     credentials: BTreeSet<CredentialName>,
-    tools: Vec<Arc<OfferedTool>>,
+    tools: Vec<Arc<FileTool>>,
 }
 
 /// One tool, with everything that is made of its file once.
-pub(crate) struct OfferedTool {
+#[derive(Debug)]
+pub(crate) struct FileTool {
     pub(crate) file: Arc<ToolFile>,
     /// The definition that clients see.
     pub(crate) definition: Raw,
@@ -31,7 +32,7 @@ pub(crate) struct OfferedTool {
     pub(super) api: Option<DeclaredApi>,
 }
 
-impl OfferedTools {
+impl FileTools {
     pub(super) fn of(
         files: Arc<ToolCatalog>,
         settings: &CatalogSettings,
@@ -39,7 +40,7 @@ impl OfferedTools {
     ) -> Self {
         let tools = files.tools().iter();
         let offered = tools.filter(|file| is_offered(file, settings, credentials));
-        let tools = offered.map(|file| Arc::new(OfferedTool::of(file, settings)));
+        let tools = offered.map(|file| Arc::new(FileTool::of(file, settings)));
         Self {
             tools: tools.collect(),
             credentials: credentials.clone(),
@@ -47,7 +48,7 @@ impl OfferedTools {
         }
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<OfferedTool>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<FileTool>> {
         self.tools.iter()
     }
 
@@ -79,9 +80,13 @@ fn is_offered(
     has_credential || named.any(|pattern| pattern.matches(file.id.as_str()))
 }
 
-impl OfferedTool {
+impl FileTool {
     fn of(file: &Arc<ToolFile>, settings: &CatalogSettings) -> Self {
-        let endpoint = settings.endpoints.get(&file.id).cloned().unwrap_or_default();
+        let endpoint = settings
+            .endpoints
+            .get(&file.id)
+            .cloned()
+            .unwrap_or_default();
         let api = file
             .api
             .as_ref()
@@ -110,7 +115,7 @@ impl OfferedTool {
             ..
         } = &*self.file;
         DeclaredTool {
-            cost_usd: cost.per_call.map(|cost| cost.usd()),
+            cost_usd: cost.per_call.map(NanoUsd::usd),
             tags: tags.clone(),
             scopes: scopes.clone(),
             group: Some(provider.clone()),
@@ -120,7 +125,7 @@ impl OfferedTool {
 }
 
 fn rank(class: WriteClass) -> usize {
-    let all = WriteClass::ALL.iter();
+    let mut all = WriteClass::ALL.iter();
     all.position(|it| *it == class).unwrap_or_default()
 }
 
@@ -128,11 +133,7 @@ fn action_definition(action: &ToolAction) -> Raw {
     raw(&json!({ "name": action.name.as_str(), "inputSchema": action.arguments_schema() }))
 }
 
-fn declared_api(
-    name: &WireName,
-    api: &Arc<ApiDeclaration>,
-    endpoint: ToolEndpoint,
-) -> DeclaredApi {
+fn declared_api(name: &WireName, api: &Arc<ApiDeclaration>, endpoint: ToolEndpoint) -> DeclaredApi {
     let ToolEndpoint { url, addresses } = endpoint;
     let guard: AddressGuard = Arc::new(move |address| {
         addresses

@@ -81,7 +81,7 @@ impl TokenCache {
     pub(crate) async fn token(
         &self,
         request: &TokenRequest,
-        client: &Arc<GuardedClient>,
+        client: &GuardedClient,
         refused: Option<&str>,
     ) -> Result<Arc<str>, TokenFault> {
         let asked = Instant::now();
@@ -111,7 +111,7 @@ impl TokenCache {
         &self,
         mut held: OwnedMutexGuard<HeldToken>,
         request: &TokenRequest,
-        client: &Arc<GuardedClient>,
+        client: &GuardedClient,
     ) -> Result<Arc<str>, TokenFault> {
         let (keep, now, client) = (self.keep.clone(), self.clock.now(), client.clone());
         let request = held.newest(request);

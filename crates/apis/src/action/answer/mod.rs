@@ -10,7 +10,7 @@ mod images;
 mod refusal;
 mod shape;
 
-use kitbag_declared::{AnswerRule, CredentialName, JsonPointer};
+use kitbag_declared::{AnswerRule, JsonPointer};
 use kitbag_fetch::Secrets;
 use kitbag_wire::{Raw, raw};
 use serde_json::{Value, json};
@@ -101,15 +101,11 @@ fn text_block(text: &str) -> Value {
 }
 
 /// Returns the part that the rule hands on.
-pub(super) fn shaped(
-    rule: &AnswerRule,
-    page: PageAnswer,
-    credential: Option<&CredentialName>,
-) -> ActionAnswer {
+pub(super) fn shaped(rule: &AnswerRule, page: PageAnswer) -> ActionAnswer {
     match page {
         PageAnswer::Events(events) => events.shaped(rule),
         PageAnswer::Whole { received, .. } if is_refusal(&received) => {
-            refusal::answer(rule, &received, credential)
+            refusal::answer(rule, &received)
         }
         PageAnswer::Whole { received, .. } => whole(rule, &received),
     }

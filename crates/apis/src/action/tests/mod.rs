@@ -101,7 +101,7 @@ impl Bench {
                 "desk".parse().unwrap(),
                 Arc::new(declaration),
                 overrides,
-                Arc::new(only_home),
+                GuardedClient::new(Arc::new(only_home)),
                 time.clock(),
             ),
             credential: credential(&[("token", SECRET), ("key", SECRET), ("account", "a-1")]),

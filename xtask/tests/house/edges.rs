@@ -46,7 +46,16 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-fetch",
         ],
     ),
-    ("kitbag-manifest", &["kitbag-declared", "kitbag-domain"]),
+    // Its tests want the rooms whose functions it is handed.
+    (
+        "kitbag-manifest",
+        &[
+            "kitbag-declared",
+            "kitbag-domain",
+            "kitbag-clients",
+            "kitbag-schema",
+        ],
+    ),
     (
         "kitbag-upstream",
         &["kitbag-domain", "kitbag-wire", "kitbag-fetch"],

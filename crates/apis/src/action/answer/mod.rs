@@ -10,7 +10,7 @@ mod images;
 mod refusal;
 mod shape;
 
-use kitbag_declared::{AnswerRule, JsonPointer};
+use kitbag_declared::AnswerRule;
 use kitbag_fetch::Secrets;
 use kitbag_wire::{Raw, raw};
 use serde_json::{Value, json};
@@ -115,22 +115,8 @@ pub(super) fn is_refusal(received: &Received) -> bool {
     received.status.is_client_error() || received.status.is_server_error()
 }
 
-/// An answer with status 200 may report an error, too.
 fn whole(rule: &AnswerRule, received: &Received) -> ActionAnswer {
-    let status = received.status.as_u16();
-    let mut answer = ActionAnswer::of(status, shape::parts(rule, received));
-    let words = rule.error.as_ref().and_then(|at| words_at(at, received));
-    if let Some(words) = words {
-        answer.is_error = true;
-        answer.content.insert(0, AnswerPart::Text(words));
-    }
-    answer
-}
-
-fn words_at(at: &JsonPointer, received: &Received) -> Option<String> {
-    let body = json_of(received)?;
-    let words = at.find(&body)?.as_str()?;
-    (!words.is_empty()).then(|| words.to_owned())
+    ActionAnswer::of(received.status.as_u16(), shape::parts(rule, received))
 }
 
 impl ReadEvents {

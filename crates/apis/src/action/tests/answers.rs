@@ -154,18 +154,6 @@ async fn an_error_is_told_in_the_words_of_the_api() {
             .unwrap()
             .contains("`kitbag credentials set desk …`")
     );
-    let answer = answered(
-        worded(),
-        200,
-        "",
-        br#"{"error":{"message":"filtered"},"n":1}"#,
-    )
-    .await;
-    assert!(answer.is_error);
-    assert_eq!(
-        read(&answer),
-        json!(["filtered", { "error": { "message": "filtered" }, "n": 1 }])
-    );
 }
 
 /// Sends the events and keeps the connection open.

@@ -168,8 +168,8 @@ impl Moto {
 
     async fn user(&self) -> AwsUser {
         let everything = json!({ "Version": "2012-10-17", "Statement": [{ "Effect": "Allow", "Action": "*", "Resource": "*" }] });
-        let nobody = AwsUser {
-            key: "nobody".to_owned(),
+        let unknown = AwsUser {
+            key: "unknown".to_owned(),
             secret: "nothing".to_owned(),
         };
         let mut given = String::new();
@@ -182,7 +182,7 @@ impl Moto {
             json!({ "Action": "CreateAccessKey", "UserName": "ann" }),
         ] {
             let answer = self
-                .call("iam", &administration(), &arguments, &nobody)
+                .call("iam", &administration(), &arguments, &unknown)
                 .await;
             assert_eq!(answer.status, 200, "{answer:?}");
             let result: Value = serde_json::from_str(answer.tool_result().get()).unwrap();

@@ -182,7 +182,10 @@ impl EmbeddingService {
 
     /// Reads the body of a reply, or the error that the body tells of.
     async fn body(&self, response: Response) -> Result<Vec<u8>, EmbeddingServiceError> {
-        let (status, again_after) = (response.status(), retry_after(response.headers(), SystemTime::now()));
+        let (status, again_after) = (
+            response.status(),
+            retry_after(response.headers(), SystemTime::now()),
+        );
         let body = match kitbag_fetch::body(response, MAX_ANSWER).await {
             Ok(body) => body,
             Err(BodyError::Lost(error)) => return Err(self.unreachable(error)),

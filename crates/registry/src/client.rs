@@ -172,7 +172,10 @@ impl Registry {
     async fn exchange(&self, url: Url) -> Result<Vec<u8>, RegistryError> {
         let response = self.http.get(url).send().await;
         let response = response.map_err(|error| self.unreachable(error))?;
-        let (status, again_after) = (response.status(), retry_after(response.headers(), SystemTime::now()));
+        let (status, again_after) = (
+            response.status(),
+            retry_after(response.headers(), SystemTime::now()),
+        );
         let body = self.body(response).await?;
         if status.is_success() {
             return Ok(body);

@@ -64,7 +64,7 @@ struct HeldToken {
     client_secret: String,
     /// The refresh tokens that led here, the newest last.
     refresh_tokens: Vec<String>,
-    /// The last failure, which everyone who waited for it shares.
+    /// The last failure, which all calls that waited for it share.
     failed: Option<(Instant, TokenFault)>,
 }
 

@@ -31,7 +31,7 @@ pub struct ActionAnswer {
     pub pages: Option<PagesRead>,
     /// The reason why something is missing at the end.
     pub incomplete: Option<String>,
-    /// What to do about an error, if there is good advice.
+    /// Tells the reader of an error how to go on, if there is good advice.
     pub advice: Option<String>,
 }
 

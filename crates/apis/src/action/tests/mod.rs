@@ -36,7 +36,7 @@ struct Bench {
     rotated: Arc<Mutex<Vec<RotatedRefreshToken>>>,
 }
 
-/// A clock that stands still, and jumps where somebody waits.
+/// A clock that stands still, and jumps where a call waits.
 #[derive(Clone)]
 struct TestTime {
     now: Arc<Mutex<SystemTime>>,

@@ -82,7 +82,7 @@ impl Bench {
         Self::with(overrides, edit)
     }
 
-    /// Where the file says, with no override.
+    /// Calls the address that the file declares.
     fn declared(edit: impl FnOnce(&mut ApiDeclaration)) -> Self {
         Self::with(ApiOverrides::default(), edit)
     }

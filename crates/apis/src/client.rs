@@ -1,11 +1,11 @@
-//! The guarded HTTP client of one API, and following redirects with it.
+//! The guarded HTTP client, and following redirects with it.
 
+use std::fmt;
 use std::time::Duration;
 
 use kitbag_fetch::guard::{self, GuardedResolver};
 use kitbag_fetch::{AddressGuard, cause};
 use reqwest::{Client, Request, Response};
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::fault::{RequestFault, origin};
 use crate::redirect;
@@ -13,30 +13,22 @@ use crate::request::PendingRequest;
 
 /// APIs with a login page or a load balancer in front redirect once or twice.
 const MAX_REDIRECTS: usize = 5;
-/// The calls that one API may have at once; others wait until their time is up.
-const MAX_CONCURRENT: usize = 64;
 /// A connection that was idle for longer is often closed by the other side already.
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-pub(crate) struct GuardedClient {
+/// Connects only to addresses that a guard permits. All copies share their connections.
+#[derive(Clone)]
+pub struct GuardedClient {
     guard: AddressGuard,
     http: Client,
-    slots: Semaphore,
 }
 
 impl GuardedClient {
-    pub(crate) fn new(guard: AddressGuard) -> Self {
+    pub fn new(guard: AddressGuard) -> Self {
         Self {
             http: http_client(GuardedResolver(guard.clone())),
             guard,
-            slots: Semaphore::new(MAX_CONCURRENT),
         }
-    }
-
-    /// Waits for a place among the calls that the API may have at once.
-    pub(crate) async fn slot(&self) -> SemaphorePermit<'_> {
-        let slot = self.slots.acquire().await;
-        slot.expect("the semaphore is never closed")
     }
 
     /// Sends the request, and the requests that redirects make of it. `judge` is asked about each of those.
@@ -81,4 +73,10 @@ fn http_client(resolver: GuardedResolver) -> Client {
         .tcp_nodelay(true)
         .build()
         .expect("the client is built from constants")
+}
+
+impl fmt::Debug for GuardedClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("GuardedClient")
+    }
 }

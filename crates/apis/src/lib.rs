@@ -5,7 +5,7 @@
 //! address on the way is put before the guard, and secrets go to the API's own origin only.
 //!
 //! # Layout
-//! - `client`: the guarded HTTP client, and following redirects with it
+//! - `client`: the guarded HTTP client, and following redirects with it; `places`: how many requests an API has at once
 //! - `request`: one request on its way; `redirect`: the request that a redirect makes of it
 //! - `received`: an answer, read up to a limit; `fault`: the failures that both forms know
 //! - `provider`: the small form
@@ -20,6 +20,7 @@ mod client;
 mod clock;
 mod fault;
 mod pace;
+mod places;
 mod provider;
 mod received;
 mod redirect;
@@ -32,6 +33,7 @@ pub use action::{
 pub use auth::{
     Credential, CredentialOwner, KeepRefreshToken, RotatedRefreshToken, TokenCache, TokenFault,
 };
+pub use client::GuardedClient;
 pub use clock::Clock;
 pub use fault::RequestFault;
 pub use provider::{

@@ -5,6 +5,7 @@ use std::time::Duration;
 use http::StatusCode;
 use kitbag_fetch::retry_after;
 use reqwest::Response;
+use tokio::sync::SemaphorePermit;
 
 use super::ActionFault;
 use super::run::ActionRun;
@@ -17,8 +18,17 @@ const MOST_REPEATS: u32 = 2;
 /// Doubled with each attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
-impl ActionRun<'_> {
-    pub(super) async fn attempted(&self, request: PendingRequest) -> Result<Response, ActionFault> {
+/// An answer whose body is not read yet, with its place among the requests of the API.
+pub(super) struct PlacedResponse<'a> {
+    pub(super) response: Response,
+    pub(super) place: SemaphorePermit<'a>,
+}
+
+impl<'a> ActionRun<'a> {
+    pub(super) async fn attempted(
+        &self,
+        request: PendingRequest,
+    ) -> Result<PlacedResponse<'a>, ActionFault> {
         let mut repeats = 0;
         loop {
             let outcome = self.attempt(request.clone()).await;
@@ -26,19 +36,22 @@ impl ActionRun<'_> {
             let Some(pause) = pause.filter(|pause| *pause < self.deadline.remaining()) else {
                 return outcome;
             };
+            drop(outcome);
             self.api.clock.wait(pause).await;
             repeats += 1;
         }
     }
 
-    async fn attempt(&self, request: PendingRequest) -> Result<Response, ActionFault> {
+    async fn attempt(&self, request: PendingRequest) -> Result<PlacedResponse<'a>, ActionFault> {
         self.wait_for_turn().await?;
+        // Taken after the wait: a tenant that is held back must not keep others from the API.
+        let place = self.api.places.take().await;
         let judge = |request: &PendingRequest| self.api.judge(request);
         let response = self.api.client.follow(request, &judge).await?;
         let (owner, now) = (self.credential.owner(), self.api.clock.now());
         let paces = &self.api.paces;
         paces.learn(owner, now, response.status(), response.headers());
-        Ok(response)
+        Ok(PlacedResponse { response, place })
     }
 
     /// Waits until the limits of the tenant allow a request, if that is within the time of the call.
@@ -55,14 +68,14 @@ impl ActionRun<'_> {
     /// Returns the time after which the request may be sent again; nothing if it must not be.
     fn pause_after(
         &self,
-        outcome: &Result<Response, ActionFault>,
+        outcome: &Result<PlacedResponse<'a>, ActionFault>,
         repeats: u32,
     ) -> Option<Duration> {
         if !self.action.repeatable || repeats >= MOST_REPEATS {
             return None;
         }
         match outcome {
-            Ok(response) if is_passing(response.status()) => {
+            Ok(PlacedResponse { response, .. }) if is_passing(response.status()) => {
                 let asked = retry_after(response.headers(), self.api.clock.now());
                 Some(asked.unwrap_or_else(|| backoff(repeats)))
             }

@@ -8,7 +8,7 @@ use url::Url;
 use super::run::{ActionRun, PageRequest};
 use super::{ActionFault, body};
 use crate::auth::Proof;
-use crate::request::{ACCEPT_JSON, PendingRequest};
+use crate::request::PendingRequest;
 
 /// The characters that stand for themselves everywhere. A space becomes `%20`, which all servers and
 /// signatures agree on.
@@ -88,10 +88,11 @@ fn encoded((name, value): (String, String)) -> String {
     format!("{name}={value}")
 }
 
+/// One type alone: some APIs compare the header with a word.
 fn accepted(kind: AnswerType) -> HeaderValue {
     match kind {
-        AnswerType::Json => ACCEPT_JSON,
-        AnswerType::Events => HeaderValue::from_static("text/event-stream, */*;q=0.5"),
+        AnswerType::Json => HeaderValue::from_static("application/json"),
+        AnswerType::Events => HeaderValue::from_static("text/event-stream"),
         AnswerType::Text | AnswerType::JsonLines | AnswerType::Image | AnswerType::Bytes => {
             HeaderValue::from_static("*/*")
         }

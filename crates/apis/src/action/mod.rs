@@ -6,9 +6,10 @@
 //! - `address`: the addresses it may reach; `build`: the request; `body`, `multipart`: its body
 //! - `prove`: the proof that the request carries
 //! - `pages`: the further pages of an answer; `answer`: what is handed on of it
-//! - `error`: the failures of a call, and their advice
+//! - `error`: the failures of a call; `advice`: the advice on answers that refuse it
 
 mod address;
+mod advice;
 mod answer;
 mod attempts;
 mod body;
@@ -26,7 +27,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use kitbag_declared::{ActionDeclaration, ApiDeclaration, WireName};
-use kitbag_fetch::AddressGuard;
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -37,6 +37,7 @@ use crate::auth::{Credential, TokenCache};
 use crate::client::GuardedClient;
 use crate::clock::Clock;
 use crate::pace::Paces;
+use crate::places::RequestPlaces;
 use run::ActionRun;
 
 /// The API behind a declared tool, ready to be called.
@@ -44,7 +45,8 @@ pub struct DeclaredApi {
     tool: WireName,
     declaration: Arc<ApiDeclaration>,
     overrides: ApiOverrides,
-    client: Arc<GuardedClient>,
+    client: GuardedClient,
+    places: RequestPlaces,
     paces: Paces,
     clock: Clock,
 }
@@ -57,18 +59,20 @@ pub struct ApiOverrides {
 }
 
 impl DeclaredApi {
-    /// Every address is put before `guard`.
+    /// APIs that may reach the same addresses share a client. An API that stays the same should stay this
+    /// value, which knows the limits of its tenants.
     pub fn new(
         tool: WireName,
         declaration: Arc<ApiDeclaration>,
         overrides: ApiOverrides,
-        guard: AddressGuard,
+        client: GuardedClient,
         clock: Clock,
     ) -> Self {
         Self {
             tool,
             overrides,
-            client: Arc::new(GuardedClient::new(guard)),
+            client,
+            places: RequestPlaces::new(),
             paces: Paces::new(declaration.requests_per_minute),
             declaration,
             clock,
@@ -108,14 +112,9 @@ impl DeclaredApi {
         }
         Err(self.error(ActionFault::ConfigMissing {
             credential: name.clone(),
-            by_login: self.logs_in(),
+            by_login: self.declaration.auth.logs_in(),
             fields,
         }))
-    }
-
-    /// True if a person gets the refresh token by logging in.
-    fn logs_in(&self) -> bool {
-        self.declaration.auth.logs_in()
     }
 
     fn error(&self, fault: ActionFault) -> ActionError {

@@ -1,7 +1,7 @@
 //! The further pages of an answer, whose items become one list.
 
 use http::header::LINK;
-use kitbag_declared::PageRule;
+use kitbag_declared::{JsonPointer, PageRule};
 use kitbag_wire::raw;
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -126,7 +126,7 @@ impl OpenedPage {
     fn next(&self, run: &ActionRun<'_>, rule: &PageRule, request: &PageRequest) -> NextPage {
         let request = request.after(self.received.body.len());
         match rule {
-            PageRule::Mark { next, into, .. } => match mark(next.find(&self.body)) {
+            PageRule::Mark { next, into, .. } => match mark(next, &self.body) {
                 // A mark that leads back to the same page would never end.
                 Some(mark) if request.arguments.get(into) != Some(&mark) => {
                     NextPage::At(request.with(into, mark))
@@ -179,9 +179,14 @@ impl PageRequest {
     }
 }
 
-/// Returns a mark that leads on; APIs write none as nothing, null, false or an empty text.
-fn mark(found: Option<&Value>) -> Option<Value> {
-    match found? {
+/// Returns a mark that leads on; APIs write none as nothing, null, false or an empty text, or say beside it
+/// that there are no more.
+fn mark(next: &JsonPointer, body: &Value) -> Option<Value> {
+    let around = next.as_str().rsplit_once('/').map_or("", |(way, _)| way);
+    if body.pointer(around)?.get("has_more") == Some(&Value::Bool(false)) {
+        return None;
+    }
+    match next.find(body)? {
         Value::Null | Value::Bool(false) => None,
         Value::String(text) if text.is_empty() => None,
         mark => Some(mark.clone()),
@@ -227,7 +232,7 @@ impl Gathered {
         self.items.extend_from_slice(page.items(rule));
         self.pages.read += 1;
         self.pages.next = match rule {
-            PageRule::Mark { next, .. } => mark(next.find(&page.body)),
+            PageRule::Mark { next, .. } => mark(next, &page.body),
             PageRule::Link { .. } | PageRule::Number { .. } => None,
         };
     }

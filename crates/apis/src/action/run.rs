@@ -2,11 +2,11 @@
 
 use kitbag_declared::{ActionDeclaration, AnswerType};
 use kitbag_fetch::Secrets;
-use reqwest::Response;
 use serde_json::{Map, Value};
 use url::Url;
 
 use super::answer::{self, ActionAnswer, PageAnswer};
+use super::attempts::PlacedResponse;
 use super::deadline::Deadline;
 use super::prove::Proven;
 use super::{ActionFault, DeclaredApi, pages};
@@ -50,7 +50,6 @@ impl<'a> ActionRun<'a> {
         &self,
         arguments: &Map<String, Value>,
     ) -> Result<ActionAnswer, ActionFault> {
-        let _slot = self.deadline.within(self.slot()).await?;
         let first = PageRequest {
             arguments: arguments.clone(),
             link: None,
@@ -63,18 +62,21 @@ impl<'a> ActionRun<'a> {
         }
     }
 
-    async fn slot(&self) -> Result<tokio::sync::SemaphorePermit<'a>, ActionFault> {
-        Ok(self.api.client.slot().await)
-    }
-
     pub(super) fn shaped(&self, page: PageAnswer) -> ActionAnswer {
-        let credential = self.api.declaration.credential.as_ref();
-        answer::shaped(&self.action.answer, page, credential)
+        let mut answer = answer::shaped(&self.action.answer, page);
+        answer.advice = self.api.advice_on(answer.status);
+        answer
     }
 
     /// Sends the request for one page, and reads its answer.
     pub(super) async fn page(&self, page: &PageRequest) -> Result<PageAnswer, ActionFault> {
-        let (response, proof) = self.deadline.within(self.answered(page)).await?;
+        let (
+            PlacedResponse {
+                response,
+                place: _place,
+            },
+            proof,
+        ) = self.deadline.within(self.answered(page)).await?;
         let sent = self.credential.secrets().chain(proof.secret());
         let secrets = Secrets::of(sent);
         let url = response.url().clone();
@@ -91,10 +93,13 @@ impl<'a> ActionRun<'a> {
 
     /// Sends the request; a token that is refused is fetched anew once. A request that must not be sent
     /// twice leaves the new token to the next call.
-    async fn answered(&self, page: &PageRequest) -> Result<(Response, Proof), ActionFault> {
+    async fn answered(
+        &self,
+        page: &PageRequest,
+    ) -> Result<(PlacedResponse<'a>, Proof), ActionFault> {
         let first = self.sent(page, None).await?;
-        let (response, Proven { token, .. }) = &first;
-        let Some(token) = token.as_ref().filter(|_| response.status() == 401) else {
+        let (answer, Proven { token, .. }) = &first;
+        let Some(token) = token.as_ref().filter(|_| answer.response.status() == 401) else {
             return Ok((first.0, first.1.proof));
         };
         if !self.action.repeatable {
@@ -109,7 +114,7 @@ impl<'a> ActionRun<'a> {
         &self,
         page: &PageRequest,
         refused: Option<&str>,
-    ) -> Result<(Response, Proven), ActionFault> {
+    ) -> Result<(PlacedResponse<'a>, Proven), ActionFault> {
         let field = |name: &str| self.credential.field(name).map(str::to_owned);
         let values = self.action.values(&page.arguments, &field);
         let proven = self.proven(&values, refused).await?;

@@ -64,7 +64,7 @@ struct HeldToken {
     client_secret: String,
     /// The refresh tokens that led here, the newest last.
     refresh_tokens: Vec<String>,
-    /// The last failure, which everyone who waited for it shares.
+    /// The last failure, which all calls that waited for it share.
     failed: Option<(Instant, TokenFault)>,
 }
 
@@ -81,7 +81,7 @@ impl TokenCache {
     pub(crate) async fn token(
         &self,
         request: &TokenRequest,
-        client: &Arc<GuardedClient>,
+        client: &GuardedClient,
         refused: Option<&str>,
     ) -> Result<Arc<str>, TokenFault> {
         let asked = Instant::now();
@@ -111,7 +111,7 @@ impl TokenCache {
         &self,
         mut held: OwnedMutexGuard<HeldToken>,
         request: &TokenRequest,
-        client: &Arc<GuardedClient>,
+        client: &GuardedClient,
     ) -> Result<Arc<str>, TokenFault> {
         let (keep, now, client) = (self.keep.clone(), self.clock.now(), client.clone());
         let request = held.newest(request);

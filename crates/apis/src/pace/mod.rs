@@ -13,7 +13,7 @@ use kitbag_domain::sync::lock;
 use crate::auth::CredentialOwner;
 
 const MINUTE: Duration = Duration::from_secs(60);
-/// An API that means longer says so again after this time; one that is wrong locks nobody out for days.
+/// An API that means longer says so again after this time; one that is wrong does not lock a tenant out for days.
 const LONGEST_CLOSURE: Duration = Duration::from_secs(3600);
 /// Above this number, tenants that are not held back make room.
 const MANY: usize = 1024;

@@ -33,6 +33,7 @@ pub use error::{ProviderError, ProviderFault};
 use crate::auth::Proof;
 use crate::client::GuardedClient;
 use crate::fault::RequestFault;
+use crate::places::RequestPlaces;
 use crate::received::Received;
 use crate::request::{ACCEPT_JSON, PendingBody, PendingRequest};
 use error::method_list;
@@ -71,6 +72,7 @@ pub struct Provider {
     spec: ProviderSpec,
     lookup: Lookup,
     client: GuardedClient,
+    places: RequestPlaces,
 }
 
 impl ProviderSpec {
@@ -107,6 +109,7 @@ impl Provider {
             spec,
             lookup,
             client: GuardedClient::new(guard),
+            places: RequestPlaces::new(),
         }
     }
 
@@ -138,7 +141,7 @@ impl Provider {
         self.spec.allow(&call.method)?;
         let request = self.request(call)?;
         let secrets = self.secrets_in(&request.own_headers);
-        let _slot = self.client.slot().await;
+        let _place = self.places.take().await;
         let judge = |request: &PendingRequest| self.judge(request, judge);
         let response = self.client.follow(request, &judge).await?;
         let received = Received::read(response, self.spec.max_response_bytes).await?;

@@ -18,9 +18,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use jiff::civil::Date;
 use kitbag_domain::Remedy as _;
 use serde_json::Value;
 
+use crate::dated::{self, DatedData};
 use crate::file::ToolFile;
 use crate::file::mistake::{ToolFileError, ToolFileMistake};
 use crate::manifest::Manifest;
@@ -35,6 +37,8 @@ pub struct CheckInput<'a> {
     pub manifest: Option<&'a Manifest>,
     /// The page of each tool, by its id. Absent where pages are not asked for.
     pub pages: Option<&'a BTreeMap<String, ToolPage>>,
+    /// The rows of dated data, and the day on which they must hold.
+    pub dated: Option<(&'a DatedData, Date)>,
     /// Says why a value does not fit a schema, or that the schema is none.
     pub fits: &'a dyn Fn(&Value, &Value) -> Result<(), String>,
     /// True for a word that looks like a secret.
@@ -90,6 +94,9 @@ pub fn check(input: &CheckInput<'_>) -> Vec<CheckFinding> {
     }
     if let Some(found) = input.pages {
         findings.extend(pages::check(found, input.tools));
+    }
+    if let Some((data, today)) = input.dated {
+        findings.extend(dated::check(data, today));
     }
     findings.sort_by_key(|finding| finding.check);
     findings

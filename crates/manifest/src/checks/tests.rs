@@ -10,6 +10,9 @@ use super::*;
 use crate::ToolCatalog;
 use crate::file::tests::TICKET;
 
+/// The day on which the newest rows of dated data were written.
+const WRITTEN: Date = jiff::civil::date(2026, 11, 16);
+
 fn looks_secret(word: &str) -> bool {
     text_without_secrets(word) != word
 }
@@ -83,6 +86,7 @@ impl Planted {
             problems: &problems,
             manifest: Some(&manifest).filter(|_| problems.is_empty()),
             pages: Some(&pages),
+            dated: None,
             fits: &kitbag_schema::fits,
             looks_secret: &looks_secret,
             speaks_of_secret: &speaks_of_secret,
@@ -250,10 +254,28 @@ fn the_catalog_passes_every_check() {
         problems: catalog.problems(),
         manifest: Some(&manifest),
         pages: Some(&pages.collect()),
+        dated: Some((&DatedData::built_in(), WRITTEN)),
         fits: &kitbag_schema::fits,
         looks_secret: &looks_secret,
         speaks_of_secret: &speaks_of_secret,
     });
     let told: Vec<String> = found.iter().map(ToString::to_string).collect();
+    assert!(told.is_empty(), "{}", told.join("\n"));
+}
+
+#[test]
+fn the_providers_of_models_pass_what_concerns_requests() {
+    let found = check(&CheckInput {
+        tools: crate::providers(),
+        problems: &[],
+        manifest: None,
+        pages: None,
+        dated: None,
+        fits: &kitbag_schema::fits,
+        looks_secret: &looks_secret,
+        speaks_of_secret: &speaks_of_secret,
+    });
+    let found = found.iter().filter(|it| it.check != CheckId::Intents);
+    let told: Vec<String> = found.map(ToString::to_string).collect();
     assert!(told.is_empty(), "{}", told.join("\n"));
 }

@@ -10,7 +10,7 @@ mod images;
 mod refusal;
 mod shape;
 
-use kitbag_declared::{AnswerRule, CredentialName, JsonPointer};
+use kitbag_declared::AnswerRule;
 use kitbag_fetch::Secrets;
 use kitbag_wire::{Raw, raw};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ pub struct ActionAnswer {
     pub pages: Option<PagesRead>,
     /// The reason why something is missing at the end.
     pub incomplete: Option<String>,
-    /// What to do about an error, if there is good advice.
+    /// Tells the reader of an error how to go on, if there is good advice.
     pub advice: Option<String>,
 }
 
@@ -101,15 +101,11 @@ fn text_block(text: &str) -> Value {
 }
 
 /// Returns the part that the rule hands on.
-pub(super) fn shaped(
-    rule: &AnswerRule,
-    page: PageAnswer,
-    credential: Option<&CredentialName>,
-) -> ActionAnswer {
+pub(super) fn shaped(rule: &AnswerRule, page: PageAnswer) -> ActionAnswer {
     match page {
         PageAnswer::Events(events) => events.shaped(rule),
         PageAnswer::Whole { received, .. } if is_refusal(&received) => {
-            refusal::answer(rule, &received, credential)
+            refusal::answer(rule, &received)
         }
         PageAnswer::Whole { received, .. } => whole(rule, &received),
     }
@@ -119,22 +115,8 @@ pub(super) fn is_refusal(received: &Received) -> bool {
     received.status.is_client_error() || received.status.is_server_error()
 }
 
-/// An answer with status 200 may report an error, too.
 fn whole(rule: &AnswerRule, received: &Received) -> ActionAnswer {
-    let status = received.status.as_u16();
-    let mut answer = ActionAnswer::of(status, shape::parts(rule, received));
-    let words = rule.error.as_ref().and_then(|at| words_at(at, received));
-    if let Some(words) = words {
-        answer.is_error = true;
-        answer.content.insert(0, AnswerPart::Text(words));
-    }
-    answer
-}
-
-fn words_at(at: &JsonPointer, received: &Received) -> Option<String> {
-    let body = json_of(received)?;
-    let words = at.find(&body)?.as_str()?;
-    (!words.is_empty()).then(|| words.to_owned())
+    ActionAnswer::of(received.status.as_u16(), shape::parts(rule, received))
 }
 
 impl ReadEvents {

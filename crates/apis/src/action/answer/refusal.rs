@@ -1,7 +1,6 @@
 //! The words of an answer that reports an error.
 
-use http::StatusCode;
-use kitbag_declared::{AnswerRule, CredentialName};
+use kitbag_declared::AnswerRule;
 use serde_json::Value;
 
 use super::shape::{json_of, text_of};
@@ -11,17 +10,11 @@ use crate::received::Received;
 /// Error pages can be whole web sites; their first lines say what there is to know.
 const MOST_CHARACTERS: usize = 4000;
 
-pub(super) fn answer(
-    rule: &AnswerRule,
-    received: &Received,
-    credential: Option<&CredentialName>,
-) -> ActionAnswer {
-    let status = received.status;
+pub(super) fn answer(rule: &AnswerRule, received: &Received) -> ActionAnswer {
     let text = AnswerPart::Text(words(rule, received));
     ActionAnswer {
         is_error: true,
-        advice: credential.and_then(|name| advice(status, name)),
-        ..ActionAnswer::of(status.as_u16(), vec![text])
+        ..ActionAnswer::of(received.status.as_u16(), vec![text])
     }
 }
 
@@ -50,15 +43,5 @@ fn body_words(received: &Received) -> String {
     match text.char_indices().nth(MOST_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
-    }
-}
-
-fn advice(status: StatusCode, credential: &CredentialName) -> Option<String> {
-    match status {
-        StatusCode::UNAUTHORIZED => Some(format!(
-            "The API does not accept the credential `{credential}`; the operator can replace it with `kitbag credentials set {credential} …`."
-        )),
-        StatusCode::FORBIDDEN => Some(format!("The credential `{credential}` may not do this.")),
-        _ => None,
     }
 }

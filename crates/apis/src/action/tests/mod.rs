@@ -36,7 +36,7 @@ struct Bench {
     rotated: Arc<Mutex<Vec<RotatedRefreshToken>>>,
 }
 
-/// A clock that stands still, and jumps where somebody waits.
+/// A clock that stands still, and jumps where a call waits.
 #[derive(Clone)]
 struct TestTime {
     now: Arc<Mutex<SystemTime>>,
@@ -82,7 +82,7 @@ impl Bench {
         Self::with(overrides, edit)
     }
 
-    /// Where the file says, with no override.
+    /// Calls the address that the file declares.
     fn declared(edit: impl FnOnce(&mut ApiDeclaration)) -> Self {
         Self::with(ApiOverrides::default(), edit)
     }
@@ -101,7 +101,7 @@ impl Bench {
                 "desk".parse().unwrap(),
                 Arc::new(declaration),
                 overrides,
-                Arc::new(only_home),
+                GuardedClient::new(Arc::new(only_home)),
                 time.clock(),
             ),
             credential: credential(&[("token", SECRET), ("key", SECRET), ("account", "a-1")]),

@@ -176,7 +176,7 @@ async fn a_later_page_that_fails_ends_the_list_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_first_page_without_a_list_is_an_answer_like_any_other() {
+async fn a_page_without_a_list_or_a_way_on_is_the_last() {
     let site = Site::open(|_, _| reply(404, &[], "none")).await;
     let answer = Bench::at(&site, |_| {})
         .call(&marks(), json!({}))
@@ -185,6 +185,16 @@ async fn a_first_page_without_a_list_is_an_answer_like_any_other() {
     assert_eq!(
         (read(&answer), answer.is_error),
         (json!("HTTP 404 Not Found: none"), true)
+    );
+    let last = json!({ "items": [1], "next": "id-1", "has_more": false });
+    let site = Site::open(move |_, _| json_reply(&last)).await;
+    let answer = Bench::at(&site, |_| {})
+        .call(&marks(), json!({}))
+        .await
+        .unwrap();
+    assert_eq!(
+        read(&answer),
+        json!({ "items": [1], "pages": 1, "more": false })
     );
     let site = Site::open(|_, _| json_reply(&json!({ "items": [1], "next": "same" }))).await;
     let asked = json!({ "after": "same", "max_pages": 20 });

@@ -6,6 +6,7 @@
 //! - [`manifest`]: the list of the tools that may exist; `markdown`: its tables
 //! - [`checks`]: the checks before a catalog is deployed
 //! - [`dated`]: models, prices, routes and profiles, by the day
+//! - [`openapi`]: tool files made from OpenAPI documents
 //! - [`definition`](mod@definition): the tool as MCP clients see it; `union`: one schema for several actions
 
 mod built_in;
@@ -19,6 +20,7 @@ pub mod directories;
 pub mod file;
 pub mod manifest;
 mod markdown;
+pub mod openapi;
 mod union;
 
 pub use built_in::providers;

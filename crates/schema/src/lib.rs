@@ -53,7 +53,7 @@ use serde_json::value::RawValue;
 
 pub use declaration::{DeclarationSize, declaration, member_call};
 pub use explain::Misfit;
-pub use fits::fits;
+pub use fits::{fits, schema_fault};
 pub use near::near;
 pub use taken::Taken;
 #[cfg(test)]

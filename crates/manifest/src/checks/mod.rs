@@ -22,6 +22,8 @@ use jiff::civil::Date;
 use kitbag_domain::Remedy as _;
 use serde_json::Value;
 
+pub(crate) use tenancy::names_a_tenant;
+
 use crate::dated::{self, DatedData};
 use crate::file::ToolFile;
 use crate::file::mistake::{ToolFileError, ToolFileMistake};
@@ -39,8 +41,10 @@ pub struct CheckInput<'a> {
     pub pages: Option<&'a BTreeMap<String, ToolPage>>,
     /// The rows of dated data, and the day on which they must hold.
     pub dated: Option<(&'a DatedData, Date)>,
-    /// Says why a value does not fit a schema, or that the schema is none.
+    /// Says why a value does not fit a schema.
     pub fits: &'a dyn Fn(&Value, &Value) -> Result<(), String>,
+    /// Says why a schema is none.
+    pub schema_fault: &'a dyn Fn(&Value) -> Option<String>,
     /// True for a word that looks like a secret.
     pub looks_secret: &'a dyn Fn(&str) -> bool,
     /// True for the name of a header or parameter that says that its value is a secret.
@@ -86,7 +90,7 @@ pub fn check(input: &CheckInput<'_>) -> Vec<CheckFinding> {
     let mut findings = unreadable(input.problems);
     for tool in input.tools {
         findings.extend(tenancy::check(tool));
-        findings.extend(strict::check(tool));
+        findings.extend(strict::check(tool, input));
         findings.extend(requests::check(tool, input));
     }
     if let Some(manifest) = input.manifest {

@@ -3,12 +3,28 @@
 use serde_json::{Map, Value};
 
 use super::walk::{VisitedPart, parts};
-use super::{CheckFinding, CheckId, finding};
+use super::{CheckFinding, CheckId, CheckInput, finding};
 use crate::file::{ToolAction, ToolFile};
 
-pub(super) fn check(tool: &ToolFile) -> Vec<CheckFinding> {
+pub(super) fn check(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding> {
     let actions = tool.actions.iter();
-    actions.flat_map(|action| of_action(tool, action)).collect()
+    actions
+        .flat_map(|action| match broken(tool, action, input) {
+            Some(finding) => vec![finding],
+            None => of_action(tool, action),
+        })
+        .collect()
+}
+
+fn broken(tool: &ToolFile, action: &ToolAction, input: &CheckInput<'_>) -> Option<CheckFinding> {
+    let reason = (input.schema_fault)(&Value::Object(action.input.clone()))?;
+    Some(finding(
+        CheckId::StrictSchemas,
+        tool,
+        action.line_in_input(""),
+        format!("action `{}`: the schema is none: {reason}", action.name),
+        "correct the schema",
+    ))
 }
 
 fn of_action(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {

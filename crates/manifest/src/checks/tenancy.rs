@@ -32,7 +32,7 @@ fn of_action(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
 }
 
 /// True for a name like `tenant_id` or `orgId`.
-fn names_a_tenant(name: &str) -> bool {
+pub(crate) fn names_a_tenant(name: &str) -> bool {
     let plain: String = name
         .chars()
         .filter(char::is_ascii_alphanumeric)

@@ -88,6 +88,7 @@ impl Planted {
             pages: Some(&pages),
             dated: None,
             fits: &kitbag_schema::fits,
+            schema_fault: &kitbag_schema::schema_fault,
             looks_secret: &looks_secret,
             speaks_of_secret: &speaks_of_secret,
         });
@@ -154,6 +155,10 @@ fn a_schema_that_takes_what_it_does_not_know_is_found_wherever_it_is() {
                 "08 strict schemas: ticket.toml, line 47: action `open`: {place} takes members that it does not know"
             )]);
     };
+    planted()
+        .without_example()
+        .in_tool("\"enum\": [\"low\", \"high\"]", "\"enum\": \"low\"")
+        .finds(&["08 strict schemas: ticket.toml, line 44: action `open`: the schema is none: value is not of type \"array\""]);
     finds(r#"{ "type": "object" }"#, "`/properties/subject`");
     finds(
         r#"{ "type": ["object", "null"], "additionalProperties": true }"#,
@@ -256,6 +261,7 @@ fn the_catalog_passes_every_check() {
         pages: Some(&pages.collect()),
         dated: Some((&DatedData::built_in(), WRITTEN)),
         fits: &kitbag_schema::fits,
+        schema_fault: &kitbag_schema::schema_fault,
         looks_secret: &looks_secret,
         speaks_of_secret: &speaks_of_secret,
     });
@@ -272,6 +278,7 @@ fn the_providers_of_models_pass_what_concerns_requests() {
         pages: None,
         dated: None,
         fits: &kitbag_schema::fits,
+        schema_fault: &kitbag_schema::schema_fault,
         looks_secret: &looks_secret,
         speaks_of_secret: &speaks_of_secret,
     });

@@ -57,6 +57,7 @@ pub(crate) struct Reached {
     pub(crate) upstreams: Arc<Upstreams>,
     pub(crate) providers: Providers,
     pub(crate) models: ModelVendors,
+    pub(crate) tool_files: DeclaredTools,
 }
 
 impl Gateway {
@@ -66,6 +67,7 @@ impl Gateway {
             upstreams,
             providers,
             models,
+            tool_files,
         } = reached;
         Self {
             serve: config.serve.clone(),
@@ -83,7 +85,7 @@ impl Gateway {
             upstreams,
             providers,
             models,
-            tool_files: DeclaredTools::read(config.catalog.clone(), &services.credentials.names()),
+            tool_files,
             catalog: ArcSwap::default(),
             services,
         }

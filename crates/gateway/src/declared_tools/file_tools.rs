@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kitbag_apis::{ApiOverrides, Clock, DeclaredApi};
+use kitbag_apis::{ApiOverrides, Clock, DeclaredApi, GuardedClient};
 use kitbag_config::{CatalogSettings, DeclaredTool, ToolEndpoint};
-use kitbag_declared::{ApiDeclaration, CredentialName, WireName};
+use kitbag_declared::CredentialName;
 use kitbag_domain::{NanoUsd, WriteClass};
 use kitbag_fetch::AddressGuard;
 use kitbag_manifest::{ToolAction, ToolCatalog, ToolFile, definition};
+use kitbag_policy::AddressRules;
 use kitbag_wire::{Raw, raw};
 use serde_json::json;
 
@@ -28,19 +29,29 @@ pub(crate) struct FileTool {
     pub(crate) definition: Raw,
     /// For each action, the definition that its arguments are held against.
     pub(super) action_definitions: Vec<Raw>,
+    endpoint: ToolEndpoint,
     /// Absent for a tool that Kitbag carries out itself.
     pub(super) api: Option<DeclaredApi>,
 }
 
 impl FileTools {
+    /// Of the tools before, those that are the same stay: they know what their APIs permit for now.
     pub(super) fn of(
         files: Arc<ToolCatalog>,
         settings: &CatalogSettings,
         credentials: &BTreeSet<CredentialName>,
+        before: &Self,
     ) -> Self {
+        let mut clients = ApiClients::default();
         let tools = files.tools().iter();
         let offered = tools.filter(|file| is_offered(file, settings, credentials));
-        let tools = offered.map(|file| Arc::new(FileTool::of(file, settings)));
+        let tools = offered.map(|file| {
+            let endpoint = settings.endpoints.get(&file.id);
+            let endpoint = endpoint.cloned().unwrap_or_default();
+            let same = before.tools.iter().find(|it| it.is(file, &endpoint));
+            same.cloned()
+                .unwrap_or_else(|| Arc::new(FileTool::of(file, endpoint, &mut clients)))
+        });
         Self {
             tools: tools.collect(),
             credentials: credentials.clone(),
@@ -58,6 +69,27 @@ impl FileTools {
 
     pub(super) fn credentials(&self) -> &BTreeSet<CredentialName> {
         &self.credentials
+    }
+}
+
+/// The HTTP clients of tools, one for each set of rules about addresses.
+#[derive(Default)]
+struct ApiClients(Vec<(AddressRules, GuardedClient)>);
+
+impl ApiClients {
+    fn under(&mut self, rules: &AddressRules) -> GuardedClient {
+        if let Some((_, client)) = self.0.iter().find(|(known, _)| known == rules) {
+            return client.clone();
+        }
+        let guarding = rules.clone();
+        let guard: AddressGuard = Arc::new(move |address| {
+            guarding
+                .check(address)
+                .map_err(|refused| refused.to_string())
+        });
+        let client = GuardedClient::new(guard);
+        self.0.push((rules.clone(), client.clone()));
+        client
     }
 }
 
@@ -81,22 +113,32 @@ fn is_offered(
 }
 
 impl FileTool {
-    fn of(file: &Arc<ToolFile>, settings: &CatalogSettings) -> Self {
-        let endpoint = settings
-            .endpoints
-            .get(&file.id)
-            .cloned()
-            .unwrap_or_default();
-        let api = file
-            .api
-            .as_ref()
-            .map(|api| declared_api(&file.name, api, endpoint));
+    fn of(file: &Arc<ToolFile>, endpoint: ToolEndpoint, clients: &mut ApiClients) -> Self {
+        let api = file.api.as_ref().map(|api| {
+            let overrides = ApiOverrides {
+                url: endpoint.url.clone(),
+                ..ApiOverrides::default()
+            };
+            let client = clients.under(&endpoint.addresses);
+            DeclaredApi::new(
+                file.name.clone(),
+                api.clone(),
+                overrides,
+                client,
+                Clock::system(),
+            )
+        });
         Self {
             definition: raw(&definition(file)),
             action_definitions: file.actions.iter().map(action_definition).collect(),
             api,
+            endpoint,
             file: file.clone(),
         }
+    }
+
+    fn is(&self, file: &Arc<ToolFile>, endpoint: &ToolEndpoint) -> bool {
+        self.file == *file && self.endpoint == *endpoint
     }
 
     /// The most that any of its actions does.
@@ -131,18 +173,4 @@ fn rank(class: WriteClass) -> usize {
 
 fn action_definition(action: &ToolAction) -> Raw {
     raw(&json!({ "name": action.name.as_str(), "inputSchema": action.arguments_schema() }))
-}
-
-fn declared_api(name: &WireName, api: &Arc<ApiDeclaration>, endpoint: ToolEndpoint) -> DeclaredApi {
-    let ToolEndpoint { url, addresses } = endpoint;
-    let guard: AddressGuard = Arc::new(move |address| {
-        addresses
-            .check(address)
-            .map_err(|refused| refused.to_string())
-    });
-    let overrides = ApiOverrides {
-        url,
-        ..ApiOverrides::default()
-    };
-    DeclaredApi::new(name.clone(), api.clone(), overrides, guard, Clock::system())
 }

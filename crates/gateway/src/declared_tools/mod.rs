@@ -42,12 +42,17 @@ pub(crate) struct DeclaredTools {
 }
 
 impl DeclaredTools {
-    /// Reads the files. `credentials` are the names under which some tenant has one.
-    pub(crate) fn read(settings: CatalogSettings, credentials: &BTreeSet<CredentialName>) -> Self {
+    /// Reads the files. `credentials` are the names under which some tenant has one, and `before` the
+    /// tools of the configuration before.
+    pub(crate) fn read(
+        settings: CatalogSettings,
+        credentials: &BTreeSet<CredentialName>,
+        before: &FileTools,
+    ) -> Self {
         let directories = CatalogDirectories::read(settings.directories.clone());
         let files = directories.current().clone();
-        warn_of(files.problems(), &[]);
-        let offered = FileTools::of(files, &settings, credentials);
+        warn_of(files.problems(), before.files().problems());
+        let offered = FileTools::of(files, &settings, credentials, before);
         Self {
             directories: Mutex::new(directories),
             offered: ArcSwap::from_pointee(offered),
@@ -70,7 +75,7 @@ impl DeclaredTools {
             return false;
         }
         warn_of(files.problems(), before.files().problems());
-        let after = FileTools::of(files, &self.settings, credentials);
+        let after = FileTools::of(files, &self.settings, credentials, &before);
         self.offered.store(Arc::new(after));
         true
     }

@@ -47,9 +47,9 @@ pub fn everyday_servers(repository: &Repository) -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Three for the servers and clients, because they do not agree on one `mcp` library, and one for
-/// what people have on their machines.
-const ENVIRONMENTS: [&str; 4] = ["client", "servers", "sqlite", "desk"];
+/// Three for the servers and clients, because they do not agree on one `mcp` library, one for what
+/// people have on their machines, and one for the imitation of Amazon's services.
+const ENVIRONMENTS: [&str; 5] = ["client", "servers", "sqlite", "desk", "moto"];
 
 /// The text of every file that names a version.
 struct Pins(Vec<String>);

@@ -50,6 +50,8 @@ pub enum Problem {
     ServerName(#[from] ServerNameError),
     #[error(transparent)]
     Tenant(#[from] TenantError),
+    #[error("{reason}")]
+    ToolId { reason: String },
     #[error("no tenant can be called `unknown`: that is the setting for tenants without a table")]
     ReservedTenant,
     #[error("`{found}` is none of {}", quoted(choices))]
@@ -239,6 +241,7 @@ impl Problem {
             | Self::WrongType { .. }
             | Self::ServerName(_)
             | Self::Tenant(_)
+            | Self::ToolId { .. }
             | Self::NotOneOf { nearest: None, .. }
             | Self::TooSmall { .. }
             | Self::OutOfRange { .. }

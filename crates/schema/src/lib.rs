@@ -8,6 +8,7 @@
 //! - this file: the checks, with every schema compiled once
 //! - `compile`: compiles the text of a schema, within limits; `graph`: the references between the
 //!   parts of a schema, and the steps that checking could take
+//! - `fits`: the check of schemas that must themselves be right, such as those of tool files
 //! - `declaration`: the signature of a tool in TypeScript
 //! - `mistake`: the mistakes that the validator finds; `violation`: a mistake in words; `expected`:
 //!   the value that a schema expects, in words
@@ -27,6 +28,7 @@ mod example;
 mod excerpt;
 mod expected;
 mod explain;
+mod fits;
 mod fix;
 mod graph;
 mod meaning;
@@ -51,6 +53,7 @@ use serde_json::value::RawValue;
 
 pub use declaration::{DeclarationSize, declaration, member_call};
 pub use explain::Misfit;
+pub use fits::{fits, schema_fault};
 pub use near::near;
 pub use taken::Taken;
 #[cfg(test)]

@@ -12,6 +12,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("kitbag-domain", &[]),
     ("kitbag-wire", &[]),
     ("kitbag-fetch", &[]),
+    ("kitbag-declared", &[]),
     ("kitbag-vendor", &[]),
     ("kitbag-policy", &["kitbag-domain"]),
     (
@@ -38,7 +39,22 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("kitbag-exam", &["kitbag-fetch", "kitbag-vendor"]),
     (
         "kitbag-apis",
-        &["kitbag-domain", "kitbag-wire", "kitbag-fetch"],
+        &[
+            "kitbag-declared",
+            "kitbag-domain",
+            "kitbag-wire",
+            "kitbag-fetch",
+        ],
+    ),
+    // Its tests want the rooms whose functions it is handed.
+    (
+        "kitbag-manifest",
+        &[
+            "kitbag-declared",
+            "kitbag-domain",
+            "kitbag-clients",
+            "kitbag-schema",
+        ],
     ),
     (
         "kitbag-upstream",
@@ -82,6 +98,8 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     (
         "kitbag-gateway",
         &[
+            "kitbag-declared",
+            "kitbag-manifest",
             "kitbag-embed",
             "kitbag-config",
             "kitbag-domain",
@@ -107,6 +125,8 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "kitbag",
         &[
             "kitbag-gateway",
+            "kitbag-declared",
+            "kitbag-manifest",
             "kitbag-review",
             "kitbag-sandbox",
             "kitbag-intents",

@@ -26,7 +26,6 @@ use std::time::Duration;
 use http::Method;
 use http::header::HeaderMap;
 use kitbag_domain::{Lookup, ServerName, Template};
-use kitbag_fetch::guard::GuardedResolver;
 use kitbag_fetch::secrets::speaks_of_a_secret;
 use kitbag_fetch::{AddressGuard, Secrets, header_map};
 use kitbag_wire::Raw;
@@ -115,7 +114,7 @@ fn subject(method: &Method, path: &str) -> String {
 impl Provider {
     /// Each call asks `lookup` for the secrets and `guard` about the addresses.
     pub fn new(spec: ProviderSpec, lookup: Lookup, guard: AddressGuard) -> Self {
-        let client = client(GuardedResolver(guard.clone()));
+        let client = client(guard.clone());
         Self {
             spec,
             lookup,
@@ -201,13 +200,8 @@ fn is_secret(name: &str, value: &Template) -> bool {
     speaks_of_a_secret(name) || (source.contains("${") && speaks_of_a_secret(source))
 }
 
-/// The client uses no proxy, because a proxy would resolve names where the guard does not see it. It
-/// follows no redirects, because each must be judged.
-fn client(resolver: GuardedResolver) -> Client {
-    kitbag_fetch::client_without_redirects()
-        .no_proxy()
-        .dns_resolver(resolver)
-        .referer(false)
+fn client(guard: AddressGuard) -> Client {
+    kitbag_fetch::guarded_client(guard)
         .pool_idle_timeout(POOL_IDLE_TIMEOUT)
         .tcp_nodelay(true)
         .build()

@@ -131,9 +131,7 @@ impl Photographer {
         let frame = &tree["frameTree"]["frame"];
         let url = frame["url"].as_str().unwrap_or_default();
         match frame["unreachableUrl"].as_str() {
-            Some(_) => Err(Failure::NotLoaded(
-                "it goes on to a place that is not there".to_owned(),
-            )),
+            Some(wanted) => Err(Failure::LedAway(wanted.to_owned())),
             None if url.starts_with("https://") || url.starts_with("about:") => Ok(()),
             None => Err(Failure::NotLoaded("it left the web".to_owned())),
         }
@@ -219,27 +217,56 @@ impl Photographer {
                 BrowserError::TooLarge { max: MAX_BYTES }
             }
             Failure::NotLoaded(error) => self.not_loaded(error, url),
+            Failure::LedAway(wanted) => self.led_away(&wanted, url),
             failure => BrowserError::Crashed {
                 reason: failure.to_string(),
             },
         }
     }
 
-    /// The proxy knows better than Chromium why a page was not loaded.
+    /// Where the proxy refused to connect, it knows better than Chromium why.
     fn not_loaded(&self, error: String, url: &Url) -> BrowserError {
-        match self.proxy.refusals().pop() {
-            Some(Refusal {
-                host,
-                reason,
-                by_guard: true,
-            }) => BrowserError::Refused { host, reason },
-            Some(Refusal { host, reason, .. }) => BrowserError::Unreachable {
-                origin: host,
-                reason,
-            },
+        let refusals = self.proxy.refusals();
+        match refusals.last().filter(|_| is_of_proxy(&error)) {
+            Some(refusal) => refusal.clone().into(),
             None => BrowserError::Unreachable {
                 origin: origin(url),
                 reason: error,
+            },
+        }
+    }
+
+    fn led_away(&self, wanted: &str, url: &Url) -> BrowserError {
+        let host = Url::parse(wanted).ok();
+        let host = host.as_ref().and_then(Url::host_str).unwrap_or_default();
+        let refusals = self.proxy.refusals();
+        match refusals.iter().find(|refusal| refusal.host == host) {
+            Some(refusal) => refusal.clone().into(),
+            None => BrowserError::Unreachable {
+                origin: origin(url),
+                reason: format!("it leads on to `{host}`, which could not be loaded"),
+            },
+        }
+    }
+}
+
+/// The errors of Chromium when a proxy does not connect, and when it does not pass a request on.
+fn is_of_proxy(error: &str) -> bool {
+    error.contains("TUNNEL_CONNECTION_FAILED") || error.contains("HTTP_RESPONSE_CODE_FAILURE")
+}
+
+impl From<Refusal> for BrowserError {
+    fn from(refusal: Refusal) -> Self {
+        let Refusal {
+            host,
+            reason,
+            by_guard,
+        } = refusal;
+        match by_guard {
+            true => Self::Refused { host, reason },
+            false => Self::Unreachable {
+                origin: host,
+                reason,
             },
         }
     }
@@ -253,6 +280,8 @@ enum Failure {
     Download,
     #[error("{0}")]
     NotLoaded(String),
+    #[error("it leads on to {0}")]
+    LedAway(String),
     #[error("there is no picture of it")]
     NoPicture,
     #[error("its picture is too large")]

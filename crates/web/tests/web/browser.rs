@@ -165,12 +165,8 @@ async fn an_address_without_a_page_says_why() {
     }
     let stranger = Browser::new(BrowserSettings::new(site::guard()));
     let error = stranger.screenshot(ScreenshotRequest::of(site)).await;
-    assert!(
-        error
-            .unwrap_err()
-            .to_string()
-            .contains("ERR_CERT_AUTHORITY_INVALID")
-    );
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("ERR_CERT_AUTHORITY_INVALID"), "{error}");
 }
 
 #[tokio::test]

@@ -40,6 +40,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "kitbag-apis",
         &["kitbag-domain", "kitbag-wire", "kitbag-fetch"],
     ),
+    ("kitbag-web", &["kitbag-domain", "kitbag-fetch"]),
     (
         "kitbag-upstream",
         &["kitbag-domain", "kitbag-wire", "kitbag-fetch"],
@@ -91,6 +92,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-schema",
             "kitbag-store",
             "kitbag-apis",
+            "kitbag-web",
             "kitbag-upstream",
             "kitbag-relevance",
             "kitbag-telemetry",

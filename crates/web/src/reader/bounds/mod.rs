@@ -84,6 +84,8 @@ fn content_of(tag: &Tag) -> TokenSinkResult<()> {
 mod tests {
     use std::time::Duration;
 
+    use proptest::prelude::*;
+
     use super::*;
     use crate::reader::markdown;
 
@@ -170,5 +172,54 @@ mod tests {
         let attributes: String = (0..200_000).map(|n| format!(" a{n}")).collect();
         let until = Instant::now() + Duration::from_millis(200);
         assert!(bounded(&format!("<p{attributes}>"), &url(), until).is_none());
+    }
+
+    /// Pieces that are tangled in every order.
+    fn pieces() -> impl Strategy<Value = String> {
+        let name = prop::sample::select(vec![
+            "p",
+            "div",
+            "b",
+            "a",
+            "ul",
+            "li",
+            "table",
+            "tr",
+            "td",
+            "pre",
+            "code",
+            "br",
+            "img",
+            "svg",
+            "title",
+            "script",
+            "blockquote",
+            "h1",
+            "template",
+            "select",
+            "textarea",
+            "base",
+            "x-y",
+        ]);
+        let piece = prop_oneof![
+            name.clone().prop_map(|name| format!("<{name}>")),
+            name.clone()
+                .prop_map(|name| format!("<{name} href='?a&amp;b' class=\"x\" alt=>")),
+            name.prop_map(|name| format!("</{name}>")),
+            "[ -~]{0,6}",
+            "\\PC{0,4}",
+        ];
+        prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_page_it_is_read_and_its_tags_are_in_order(html in pieces()) {
+            let until = Instant::now() + Duration::from_secs(60);
+            let once = bounded(&html, &url(), until).unwrap().html;
+            let twice = bounded(&once, &url(), until).unwrap().html;
+            prop_assert_eq!(&once, &twice);
+            prop_assert!(markdown::readable(&html, &url()).is_ok());
+        }
     }
 }

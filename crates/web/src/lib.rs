@@ -19,7 +19,7 @@ pub use browser::{
     Browser, BrowserError, BrowserSettings, ImageFormat, Screenshot, ScreenshotRequest,
 };
 pub use reader::{
-    Page, PageContent, PageError, PageFormat, PageReader, PageRequest, ReaderService,
-    ReaderSettings,
+    PageContent, PageError, PageFormat, PageReader, PageRequest, ReaderService, ReaderSettings,
+    WebPage,
 };
 pub use roots::{RootCertificates, RootsError};

@@ -49,7 +49,7 @@ use devtools::Devtools;
 use picture::Photographer;
 use process::ChromiumProcess;
 use proxy::GuardProxy;
-use view::View;
+use view::PictureView;
 
 /// For a whole picture, the start of Chromium and the wait for a place included.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -109,7 +109,7 @@ impl Browser {
         // A third of the time is kept for the picture of a page that never stops loading.
         let load_until = Instant::now() + self.settings.timeout * 2 / 3;
         let url = address::parse(&request.url)?;
-        let view = View::of(&request)?;
+        let view = PictureView::of(&request)?;
         let program = self.program()?;
         self.judge(&url).await?;
         let proxy = GuardProxy::start(self.settings.guard.clone()).await?;

@@ -12,7 +12,7 @@ use super::devtools::{Devtools, DevtoolsError};
 use super::error::BrowserError;
 use super::process::ChromiumProcess;
 use super::proxy::{GuardProxy, Refusal};
-use super::view::{ImageFormat, Screenshot, View};
+use super::view::{ImageFormat, PictureView, Screenshot};
 use crate::address::origin;
 
 /// Some pages never stop fetching; what they show is there by then.
@@ -40,7 +40,7 @@ impl Photographer {
     pub(super) async fn take(
         &mut self,
         url: &Url,
-        view: &View,
+        view: &PictureView,
         load_until: Instant,
     ) -> Result<Screenshot, BrowserError> {
         if let Err(error) = self.ask("Browser.getVersion", json!({})).await {
@@ -53,9 +53,9 @@ impl Photographer {
     async fn take_with_running(
         &mut self,
         url: &Url,
-        view: &View,
+        view: &PictureView,
         load_until: Instant,
-    ) -> Result<Screenshot, Failure> {
+    ) -> Result<Screenshot, PictureFailure> {
         self.open_page(view).await?;
         self.load(url).await?;
         let has_loaded = self.settle(view, load_until).await?;
@@ -68,7 +68,7 @@ impl Photographer {
     }
 
     /// Opens an empty page that reaches the network by way of our proxy.
-    async fn open_page(&mut self, view: &View) -> Result<(), Failure> {
+    async fn open_page(&mut self, view: &PictureView) -> Result<(), PictureFailure> {
         let proxy = json!({ "proxyServer": self.proxy.url(), "proxyBypassList": "<-loopback>" });
         let context = self.ask("Target.createBrowserContext", proxy).await?;
         let context = &context["browserContextId"];
@@ -83,7 +83,7 @@ impl Photographer {
         self.set_up(view).await
     }
 
-    async fn set_up(&mut self, view: &View) -> Result<(), Failure> {
+    async fn set_up(&mut self, view: &PictureView) -> Result<(), PictureFailure> {
         self.ask("Page.enable", json!({})).await?;
         let tree = self.ask("Page.getFrameTree", json!({})).await?;
         self.devtools.page.frame = Some(text(&tree["frameTree"]["frame"], "id"));
@@ -99,21 +99,25 @@ impl Photographer {
         Ok(())
     }
 
-    async fn load(&mut self, url: &Url) -> Result<(), Failure> {
+    async fn load(&mut self, url: &Url) -> Result<(), PictureFailure> {
         // The empty page has loaded, which says nothing of the one to come.
         self.devtools.page.begin(None);
         let begun = self
             .ask("Page.navigate", json!({ "url": url.as_str() }))
             .await?;
         match begun["errorText"].as_str() {
-            _ if begun["isDownload"] == true => Err(Failure::Download),
-            Some(error) => Err(Failure::NotLoaded(error.to_owned())),
+            _ if begun["isDownload"] == true => Err(PictureFailure::Download),
+            Some(error) => Err(PictureFailure::NotLoaded(error.to_owned())),
             None => Ok(()),
         }
     }
 
     /// Waits until the page shows what it has; returns false if it was still loading then.
-    async fn settle(&mut self, view: &View, load_until: Instant) -> Result<bool, Failure> {
+    async fn settle(
+        &mut self,
+        view: &PictureView,
+        load_until: Instant,
+    ) -> Result<bool, PictureFailure> {
         let has_loaded = self
             .devtools
             .follow(load_until, |page| page.has_loaded)
@@ -126,18 +130,22 @@ impl Photographer {
     }
 
     /// A page may send itself elsewhere by a script, which ends at the proxy as everything does.
-    async fn stays_on_the_web(&mut self) -> Result<(), Failure> {
+    async fn stays_on_the_web(&mut self) -> Result<(), PictureFailure> {
         let tree = self.ask("Page.getFrameTree", json!({})).await?;
         let frame = &tree["frameTree"]["frame"];
         let url = frame["url"].as_str().unwrap_or_default();
         match frame["unreachableUrl"].as_str() {
-            Some(wanted) => Err(Failure::LedAway(wanted.to_owned())),
+            Some(wanted) => Err(PictureFailure::LedAway(wanted.to_owned())),
             None if url.starts_with("https://") || url.starts_with("about:") => Ok(()),
-            None => Err(Failure::NotLoaded("it left the web".to_owned())),
+            None => Err(PictureFailure::NotLoaded("it left the web".to_owned())),
         }
     }
 
-    async fn capture(&mut self, view: &View, has_loaded: bool) -> Result<Screenshot, Failure> {
+    async fn capture(
+        &mut self,
+        view: &PictureView,
+        has_loaded: bool,
+    ) -> Result<Screenshot, PictureFailure> {
         let page_height = self.page_height().await?;
         let height = view.height_of(page_height);
         let bytes = self.picture(view, height).await?;
@@ -164,14 +172,18 @@ impl Photographer {
         })
     }
 
-    async fn page_height(&mut self) -> Result<u32, Failure> {
+    async fn page_height(&mut self) -> Result<u32, PictureFailure> {
         let metrics = self.ask("Page.getLayoutMetrics", json!({})).await?;
         let height = metrics["cssContentSize"]["height"].as_f64();
         // A conversion ends at the largest number.
         Ok(height.unwrap_or_default().ceil() as u32)
     }
 
-    async fn picture(&mut self, view: &View, height: u32) -> Result<Vec<u8>, Failure> {
+    async fn picture(
+        &mut self,
+        view: &PictureView,
+        height: u32,
+    ) -> Result<Vec<u8>, PictureFailure> {
         let clip = json!({ "x": 0, "y": 0, "width": view.width, "height": height, "scale": 1 });
         let mut wanted = json!({ "clip": clip, "captureBeyondViewport": view.full_page });
         match view.format {
@@ -185,14 +197,14 @@ impl Photographer {
         let data = picture["data"].as_str().unwrap_or_default();
         let bytes = STANDARD.decode(data).unwrap_or_default();
         match bytes.len() {
-            0 => Err(Failure::NoPicture),
-            size if size > MAX_BYTES => Err(Failure::TooLarge),
+            0 => Err(PictureFailure::NoPicture),
+            size if size > MAX_BYTES => Err(PictureFailure::TooLarge),
             _ => Ok(bytes),
         }
     }
 
     /// Asks in a world of our own, where the page's scripts have changed nothing.
-    async fn status(&mut self) -> Result<Option<u16>, Failure> {
+    async fn status(&mut self) -> Result<Option<u16>, PictureFailure> {
         const STATUS: &str = "performance.getEntriesByType('navigation')[0]?.responseStatus ?? 0";
         let world = json!({ "frameId": self.devtools.page.frame });
         let world = self.ask("Page.createIsolatedWorld", world).await?;
@@ -210,21 +222,21 @@ impl Photographer {
         }
     }
 
-    fn explain(&self, failure: Failure, url: &Url) -> BrowserError {
+    fn explain(&self, failure: PictureFailure, url: &Url) -> BrowserError {
         match failure {
-            Failure::Download => BrowserError::Download,
-            Failure::TooLarge | Failure::Devtools(DevtoolsError::TooLarge) => {
+            PictureFailure::Download => BrowserError::Download,
+            PictureFailure::TooLarge | PictureFailure::Devtools(DevtoolsError::TooLarge) => {
                 BrowserError::TooLarge { max: MAX_BYTES }
             }
-            Failure::NotLoaded(error) => self.not_loaded(error, url),
-            Failure::LedAway(wanted) => self.led_away(&wanted, url),
+            PictureFailure::NotLoaded(error) => self.not_loaded(error, url),
+            PictureFailure::LedAway(wanted) => self.led_away(&wanted, url),
             failure => BrowserError::Crashed {
                 reason: failure.to_string(),
             },
         }
     }
 
-    /// Where the proxy refused to connect, it knows better than Chromium why.
+    /// The proxy knows better than Chromium why it did not connect.
     fn not_loaded(&self, error: String, url: &Url) -> BrowserError {
         let refusals = self.proxy.refusals();
         match refusals.last().filter(|_| is_of_proxy(&error)) {
@@ -273,7 +285,7 @@ impl From<Refusal> for BrowserError {
 }
 
 #[derive(Debug, thiserror::Error)]
-enum Failure {
+enum PictureFailure {
     #[error("{0}")]
     Devtools(#[from] DevtoolsError),
     #[error("it is a download")]

@@ -79,7 +79,7 @@ impl ImageFormat {
 
 /// The part of a page that is wanted, within bounds.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct View {
+pub(super) struct PictureView {
     pub(super) width: u32,
     pub(super) height: u32,
     pub(super) full_page: bool,
@@ -87,7 +87,7 @@ pub(super) struct View {
     pub(super) wait: Duration,
 }
 
-impl View {
+impl PictureView {
     pub(super) fn of(request: &ScreenshotRequest) -> Result<Self, BrowserError> {
         let sides = [request.width, request.height];
         if sides.iter().any(|side| !(1..=MAX_SIDE).contains(side)) {
@@ -122,16 +122,16 @@ mod tests {
     #[test]
     fn a_view_stays_within_its_bounds() {
         let usual = ScreenshotRequest::of("https://example.com");
-        let view = View::of(&usual).unwrap();
+        let view = PictureView::of(&usual).unwrap();
         assert_eq!(view.height_of(200_000), 800);
-        let full = View {
+        let full = PictureView {
             full_page: true,
             ..view
         };
         assert_eq!(full.height_of(1234), 1234);
         assert_eq!(full.height_of(200_000), 50_000);
         assert_eq!(
-            View {
+            PictureView {
                 width: 4000,
                 ..full
             }
@@ -153,7 +153,7 @@ mod tests {
                 ..usual.clone()
             },
         ] {
-            assert!(View::of(&bad).is_err(), "{bad:?}");
+            assert!(PictureView::of(&bad).is_err(), "{bad:?}");
         }
     }
 }

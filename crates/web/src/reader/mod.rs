@@ -76,7 +76,7 @@ pub enum PageFormat {
 
 /// A page as it was answered, whatever its status.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
+pub struct WebPage {
     /// After all redirects.
     pub url: String,
     pub status: u16,
@@ -123,13 +123,13 @@ impl PageReader {
         }
     }
 
-    pub async fn read(&self, request: PageRequest) -> Result<Page, PageError> {
+    pub async fn read(&self, request: PageRequest) -> Result<WebPage, PageError> {
         let after = self.settings.timeout;
         let done = tokio::time::timeout(after, Box::pin(self.read_unhurried(request))).await;
         done.unwrap_or(Err(PageError::TimedOut { after }))
     }
 
-    async fn read_unhurried(&self, request: PageRequest) -> Result<Page, PageError> {
+    async fn read_unhurried(&self, request: PageRequest) -> Result<WebPage, PageError> {
         let url = address::parse(&request.url)?;
         match (&self.settings.service, request.format) {
             (Some(service), PageFormat::Markdown) => {
@@ -148,7 +148,7 @@ impl PageReader {
         }
     }
 
-    async fn readable(&self, page: FetchedPage, max_chars: usize) -> Result<Page, PageError> {
+    async fn readable(&self, page: FetchedPage, max_chars: usize) -> Result<WebPage, PageError> {
         match page.kind() {
             MediaKind::Html => {
                 let (page, readable) = self.parse(page).await?;
@@ -175,7 +175,7 @@ impl PageReader {
     }
 }
 
-fn raw(page: FetchedPage, max_chars: usize) -> Result<Page, PageError> {
+fn raw(page: FetchedPage, max_chars: usize) -> Result<WebPage, PageError> {
     let content = match page.kind() {
         MediaKind::Html | MediaKind::Text => PageContent::cut(page.text(), max_chars),
         MediaKind::Pdf | MediaKind::Other => bytes(&page, max_chars)?,

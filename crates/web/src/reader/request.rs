@@ -8,7 +8,7 @@ use url::Url;
 
 use super::error::PageError;
 use super::media::{self, MediaKind};
-use super::{MAX_BYTES, Page, PageContent, PageReader};
+use super::{MAX_BYTES, PageContent, PageReader, WebPage};
 use crate::address::{self, origin};
 
 /// Sites redirect to another spelling, to a language, to a login; more are a circle.
@@ -106,8 +106,8 @@ impl FetchedPage {
         media::text(&self.body, self.charset.as_deref())
     }
 
-    pub(super) fn with(self, title: Option<String>, content: PageContent) -> Page {
-        Page {
+    pub(super) fn with(self, title: Option<String>, content: PageContent) -> WebPage {
+        WebPage {
             url: self.url.into(),
             status: self.status,
             media_type: self.media_type,

@@ -9,7 +9,7 @@ use reqwest::{Client, RequestBuilder, Response};
 use url::Url;
 
 use super::error::PageError;
-use super::{Page, PageContent, request};
+use super::{PageContent, WebPage, request};
 use crate::address::origin;
 
 /// A service that answers `GET {url}/{address of the page}` with Markdown, as Jina's reader does.
@@ -36,7 +36,7 @@ impl ReaderService {
         page: Url,
         guard: &AddressGuard,
         max_chars: usize,
-    ) -> Result<Page, PageError> {
+    ) -> Result<WebPage, PageError> {
         stays_public(&page, guard).await?;
         let sent = self.request(&page).send().await;
         let response = sent.map_err(|error| self.failed(cause(error)))?;
@@ -44,7 +44,7 @@ impl ReaderService {
             return Err(self.failed(format!("it answered with {}", response.status())));
         }
         let markdown = self.markdown(response).await?;
-        Ok(Page {
+        Ok(WebPage {
             url: page.into(),
             status: 200,
             media_type: "text/markdown".to_owned(),

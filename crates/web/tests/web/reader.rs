@@ -9,8 +9,8 @@ use axum::http::{HeaderMap, Uri, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use kitbag_web::{
-    Page, PageContent, PageError, PageFormat, PageReader, PageRequest, ReaderService,
-    ReaderSettings,
+    PageContent, PageError, PageFormat, PageReader, PageRequest, ReaderService, ReaderSettings,
+    WebPage,
 };
 use url::Url;
 
@@ -32,7 +32,7 @@ fn settings() -> ReaderSettings {
     }
 }
 
-async fn read(url: &str, format: PageFormat, max_chars: usize) -> Result<Page, PageError> {
+async fn read(url: &str, format: PageFormat, max_chars: usize) -> Result<WebPage, PageError> {
     let request = PageRequest {
         url: url.to_owned(),
         format,
@@ -42,7 +42,7 @@ async fn read(url: &str, format: PageFormat, max_chars: usize) -> Result<Page, P
 }
 
 #[track_caller]
-fn text(page: &Page) -> (&str, usize) {
+fn text(page: &WebPage) -> (&str, usize) {
     match &page.content {
         PageContent::Text { text, left_out } => (text, *left_out),
         PageContent::Bytes(_) => panic!("not text: {page:?}"),

@@ -18,7 +18,7 @@ use html5ever::tokenizer::{
 };
 use url::Url;
 
-use writer::Writer;
+use writer::TagWriter;
 
 #[derive(Debug)]
 pub(super) struct BoundedHtml {
@@ -31,7 +31,7 @@ const STEP: usize = 16 * 1024;
 
 /// Returns nothing if the time is up before the end: one tag with a million attributes takes hours.
 pub(super) fn bounded(html: &str, url: &Url, until: Instant) -> Option<BoundedHtml> {
-    let sink = TagSink(RefCell::new(Writer::new(url.clone())));
+    let sink = TagSink(RefCell::new(TagWriter::new(url.clone())));
     let tokenizer = Tokenizer::new(sink, TokenizerOpts::default());
     let queue = BufferQueue::default();
     let mut rest = html;
@@ -49,7 +49,7 @@ pub(super) fn bounded(html: &str, url: &Url, until: Instant) -> Option<BoundedHt
 }
 
 /// Hands tokens to the writer.
-struct TagSink(RefCell<Writer>);
+struct TagSink(RefCell<TagWriter>);
 
 impl TokenSink for TagSink {
     type Handle = ();

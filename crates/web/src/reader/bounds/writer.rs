@@ -22,7 +22,7 @@ const MAX_ELEMENTS: usize = 100_000;
 const MAX_ATTRIBUTE: usize = 4096;
 const MAX_TITLE: usize = 1000;
 
-pub(super) struct Writer {
+pub(super) struct TagWriter {
     html: String,
     title: String,
     /// True behind the title: another one is not the page's.
@@ -35,7 +35,7 @@ pub(super) struct Writer {
     left_out: Option<(LocalName, usize)>,
 }
 
-impl Writer {
+impl TagWriter {
     pub(super) fn new(base: Url) -> Self {
         Self {
             html: String::new(),

@@ -55,7 +55,7 @@ const FLAGS: [&str; 36] = [
     // It resolves no name; the address that is excepted is the one of our proxy.
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
     "--dns-prefetch-disable",
-    // Nothing goes past the proxy.
+    // Nothing goes past the proxy. Of the flags for WebRTC, older Chromiums know only the first.
     "--disable-quic",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",

@@ -28,7 +28,7 @@ const CURIOUS: &str = "<!doctype html><link rel=preconnect href=https://PRIVATE>
         () => fetch('/redirect', { mode: 'no-cors' }),
         () => end(new WebSocket('wss://PRIVATE/')),
         () => end(new WebSocket('ws://PRIVATE/')),
-        () => end(new EventSource('https://PRIVATE/')),
+        () => { const source = new EventSource('https://PRIVATE/'); return end(source).then(() => source.close()); },
         () => navigator.sendBeacon('https://PRIVATE/beacon'),
         () => new WebTransport('https://PRIVATE/').ready,
         () => new Worker(URL.createObjectURL(new Blob(['importScripts(\"https://PRIVATE/w\")']))),
@@ -82,7 +82,7 @@ async fn visits(host: &str, guard: AddressGuard) -> (Screenshot, Visits) {
         ..settings()
     });
     let request = ScreenshotRequest::of(format!("https://{address}/"));
-    let wait = std::time::Duration::from_millis(1500);
+    let wait = std::time::Duration::from_secs(1);
     let picture = browser
         .screenshot(ScreenshotRequest { wait, ..request })
         .await;
@@ -150,7 +150,7 @@ async fn a_name_that_leads_elsewhere_the_second_time_is_judged_again() {
         .count();
     let asked = AtomicUsize::new(0);
     let guard: AddressGuard = Arc::new(move |address: IpAddr| {
-        // When the name is resolved for the first time, its addresses look public.
+        // The addresses look public when the name is resolved for the first time.
         match asked.fetch_add(1, Ordering::Relaxed) < addresses {
             true => Ok(()),
             false => Err(format!("{address} is private")),

@@ -116,7 +116,9 @@ impl Browser {
         let place = self.place().await;
         let (process, devtools) = self.launch(&program, place).await?;
         let mut photographer = Photographer::new(process, devtools, proxy);
-        photographer.take(&url, &view, load_until).await
+        let taken = photographer.take(&url, &view, load_until).await;
+        photographer.end().await;
+        taken
     }
 
     /// Refuses at once what the proxy would refuse later.

@@ -50,6 +50,11 @@ impl Photographer {
         taken.map_err(|failure| self.explain(failure, url))
     }
 
+    /// Ends Chromium, and returns when nothing of it is left.
+    pub(super) async fn end(self) {
+        self.process.end().await;
+    }
+
     async fn take_with_running(
         &mut self,
         url: &Url,

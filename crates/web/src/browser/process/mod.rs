@@ -103,6 +103,14 @@ fn command(program: &Path, folder: &Path) -> io::Result<Command> {
 }
 
 impl ChromiumProcess {
+    /// Ends Chromium, and returns when nothing of it is left.
+    pub(super) async fn end(mut self) {
+        if let Some(running) = self.running.take() {
+            let family = running.kill();
+            let _ = tokio::task::spawn_blocking(move || running.bury(&family)).await;
+        }
+    }
+
     /// Returns the last words of a Chromium that ended by itself.
     pub(super) fn last_words(&self) -> String {
         let running = self.running.as_ref();
@@ -125,7 +133,7 @@ impl Drop for ChromiumProcess {
             return;
         };
         let family = running.kill();
-        // The kernel takes a moment to end them, for which no thread that serves requests may wait.
+        // The kernel takes a moment to end them, for which nothing waits here.
         let buried = thread::Builder::new().name("browser-end".to_owned());
         let _ = buried.spawn(move || running.bury(&family));
     }

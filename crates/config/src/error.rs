@@ -50,6 +50,8 @@ pub enum Problem {
     ServerName(#[from] ServerNameError),
     #[error(transparent)]
     Tenant(#[from] TenantError),
+    #[error("{reason}")]
+    ToolId { reason: String },
     #[error("no tenant can be called `unknown`: that is the setting for tenants without a table")]
     ReservedTenant,
     #[error("`{found}` is none of {}", quoted(choices))]
@@ -99,6 +101,8 @@ pub enum Problem {
     NoUrl,
     #[error("there is a server called `{name}` already")]
     NameTaken { name: ServerName },
+    #[error("`{name}` is the name that rules have for the tools of tool files")]
+    NameReserved { name: ServerName },
     #[error("not the address of an API: {reason}")]
     ProviderUrl { reason: String },
     #[error("there is a header `Authorization` already")]
@@ -221,6 +225,7 @@ impl Problem {
                  name"
                     .to_owned()
             }
+            Self::NameReserved { .. } => "give it another name".to_owned(),
             Self::NameTaken { .. } => "give one of the two another name".to_owned(),
             Self::BearerTwice => "keep one of the two".to_owned(),
             Self::SecretWithoutClient => "set `client_id` as well".to_owned(),
@@ -239,6 +244,7 @@ impl Problem {
             | Self::WrongType { .. }
             | Self::ServerName(_)
             | Self::Tenant(_)
+            | Self::ToolId { .. }
             | Self::NotOneOf { nearest: None, .. }
             | Self::TooSmall { .. }
             | Self::OutOfRange { .. }

@@ -51,6 +51,7 @@ pub use load::{Overrides, Surroundings, Whereabouts, parse};
 pub use project::{LeftOut, Obstacle, Project, ProjectFile, granting, wanted};
 pub use sections::agents::Agents;
 pub use sections::audit::{ArgumentsKept, Audit};
+pub use sections::catalog::{CatalogSettings, ToolEndpoint};
 pub use sections::code::Code;
 pub use sections::index::{Embedder, EmbeddingsEndpoint, ModelDirectory, Prefixes};
 pub use sections::learning::LearningSettings;
@@ -82,6 +83,8 @@ pub struct Config {
     pub agents: Option<Agents>,
     /// The facts declared about single tools, by the name that clients use for the tool.
     pub tools: BTreeMap<String, DeclaredTool>,
+    /// The tool files in force.
+    pub catalog: CatalogSettings,
     pub surfaces: Surfaces,
     pub code: Code,
     pub models: Models,

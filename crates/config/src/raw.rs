@@ -15,6 +15,7 @@ use super::error::{Fault, Problem};
 use super::keys;
 use super::sections::agents::RawAgents;
 use super::sections::audit::RawAudit;
+use super::sections::catalog::{RawCatalog, RawEndpoint};
 use super::sections::code::RawCode;
 use super::sections::import::RawImport;
 use super::sections::index::RawIndex;
@@ -48,6 +49,8 @@ pub(super) struct RawConfig {
     pub(super) index: RawIndex,
     pub(super) agents: RawAgents,
     pub(super) tools: Named<RawTool>,
+    pub(super) catalog: RawCatalog,
+    pub(super) endpoints: Named<RawEndpoint>,
     pub(super) surfaces: RawSurfaces,
     pub(super) groups: Named<Texts>,
     pub(super) code: RawCode,

@@ -33,6 +33,8 @@ pub enum Action {
     SecretRemoved,
     /// The key that encrypts the secrets was replaced or moved.
     SecretKeyChanged,
+    CredentialSet,
+    CredentialRemoved,
     /// The operator logged in at a server, for every caller that uses it through this gateway.
     LoggedIn,
     LoggedOut,
@@ -73,7 +75,7 @@ impl Event {
 }
 
 impl Action {
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::KeyRefused,
         Self::KeyCreated,
         Self::KeyRevoked,
@@ -81,6 +83,8 @@ impl Action {
         Self::SecretSet,
         Self::SecretRemoved,
         Self::SecretKeyChanged,
+        Self::CredentialSet,
+        Self::CredentialRemoved,
         Self::LoggedIn,
         Self::LoggedOut,
         Self::ProjectTrusted,
@@ -104,6 +108,8 @@ impl Action {
             Self::SecretSet => "secret_set",
             Self::SecretRemoved => "secret_removed",
             Self::SecretKeyChanged => "secret_key_changed",
+            Self::CredentialSet => "credential_set",
+            Self::CredentialRemoved => "credential_removed",
             Self::LoggedIn => "logged_in",
             Self::LoggedOut => "logged_out",
             Self::ProjectTrusted => "project_trusted",

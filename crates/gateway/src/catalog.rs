@@ -12,6 +12,7 @@ use kitbag_wire::{Raw, RawObject};
 
 use serde_json::Value;
 
+use crate::declared_tools::{self, FileTool, FileTools};
 use crate::resources::{ResourceRoutes, Visible, marked};
 
 #[derive(Debug, Default)]
@@ -41,12 +42,22 @@ pub struct CatalogEntry {
     pub(crate) tags: Vec<String>,
     /// The effect of a tool, as far as its server says.
     pub(crate) write_class: WriteClass,
+    /// The tool file that it comes from; absent for what a server lists.
+    pub(crate) declared: Option<Arc<FileTool>>,
 }
 
 impl CatalogEntry {
     pub(crate) fn input_schema(&self) -> Value {
         let definition = RawObject::open(&self.definition).unwrap_or_default();
         definition.read("inputSchema").unwrap_or_default()
+    }
+
+    /// The server or API behind it, by the name that people have for it.
+    pub(crate) fn provider(&self) -> &str {
+        match &self.declared {
+            Some(tool) => &tool.file.provider,
+            None => self.capability.server.as_str(),
+        }
     }
 
     /// A tool with its name and schema, unless the name was taken and clients use another one.
@@ -57,14 +68,38 @@ impl CatalogEntry {
 }
 
 impl Catalog {
-    pub(crate) fn build(listings: BTreeMap<ServerName, Arc<Listing>>) -> Self {
+    pub(crate) fn build(
+        listings: BTreeMap<ServerName, Arc<Listing>>,
+        declared: &FileTools,
+    ) -> Self {
         let mut catalog = Self::default();
+        for tool in declared.iter() {
+            catalog.add_declared(tool);
+        }
         for (server, listing) in &listings {
             catalog.add(server, listing);
         }
         catalog.routes = ResourceRoutes::of(&listings);
         catalog.listings = listings;
         catalog
+    }
+
+    /// Declared tools come first, so that their names are theirs. An alias leads to the tool as well,
+    /// and is not listed.
+    fn add_declared(&mut self, tool: &Arc<FileTool>) {
+        let file = &tool.file;
+        for name in std::iter::once(&file.name).chain(&file.aliases) {
+            self.tools_by_name
+                .insert(name.to_string(), self.tools.len());
+        }
+        self.tools.push(CatalogEntry {
+            capability: Capability::tool(declared_tools::server(), file.name.as_str()),
+            exposed: file.name.to_string(),
+            definition: tool.definition.clone(),
+            tags: file.tags.clone(),
+            write_class: tool.write_class(),
+            declared: Some(tool.clone()),
+        });
     }
 
     fn add(&mut self, server: &ServerName, listing: &Listing) {
@@ -193,6 +228,7 @@ fn expose_name(
         exposed: exposed.as_str().to_owned(),
         definition: object.to_raw(),
         tags,
+        declared: None,
     })
 }
 
@@ -239,6 +275,7 @@ fn expose_uri(server: &ServerName, definition: &Raw, field: &str) -> Option<Cata
         definition: definition.clone(),
         tags: Vec::new(),
         write_class: WriteClass::Read,
+        declared: None,
     })
 }
 
@@ -259,6 +296,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    impl Catalog {
+        fn of_listings(listings: BTreeMap<ServerName, Arc<Listing>>) -> Self {
+            Self::build(listings, &FileTools::default())
+        }
+    }
 
     fn listing(tools: &[&str]) -> Arc<Listing> {
         offering(tools, &[], &[])
@@ -287,7 +330,7 @@ mod tests {
     }
 
     fn catalog() -> Catalog {
-        Catalog::build(BTreeMap::from([
+        Catalog::of_listings(BTreeMap::from([
             ("a".parse().unwrap(), listing(&["search", "get"])),
             ("b".parse().unwrap(), listing(&["search"])),
         ]))
@@ -333,7 +376,7 @@ mod tests {
         let built = |_| {
             let listings = BTreeMap::from([("a".parse().unwrap(), offer.clone())]);
             let started = std::time::Instant::now();
-            let catalog = Catalog::build(listings);
+            let catalog = Catalog::of_listings(listings);
             assert_eq!(catalog.templates.len(), size);
             started.elapsed()
         };
@@ -364,7 +407,7 @@ mod tests {
                 (listing.resources, listing.templates) = (raws.clone(), raws);
                 Arc::new(listing)
             };
-            let catalog = Catalog::build(BTreeMap::from([
+            let catalog = Catalog::of_listings(BTreeMap::from([
                 ("a".parse().unwrap(), listed(&first)),
                 ("a-b".parse().unwrap(), listed(&second)),
             ]));

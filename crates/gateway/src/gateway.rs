@@ -15,6 +15,7 @@ use kitbag_sandbox::Sandbox;
 use kitbag_upstream::Upstreams;
 
 use crate::catalog::{Catalog, CatalogEntry};
+use crate::declared_tools::DeclaredTools;
 use crate::index::Contents;
 use crate::index::priors::Declared;
 use crate::intents::declared_templates;
@@ -44,6 +45,8 @@ pub struct Gateway {
     pub upstreams: Arc<Upstreams>,
     pub(crate) providers: Providers,
     pub(crate) models: ModelVendors,
+    /// The tools that come from files.
+    pub(crate) tool_files: DeclaredTools,
     /// Swapped when a server lists something else. A request takes it once, into its turn.
     catalog: ArcSwap<Catalog>,
     pub services: Arc<Services>,
@@ -54,6 +57,7 @@ pub(crate) struct Reached {
     pub(crate) upstreams: Arc<Upstreams>,
     pub(crate) providers: Providers,
     pub(crate) models: ModelVendors,
+    pub(crate) tool_files: DeclaredTools,
 }
 
 impl Gateway {
@@ -63,6 +67,7 @@ impl Gateway {
             upstreams,
             providers,
             models,
+            tool_files,
         } = reached;
         Self {
             serve: config.serve.clone(),
@@ -80,6 +85,7 @@ impl Gateway {
             upstreams,
             providers,
             models,
+            tool_files,
             catalog: ArcSwap::default(),
             services,
         }
@@ -194,7 +200,7 @@ impl Gateway {
             .iter()
             .filter_map(|server| Some((server.name().clone(), server.listing()?)))
             .collect();
-        let catalog = Arc::new(Catalog::build(listings));
+        let catalog = Arc::new(Catalog::build(listings, &self.tool_files.offered()));
         let before = self.catalog.swap(catalog.clone());
         mention_contests(&before, &catalog);
     }

@@ -12,6 +12,8 @@ use kitbag_upstream::{Listing, Notice, Server, ServerSpec, UpstreamContext, Upst
 use tokio::sync::{Notify, mpsc};
 
 use crate::catalog::Catalog;
+use crate::credentials::{Credentials, credential_names};
+use crate::declared_tools::{DeclaredTools, FileTools};
 use crate::gateway::{Gateway, Reached};
 use crate::inside;
 use crate::login;
@@ -51,8 +53,14 @@ impl GatewayHost {
         let logs = config.data_dir.join("logs");
         let servers = with_listings(config.running(), &store).await?;
         let (upstreams, notices) = Upstreams::new(servers, Some(&logs), &context);
-        let reached = reached(config, upstreams, &context.lookup);
-        let services = Arc::new(Services::new(config, store, embedder));
+        let credentials = Credentials::open(vault::vault(config.secret_key, &store)?).await?;
+        let tool_files = DeclaredTools::read(
+            config.catalog.clone(),
+            &credentials.names(),
+            &FileTools::default(),
+        );
+        let reached = reached(config, upstreams, tool_files, &context.lookup);
+        let services = Arc::new(Services::new(config, store, embedder, credentials));
         let gateway = ArcSwap::from_pointee(Gateway::new(config, reached, services));
         let host = Arc::new(Self {
             gateway,
@@ -99,7 +107,12 @@ impl GatewayHost {
         )?;
         let servers = with_listings(config.running(), &before.services.store).await?;
         let upstreams = before.upstreams.succeeded_by(servers, &context);
-        let reached = reached(config, upstreams, &context.lookup);
+        let tool_files = DeclaredTools::read(
+            config.catalog.clone(),
+            &before.services.credentials.names(),
+            &before.tool_files.offered(),
+        );
+        let reached = reached(config, upstreams, tool_files, &context.lookup);
         let after = Arc::new(before.succeeded_by(config, reached));
         // The first request to the new gateway must not find the catalog empty.
         let empty = after.clone();
@@ -149,9 +162,15 @@ fn is_gone(server: &Arc<Server>, after: &Upstreams) -> bool {
         .is_none_or(|it| !Arc::ptr_eq(it, server))
 }
 
-fn reached(config: &Config, upstreams: Arc<Upstreams>, lookup: &Lookup) -> Reached {
+fn reached(
+    config: &Config,
+    upstreams: Arc<Upstreams>,
+    tool_files: DeclaredTools,
+    lookup: &Lookup,
+) -> Reached {
     Reached {
         upstreams,
+        tool_files,
         providers: Providers::new(&config.providers, lookup),
         models: ModelVendors::new(&config.models, lookup),
     }
@@ -179,7 +198,9 @@ pub async fn known(config: &Config, store: &Store) -> Result<Catalog, kitbag_sto
     let listings = servers
         .into_iter()
         .filter_map(|(spec, listing)| Some((spec.name, Arc::new(listing?))));
-    Ok(Catalog::build(listings.collect()))
+    let credentials = credential_names(&store.vault(None)).await?;
+    let tools = DeclaredTools::read(config.catalog.clone(), &credentials, &FileTools::default());
+    Ok(Catalog::build(listings.collect(), &tools.offered()))
 }
 
 /// Each server with what it offered in an earlier run, unless its configuration has changed since.

@@ -18,6 +18,8 @@ pub mod clock;
 mod completion;
 mod consent;
 mod conversations;
+mod credentials;
+pub mod declared_tools;
 mod definitions;
 pub mod failure;
 pub mod files;

@@ -16,6 +16,7 @@ use crate::bridge;
 use crate::call::{Call, CallSubject};
 use crate::catalog::CatalogEntry;
 use crate::consent::{consent, write_class};
+use crate::declared_tools;
 use crate::failure::Failure;
 use crate::hidden;
 use crate::observe::NotedUse;
@@ -70,6 +71,9 @@ fn decide(turn: &Turn, target: &CallTarget) -> Result<(), Failure> {
         Executor::Api(_) => hidden::permit(turn, &target.capability, || {
             unknown_path(turn, &target.capability)
         }),
+        Executor::Declared(declared) => hidden::permit(turn, &target.capability, || {
+            resolve::unknown_tool(turn, declared.tool.file.name.as_str())
+        }),
     }
 }
 
@@ -113,6 +117,7 @@ fn validate(turn: &Turn, target: &mut CallTarget) -> Result<(), Failure> {
         Executor::Mcp(target) => validate_mcp(turn, target),
         // Only the API knows which arguments it takes.
         Executor::Api(_) => Ok(()),
+        Executor::Declared(target) => target.check(&turn.gateway.services.checker),
     }
 }
 
@@ -192,6 +197,7 @@ async fn dispatch(turn: &Turn, target: &mut CallTarget) -> Result<Raw, Failure> 
             shallow(target, result)
         }
         Executor::Api(target) => ask_api(turn, target).await,
+        Executor::Declared(target) => declared_tools::carry_out(turn, target).await,
     }
 }
 

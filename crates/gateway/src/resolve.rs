@@ -10,6 +10,7 @@ use kitbag_wire::RawObject;
 
 use crate::call::{ApiCall, Call, CallSubject, McpCall};
 use crate::completion::{self, CompletionReference};
+use crate::declared_tools::DeclaredTarget;
 use crate::failure::Failure;
 use crate::resources::{Route, marked};
 use crate::turn::Turn;
@@ -24,6 +25,7 @@ pub(crate) struct CallTarget {
 pub(crate) enum Executor {
     Mcp(McpTarget),
     Api(ApiTarget),
+    Declared(DeclaredTarget),
 }
 
 /// A call to an MCP server, in the server's own names.
@@ -49,6 +51,7 @@ impl CallTarget {
         match &self.executor {
             Executor::Mcp(target) => Some(target.outbound.params.get("arguments")?.get()),
             Executor::Api(target) => Some(target.request.body.as_ref()?.get()),
+            Executor::Declared(target) => Some(target.arguments.get()),
         }
     }
 }
@@ -80,6 +83,9 @@ fn resolve_api(turn: &Turn, call: &ApiCall) -> Result<CallTarget, Failure> {
 fn resolve_mcp(turn: &Turn, call: &mut McpCall) -> Result<CallTarget, Failure> {
     let McpCall { subject, params } = call;
     refuse_lookalikes(params)?;
+    if let Some(target) = declared(turn, subject, params) {
+        return Ok(target);
+    }
     let capability = capability(turn, subject, params)?;
     let filled = match subject {
         CallSubject::Completion(_) => completion::settle(&capability, params),
@@ -98,6 +104,19 @@ fn resolve_mcp(turn: &Turn, call: &mut McpCall) -> Result<CallTarget, Failure> {
             subject: subject.clone(),
             filled,
         }),
+    })
+}
+
+/// A tool that comes from a file. The routes of single servers have none.
+fn declared(turn: &Turn, subject: &CallSubject, params: &mut RawObject) -> Option<CallTarget> {
+    let (View::Merged(_), CallSubject::Tool(name)) = (&turn.view, subject) else {
+        return None;
+    };
+    let entry = turn.catalog.tool(name)?;
+    let tool = entry.declared.clone()?;
+    Some(CallTarget {
+        capability: entry.capability.clone(),
+        executor: Executor::Declared(DeclaredTarget::new(tool, params)),
     })
 }
 

@@ -6,6 +6,7 @@ use kitbag_config::Config;
 use kitbag_store::{AuditSink, Store};
 
 use crate::conversations::Conversations;
+use crate::credentials::Credentials;
 use crate::definitions::Definitions;
 use crate::flights::Flights;
 use crate::index::CapabilityIndex;
@@ -51,12 +52,18 @@ pub struct Services {
     /// The connections to vendors of models, made when the first request to one comes.
     relay: OnceLock<Relay>,
     pub(crate) intents: Arc<Intents>,
+    pub(crate) credentials: Credentials,
 }
 
 impl Services {
     /// Makes the services with which a process begins. Of the configuration they take only what
     /// holds until the process ends.
-    pub(crate) fn new(config: &Config, store: Store, embedder: Arc<TextEmbedder>) -> Self {
+    pub(crate) fn new(
+        config: &Config,
+        store: Store,
+        embedder: Arc<TextEmbedder>,
+        credentials: Credentials,
+    ) -> Self {
         Process::begin();
         let index = CapabilityIndex::new(embedder, store.clone(), config.identity());
         let index = Arc::new(index);
@@ -82,6 +89,7 @@ impl Services {
             definitions: Arc::default(),
             relay: OnceLock::new(),
             intents: Arc::default(),
+            credentials,
         }
     }
 

@@ -6,6 +6,9 @@ use std::sync::{Arc, LazyLock};
 use crate::catalog::ReadFile;
 use crate::file::ToolFile;
 
+/// Stands in place of the folder in the paths of these files.
+pub(crate) const FOLDER: &str = "built-in";
+
 /// Returns the files of `catalog/tools`, as they were when the binary was built.
 pub(crate) fn files() -> Vec<ReadFile> {
     static FILES: LazyLock<Vec<ReadFile>> = LazyLock::new(|| TEXTS.iter().map(read).collect());
@@ -24,7 +27,7 @@ pub fn providers() -> &'static [Arc<ToolFile>] {
 }
 
 fn read((name, text): &(&str, &str)) -> ReadFile {
-    let path = Path::new("built-in").join(name);
+    let path = Path::new(FOLDER).join(name);
     ToolFile::read(&path, text).map(Arc::new)
 }
 

@@ -18,6 +18,7 @@
 //! - [`secrets`]: the values that configuration refers to by name, encrypted
 //! - `vault_key`: the key they are encrypted under, and where it is kept
 //! - [`logins`]: what logging in at servers left behind, encrypted too
+//! - [`credentials`]: what declared tools call APIs with, for each tenant, encrypted too
 //! - [`learned_templates`]: programs that worked, and what is known of each
 //! - [`lessons`]: what the use of tools taught
 //! - [`audit`]: the record of what happened: written off the hot path, read page by page
@@ -34,6 +35,7 @@ pub mod address;
 pub mod audit;
 pub mod changes;
 pub mod copy;
+pub mod credentials;
 mod engine;
 mod error;
 pub mod keys;
@@ -64,6 +66,9 @@ pub use audit::tool_statistics::{AuditSpan, ToolStatistics};
 pub use audit::{AuditRecord, RowId};
 pub use changes::ChangeCounts;
 pub use copy::{CopyProgress, CopyReport, copy};
+pub use credentials::{
+    CredentialChange, CredentialFields, CredentialHolder, CredentialInfo, CredentialKey,
+};
 use engine::Engine;
 pub use error::Error;
 use error::{failed, unreadable};

@@ -6,6 +6,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod audit;
+pub(crate) mod catalog;
 pub(crate) mod code;
 pub(crate) mod import;
 pub(crate) mod index;
@@ -39,6 +40,8 @@ pub(crate) const SECTIONS: &[SectionRow] = &[
     index::SECTION,
     agents::SECTION,
     tools::SECTION,
+    catalog::SECTION,
+    catalog::ENDPOINTS_SECTION,
     surfaces::SECTION,
     surfaces::GROUPS_SECTION,
     code::SECTION,

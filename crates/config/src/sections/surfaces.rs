@@ -194,7 +194,7 @@ pub(crate) fn surface(
     })
 }
 
-fn pattern(
+pub(super) fn pattern(
     section: &Section,
     key: &str,
     text: &Spanned<String>,

@@ -5,6 +5,7 @@ use serde::de::{self, Deserialize, Deserializer, Error as _, Visitor};
 
 use super::agents::RawAgents;
 use super::audit::RawAudit;
+use super::catalog::{RawCatalog, RawEndpoint};
 use super::code::RawCode;
 use super::import::RawImport;
 use super::index::{RawElsewhere, RawIndex};
@@ -39,6 +40,8 @@ const FIELDS: &[(&str, FieldNames)] = &[
     ("index.embedder", fields_of::<RawElsewhere>),
     ("agents", fields_of::<RawAgents>),
     ("tools.\"NAME\"", fields_of::<RawTool>),
+    ("catalog", fields_of::<RawCatalog>),
+    ("endpoints.ID", fields_of::<RawEndpoint>),
     ("surfaces", fields_of::<RawSurfaces>),
     ("code", fields_of::<RawCode>),
     ("models", fields_of::<RawModels>),

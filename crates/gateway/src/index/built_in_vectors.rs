@@ -13,6 +13,7 @@ use serde_json::json;
 use super::priors::Priors;
 use super::source;
 use crate::catalog::Catalog;
+use crate::declared_tools::FileTools;
 
 /// Set, this test writes the file instead of finding fault with it.
 const WRITE: &str = "KITBAG_WRITE_VECTORS";
@@ -38,7 +39,10 @@ fn texts() -> BTreeSet<String> {
         problems: Vec::new(),
     };
     let server = "agents".parse().unwrap();
-    let catalog = Catalog::build(BTreeMap::from([(server, Arc::new(listing))]));
+    let catalog = Catalog::build(
+        BTreeMap::from([(server, Arc::new(listing))]),
+        &FileTools::default(),
+    );
     let sources = catalog.tools.iter().map(source::ToolSource::of);
     let tools = sources.map(|tool| tool.into_source(Priors::default(), Timestamp(0)).text);
     library.embedded_texts().into_iter().chain(tools).collect()

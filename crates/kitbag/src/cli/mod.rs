@@ -4,7 +4,7 @@
 //!
 //! # Layout
 //! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`resources`], [`prompts`],
-//!   [`key`], [`secret`], [`audit`], [`templates`], [`learned`], [`trust`], [`import`], [`install`],
+//!   [`key`], [`secret`], [`credentials`], [`audit`], [`templates`], [`learned`], [`trust`], [`import`], [`install`],
 //!   [`hook`], [`doctor`]
 //! - `gateway`: the gateway a verb works with, the one that runs or one of its own
 //! - `listing`: the list of prompts or resources; `content`: a block of an answer, as people read it
@@ -26,6 +26,7 @@ pub mod completions;
 pub mod config;
 mod confirm;
 mod content;
+pub mod credentials;
 pub mod describe;
 pub mod doctor;
 pub mod eval;
@@ -131,6 +132,7 @@ enum Verb {
     Agents(agents::Arguments),
     Key(key::Arguments),
     Secret(secret::Arguments),
+    Credentials(credentials::Arguments),
     Store(store::Arguments),
     Templates(templates::Arguments),
     Learned(learned::Arguments),
@@ -308,6 +310,7 @@ impl Verb {
             Self::Agents(arguments) => agents::run(arguments, &invocation).await,
             Self::Key(arguments) => key::run(arguments, &invocation).await,
             Self::Secret(arguments) => secret::run(arguments, &invocation).await,
+            Self::Credentials(arguments) => credentials::run(arguments, &invocation).await,
             Self::Store(arguments) => store::run(arguments, &invocation).await,
             Self::Templates(arguments) => templates::run(arguments, &invocation).await,
             Self::Learned(arguments) => learned::run(arguments, &invocation).await,

@@ -18,6 +18,7 @@
 //! - [`meter`]: what all that costs a model, and who is told
 //! - [`metrics`]: how the gateway does, for those who watch it
 //! - [`models`]: requests to models that pass through the gateway
+//! - [`declared`]: tools that come from files
 //! - [`exam`]: models that choose tools, and how well they do
 //! - [`reload`]: a configuration that is edited while the gateway runs
 //! - [`mod@retrieve`]: the tools for an intent; [`index`]: what stands behind the answer
@@ -37,6 +38,7 @@ mod bad_input;
 mod bridges;
 mod callers;
 mod code;
+mod declared;
 mod exam;
 mod fidelity;
 mod harness;

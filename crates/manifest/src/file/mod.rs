@@ -103,6 +103,11 @@ impl ToolFile {
         &self.source
     }
 
+    /// True if the file comes with the binary.
+    pub fn is_built_in(&self) -> bool {
+        self.path.starts_with(crate::built_in::FOLDER)
+    }
+
     pub fn action(&self, name: &str) -> Option<&ToolAction> {
         self.actions.iter().find(|it| it.name.as_str() == name)
     }

@@ -28,6 +28,7 @@ pub struct ChangeCounts {
     pub learned_templates: u64,
     pub priors: u64,
     pub lessons: u64,
+    pub credentials: u64,
 }
 
 /// The tables whose changes a gateway wants to hear of.
@@ -40,6 +41,7 @@ enum WatchedTable {
     LearnedTemplates,
     Priors,
     Lessons,
+    Credentials,
 }
 
 /// Follows the tables from the first time that it is asked, until the last handle to the store
@@ -148,12 +150,13 @@ impl ChangeCounts {
             WatchedTable::LearnedTemplates => &mut self.learned_templates,
             WatchedTable::Priors => &mut self.priors,
             WatchedTable::Lessons => &mut self.lessons,
+            WatchedTable::Credentials => &mut self.credentials,
         }
     }
 }
 
 impl WatchedTable {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Keys,
         Self::Secrets,
         Self::Logins,
@@ -161,6 +164,7 @@ impl WatchedTable {
         Self::LearnedTemplates,
         Self::Priors,
         Self::Lessons,
+        Self::Credentials,
     ];
 
     fn parse(name: &str) -> Option<Self> {
@@ -176,6 +180,7 @@ impl WatchedTable {
             Self::LearnedTemplates => "learned_templates",
             Self::Priors => "priors_runs",
             Self::Lessons => "lessons",
+            Self::Credentials => "credentials",
         }
     }
 }

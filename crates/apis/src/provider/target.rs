@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use percent_encoding::percent_decode_str;
 use url::{Host, Url};
 
-use crate::error::ProviderFault;
+use super::ProviderFault;
 
 /// Honest clients encode a path once, and a proxy may do so again. One that is encoded more often is
 /// meant to slip past a check.

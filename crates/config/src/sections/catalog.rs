@@ -1,0 +1,195 @@
+//! `[catalog]` and `[endpoints.ID]`: the tool files that are in force, and where their tools call.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use kitbag_declared::{DeclaredNameError, ToolId};
+use kitbag_policy::{AddressRules, Pattern};
+use toml::{Spanned, Value};
+use url::Url;
+
+use super::provider::networks;
+use super::surfaces::pattern;
+use crate::error::{Fault, Problem};
+use crate::load::Ground;
+use crate::raw::{Named, Texts};
+use crate::rows::{Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType, texts};
+use crate::values::Section;
+
+pub(crate) const SECTION: SectionRow = SectionRow {
+    name: "catalog",
+    layout: TableLayout::One(&TABLE),
+    in_force: Some(|config| {
+        format!(
+            "{:?} {:?}",
+            config.catalog.directories, config.catalog.tools
+        )
+    }),
+};
+
+pub(crate) const ENDPOINTS_SECTION: SectionRow = SectionRow {
+    name: "endpoints",
+    layout: TableLayout::Each(&ENDPOINT),
+    in_force: Some(|config| format!("{:?}", config.catalog.endpoints)),
+};
+
+const TABLE: KeyTable = KeyTable {
+    path: "catalog",
+    alternatives: &[],
+    rows: &[
+        KeyRow {
+            name: "directories",
+            value: ValueType::Texts,
+            default: Fallback::Unset("`tools` in the data directory"),
+            meaning: "The directories of your own [tool files](tool-files.md), `*.toml`. Their tools are always offered. \
+                      Changes are noticed while the gateway runs.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "tools",
+            value: ValueType::Texts,
+            default: Fallback::Value(|| texts(&[])),
+            meaning: "The [built-in tools](tools/README.md) to offer, by id and with `*` for anything. One whose \
+                      credential is set is offered without being named here.",
+            ..KeyRow::PLAIN
+        },
+    ],
+};
+
+const ENDPOINT: KeyTable = KeyTable {
+    path: "endpoints.ID",
+    alternatives: &[],
+    rows: &[
+        KeyRow {
+            name: "url",
+            secrecy: Secrecy::Address,
+            default: Fallback::Unset("that of the tool file"),
+            meaning: "The base address that the tool calls.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "allow_private",
+            value: ValueType::Flag,
+            default: Fallback::Value(|| Value::Boolean(false)),
+            meaning: "`true` lets it lead to this machine and the private networks it is in.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "allow_addresses",
+            value: ValueType::Texts,
+            default: Fallback::Value(|| texts(&[])),
+            meaning: "Addresses and ranges it may lead to, whatever they are.",
+            ..KeyRow::PLAIN
+        },
+    ],
+};
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawCatalog {
+    directories: Option<Vec<String>>,
+    tools: Texts,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawEndpoint {
+    url: Option<Spanned<String>>,
+    allow_private: bool,
+    allow_addresses: Texts,
+}
+
+/// The tool files in force.
+#[derive(Debug, Clone, Default)]
+pub struct CatalogSettings {
+    pub directories: Vec<PathBuf>,
+    /// The built-in tools that are offered whether or not their credential is set.
+    pub tools: Vec<Pattern>,
+    pub endpoints: BTreeMap<ToolId, ToolEndpoint>,
+}
+
+impl CatalogSettings {
+    /// The name that rules have for all tools that come from files: `catalog/aws_ses`. No server can
+    /// have it.
+    pub const SERVER: &str = "catalog";
+}
+
+/// The place that a tool calls, where the operator chose another one than the tool file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolEndpoint {
+    pub url: Option<Url>,
+    pub addresses: AddressRules,
+}
+
+pub(crate) fn build(
+    raw: RawCatalog,
+    endpoints: Named<RawEndpoint>,
+    ground: &Ground,
+) -> Result<CatalogSettings, Fault> {
+    let section = Section::of("catalog");
+    let tools = raw.tools.iter();
+    Ok(CatalogSettings {
+        directories: match raw.directories {
+            Some(directories) => directories.iter().map(|it| ground.path(it)).collect(),
+            None => vec![ground.data_dir.join("tools")],
+        },
+        tools: tools
+            .map(|text| pattern(&section, "tools", text, Pattern::any))
+            .collect::<Result<_, Fault>>()?,
+        endpoints: endpoints
+            .into_iter()
+            .map(endpoint)
+            .collect::<Result<_, _>>()?,
+    })
+}
+
+fn endpoint((id, raw): (Spanned<String>, RawEndpoint)) -> Result<(ToolId, ToolEndpoint), Fault> {
+    let section = Section::named("endpoints", &id);
+    let url = raw.url.map(|url| base(&url, &section)).transpose()?;
+    let addresses = AddressRules {
+        private: raw.allow_private,
+        networks: networks(&raw.allow_addresses, &section)?,
+    };
+    Ok((tool_id(&id)?, ToolEndpoint { url, addresses }))
+}
+
+fn tool_id(id: &Spanned<String>) -> Result<ToolId, Fault> {
+    let parsed: Result<ToolId, DeclaredNameError> = id.get_ref().parse();
+    parsed.map_err(|error| {
+        let reason = error.to_string();
+        Fault::new(id.span(), "endpoints", Problem::ToolId { reason })
+    })
+}
+
+fn base(url: &Spanned<String>, section: &Section) -> Result<Url, Fault> {
+    super::provider::base(url.get_ref())
+        .map_err(|reason| section.wrong_at("url", url, Problem::ProviderUrl { reason }))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{check, config};
+
+    #[test]
+    fn directories_tools_and_endpoints_are_taken_over() {
+        let config = config(
+            "[catalog]\ndirectories = ['mine']\ntools = ['aws-*']\n\
+             [endpoints.aws-ses]\nurl = 'http://127.0.0.1:5000'\nallow_private = true",
+        );
+        let catalog = config.unwrap().catalog;
+        assert!(catalog.directories[0].ends_with("mine"));
+        assert!(catalog.tools[0].matches("aws-ses"));
+        let endpoint = &catalog.endpoints[&"aws-ses".parse().unwrap()];
+        assert_eq!(endpoint.url.as_ref().unwrap().port(), Some(5000));
+        assert!(endpoint.addresses.private);
+        check(
+            "[servers.catalog]\ncommand = 'x'",
+            "line 1, in `servers.catalog`: `catalog` is the name that rules have for the tools of tool files => \
+             give it another name",
+        );
+        check(
+            "[endpoints.'AWS SES']",
+            "line 1, in `endpoints`: the id `AWS SES` contains 'A'; use lower-case letters, digits and `-`",
+        );
+    }
+}

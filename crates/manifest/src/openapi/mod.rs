@@ -81,7 +81,7 @@ pub enum ImportError {
     Version { version: String },
     #[error("the document says no address of the API that could be used")]
     NoServer,
-    #[error("the document has no operations, or none with these tags")]
+    #[error("the document has no operations, or none of those asked for")]
     NoOperations,
 }
 
@@ -94,7 +94,7 @@ impl Remedy for ImportError {
             }
             Self::Version { .. } => "convert it to 3.0 or 3.1".to_owned(),
             Self::NoServer => "name the address: --server https://api.example/v1".to_owned(),
-            Self::NoOperations => "leave out --tag to see all".to_owned(),
+            Self::NoOperations => "leave out --only to see all".to_owned(),
         })
     }
 }

@@ -316,7 +316,7 @@ fn a_document_that_cannot_be_used_is_refused_with_advice() {
         ),
         (
             "openapi: 3.1.0\npaths: {}",
-            "the document has no operations, or none with these tags => leave out --tag to see all",
+            "the document has no operations, or none of those asked for => leave out --only to see all",
         ),
         (
             "openapi: 3.1.0\npaths: { /a: { get: {} } }",

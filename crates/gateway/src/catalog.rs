@@ -12,8 +12,8 @@ use kitbag_wire::{Raw, RawObject};
 
 use serde_json::Value;
 
-use crate::declared_tools::{self, FileTool, FileTools};
 use crate::resources::{ResourceRoutes, Visible, marked};
+use crate::tool_files::{self, FileTool, FileTools};
 
 #[derive(Debug, Default)]
 pub struct Catalog {
@@ -93,7 +93,7 @@ impl Catalog {
                 .insert(name.to_string(), self.tools.len());
         }
         self.tools.push(CatalogEntry {
-            capability: Capability::tool(declared_tools::server(), file.name.as_str()),
+            capability: Capability::tool(tool_files::server(), file.name.as_str()),
             exposed: file.name.to_string(),
             definition: tool.definition.clone(),
             tags: file.tags.clone(),

@@ -15,13 +15,13 @@ use kitbag_sandbox::Sandbox;
 use kitbag_upstream::Upstreams;
 
 use crate::catalog::{Catalog, CatalogEntry};
-use crate::declared_tools::DeclaredTools;
 use crate::index::Contents;
 use crate::index::priors::Declared;
 use crate::intents::declared_templates;
 use crate::model_vendors::ModelVendors;
 use crate::providers::Providers;
 use crate::services::Services;
+use crate::tool_files::DeclaredTools;
 use crate::workers::sandbox_of;
 use kitbag_telemetry::figures::UsageFigures;
 

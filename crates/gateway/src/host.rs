@@ -13,7 +13,6 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::catalog::Catalog;
 use crate::credentials::{Credentials, credential_names};
-use crate::declared_tools::{DeclaredTools, FileTools};
 use crate::gateway::{Gateway, Reached};
 use crate::inside;
 use crate::login;
@@ -22,6 +21,7 @@ use crate::providers::Providers;
 use crate::services::Services;
 use crate::store_place::store_address;
 use crate::template_check::check_templates;
+use crate::tool_files::{DeclaredTools, FileTools};
 use crate::vault;
 use kitbag_domain::sync::lock;
 use kitbag_embed::TextEmbedder;

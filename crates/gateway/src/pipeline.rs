@@ -16,7 +16,7 @@ use crate::bridge;
 use crate::call::{Call, CallSubject};
 use crate::catalog::CatalogEntry;
 use crate::consent::{consent, write_class};
-use crate::declared_tools;
+use crate::declared_call;
 use crate::failure::Failure;
 use crate::hidden;
 use crate::observe::NotedUse;
@@ -197,7 +197,7 @@ async fn dispatch(turn: &Turn, target: &mut CallTarget) -> Result<Raw, Failure> 
             shallow(target, result)
         }
         Executor::Api(target) => ask_api(turn, target).await,
-        Executor::Declared(target) => declared_tools::carry_out(turn, target).await,
+        Executor::Declared(target) => declared_call::carry_out(turn, target).await,
     }
 }
 

@@ -10,7 +10,7 @@ use kitbag_wire::RawObject;
 
 use crate::call::{ApiCall, Call, CallSubject, McpCall};
 use crate::completion::{self, CompletionReference};
-use crate::declared_tools::DeclaredTarget;
+use crate::declared_call::DeclaredTarget;
 use crate::failure::Failure;
 use crate::resources::{Route, marked};
 use crate::turn::Turn;

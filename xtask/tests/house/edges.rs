@@ -19,7 +19,10 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "kitbag-schema",
         &["kitbag-domain", "kitbag-wire", "kitbag-script"],
     ),
-    ("kitbag-store", &["kitbag-domain", "kitbag-testkit"]),
+    (
+        "kitbag-store",
+        &["kitbag-declared", "kitbag-domain", "kitbag-testkit"],
+    ),
     ("kitbag-relevance", &["kitbag-domain"]),
     ("kitbag-budget", &["kitbag-wire"]),
     ("kitbag-clients", &["kitbag-domain"]),
@@ -64,6 +67,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     (
         "kitbag-config",
         &[
+            "kitbag-declared",
             "kitbag-domain",
             "kitbag-intents",
             "kitbag-wire",

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::priors::Priors;
 use super::source;
 use crate::catalog::Catalog;
-use crate::declared_tools::FileTools;
+use crate::tool_files::FileTools;
 
 /// Set, this test writes the file instead of finding fault with it.
 const WRITE: &str = "KITBAG_WRITE_VECTORS";

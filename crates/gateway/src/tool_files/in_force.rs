@@ -28,10 +28,10 @@ pub(crate) struct FileTool {
     /// The definition that clients see.
     pub(crate) definition: Raw,
     /// For each action, the definition that its arguments are held against.
-    pub(super) action_definitions: Vec<Raw>,
+    pub(crate) action_definitions: Vec<Raw>,
     endpoint: ToolEndpoint,
     /// Absent for a tool that Kitbag carries out itself.
-    pub(super) api: Option<DeclaredApi>,
+    pub(crate) api: Option<DeclaredApi>,
 }
 
 impl FileTools {

@@ -14,8 +14,8 @@ use super::raw::{Named, RawConfig};
 use super::sections::provider::{self, RawProvider};
 use super::sections::server::{self, RawServer};
 use super::sections::{
-    agents, audit, code, import, index, learning, models, policy, priors, registry, secrets, serve,
-    store, surfaces, telemetry, tools,
+    agents, audit, code, import, index, learning, lock, models, policy, priors, registry, secrets,
+    serve, store, surfaces, telemetry, tools,
 };
 use super::values::{Section, parse_key};
 use super::{Config, Project, ProviderConfig};
@@ -41,6 +41,7 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
         learning: learning::build(raw.learning)?,
         embedder: index::build(raw.index, ground)?,
         tools: tools::build(raw.tools)?,
+        lock: lock::build(raw.lock)?,
         surfaces: surfaces::build(raw.surfaces, raw.groups)?,
         code: code::build(raw.code, ground)?,
         models: models::build(raw.models)?,

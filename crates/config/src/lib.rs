@@ -54,6 +54,7 @@ pub use sections::audit::{ArgumentsKept, Audit};
 pub use sections::code::Code;
 pub use sections::index::{Embedder, EmbeddingsEndpoint, ModelDirectory, Prefixes};
 pub use sections::learning::LearningSettings;
+pub use sections::lock::{Lock, LockState, OnDrift, ServerLock};
 pub use sections::models::{ForeignTools, ModelVendor, Models};
 pub use sections::priors::{CronSchedule, PriorsSettings};
 pub use sections::provider::ProviderConfig;
@@ -82,6 +83,8 @@ pub struct Config {
     pub agents: Option<Agents>,
     /// The facts declared about single tools, by the name that clients use for the tool.
     pub tools: BTreeMap<String, DeclaredTool>,
+    /// The definitions of other people's tools and prompts that were approved.
+    pub lock: Lock,
     pub surfaces: Surfaces,
     pub code: Code,
     pub models: Models,

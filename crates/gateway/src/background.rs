@@ -14,6 +14,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::announce::{Changes, announce_changes, announce_update};
 use crate::clock::now;
+use crate::drift;
 use crate::gateway::Gateway;
 use crate::host::GatewayHost;
 
@@ -347,6 +348,7 @@ pub(crate) async fn refresh(
     host.rebuild_catalog().await;
     let gateway = host.gateway();
     keep(&gateway, server, &listing).await;
+    drift::keep_approved(&gateway, server.name(), &listing).await;
     announce_changes(
         &gateway,
         server.name(),

@@ -5,13 +5,16 @@ use kitbag_domain::WriteClass;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
+use kitbag_config::Lock;
 use kitbag_domain::{Capability, ExposedName, Kind, ServerName};
 use kitbag_intents::{AutomaticIntents, OfferedTool};
+use kitbag_lockfile::HeldReason;
 use kitbag_upstream::Listing;
 use kitbag_wire::{Raw, RawObject};
 
 use serde_json::Value;
 
+use crate::drift::{HeldEntries, Judgement};
 use crate::resources::{ResourceRoutes, Visible, marked};
 
 #[derive(Debug, Default)]
@@ -22,6 +25,8 @@ pub struct Catalog {
     pub(crate) templates: Vec<CatalogEntry>,
     tools_by_name: HashMap<String, usize>,
     prompts_by_name: HashMap<String, usize>,
+    /// The tools and prompts that are kept from callers.
+    pub(crate) held: HeldEntries,
     routes: ResourceRoutes,
     listings: BTreeMap<ServerName, Arc<Listing>>,
     /// Made when the first request in words comes.
@@ -43,6 +48,13 @@ pub struct CatalogEntry {
     pub(crate) write_class: WriteClass,
 }
 
+/// Everything that a catalog is built from.
+#[derive(Debug)]
+pub(crate) struct CatalogSources<'a> {
+    pub(crate) listings: BTreeMap<ServerName, Arc<Listing>>,
+    pub(crate) lock: &'a Lock,
+}
+
 impl CatalogEntry {
     pub(crate) fn input_schema(&self) -> Value {
         let definition = RawObject::open(&self.definition).unwrap_or_default();
@@ -57,25 +69,28 @@ impl CatalogEntry {
 }
 
 impl Catalog {
-    pub(crate) fn build(listings: BTreeMap<ServerName, Arc<Listing>>) -> Self {
+    pub(crate) fn build(sources: CatalogSources<'_>) -> Self {
+        let CatalogSources { listings, lock } = sources;
         let mut catalog = Self::default();
         for (server, listing) in &listings {
-            catalog.add(server, listing);
+            let judgement = Judgement::of(lock, server, listing);
+            catalog.add(server, listing, &judgement);
+            catalog.hold(server, listing, judgement);
         }
         catalog.routes = ResourceRoutes::of(&listings);
         catalog.listings = listings;
         catalog
     }
 
-    fn add(&mut self, server: &ServerName, listing: &Listing) {
-        for tool in &listing.tools {
+    fn add(&mut self, server: &ServerName, listing: &Listing, judgement: &Judgement) {
+        for tool in passing(&listing.tools, &judgement.tools) {
             if let Some(entry) = expose_name(server, Kind::Tool, tool, &self.tools_by_name) {
                 let name = entry.exposed.clone();
                 self.tools_by_name.insert(name, self.tools.len());
                 self.tools.push(entry);
             }
         }
-        for prompt in &listing.prompts {
+        for prompt in passing(&listing.prompts, &judgement.prompts) {
             if let Some(entry) = expose_name(server, Kind::Prompt, prompt, &self.prompts_by_name) {
                 let name = entry.exposed.clone();
                 self.prompts_by_name.insert(name, self.prompts.len());
@@ -86,6 +101,27 @@ impl Catalog {
         self.resources.extend(resources);
         let templates = expose_uris(server, &listing.templates, URI_TEMPLATE);
         self.templates.extend(templates);
+    }
+
+    /// Takes note of what is kept from callers. It gets the names that are left, so that it cannot take
+    /// the name of something that was approved.
+    fn hold(&mut self, server: &ServerName, listing: &Listing, judgement: Judgement) {
+        let tools = listing.tools.iter().zip(judgement.tools);
+        for (tool, reason) in tools.filter_map(|(it, reason)| Some((it, reason?))) {
+            if let Some(entry) = expose_name(server, Kind::Tool, tool, &self.tools_by_name) {
+                self.held.add(entry.capability, entry.exposed, reason);
+            }
+        }
+        let prompts = listing.prompts.iter().zip(judgement.prompts);
+        for (prompt, reason) in prompts.filter_map(|(it, reason)| Some((it, reason?))) {
+            if let Some(entry) = expose_name(server, Kind::Prompt, prompt, &self.prompts_by_name) {
+                self.held.add(entry.capability, entry.exposed, reason);
+            }
+        }
+        if !judgement.drifted.is_empty() {
+            let drifted = judgement.drifted;
+            self.held.drifted.insert(server.clone(), drifted);
+        }
     }
 
     /// Returns the intents that simple tools answer. `class` says what a tool does to the world.
@@ -121,6 +157,16 @@ impl Catalog {
         let usual = usual.filter(|entry| entry.capability == *capability);
         // A server may have another tool that took the usual name first.
         usual.or_else(|| self.tools.iter().find(|it| it.capability == *capability))
+    }
+
+    /// True if a tool or prompt is in the catalog.
+    pub(crate) fn has(&self, capability: &Capability) -> bool {
+        if capability.kind == Kind::Tool {
+            return self.tool_of(capability).is_some();
+        }
+        let usual = ExposedName::new(&capability.server, &capability.name);
+        let is_it = |entry: &CatalogEntry| entry.capability == *capability;
+        self.prompt(usual.as_str()).is_some_and(is_it) || self.prompts.iter().any(is_it)
     }
 
     pub(crate) fn prompt(&self, exposed: &str) -> Option<&CatalogEntry> {
@@ -166,6 +212,15 @@ impl Catalog {
     pub(crate) fn listings(&self) -> impl Iterator<Item = (&ServerName, &Arc<Listing>)> {
         self.listings.iter()
     }
+}
+
+/// The definitions that nothing holds back.
+fn passing<'a>(
+    definitions: &'a [Raw],
+    held: &'a [Option<HeldReason>],
+) -> impl Iterator<Item = &'a Raw> {
+    let judged = definitions.iter().zip(held);
+    judged.filter_map(|(definition, held)| held.is_none().then_some(definition))
 }
 
 fn expose_name(
@@ -286,8 +341,13 @@ mod tests {
         })
     }
 
+    fn built(listings: BTreeMap<ServerName, Arc<Listing>>) -> Catalog {
+        let lock = &Lock::default();
+        Catalog::build(CatalogSources { listings, lock })
+    }
+
     fn catalog() -> Catalog {
-        Catalog::build(BTreeMap::from([
+        built(BTreeMap::from([
             ("a".parse().unwrap(), listing(&["search", "get"])),
             ("b".parse().unwrap(), listing(&["search"])),
         ]))
@@ -330,14 +390,14 @@ mod tests {
         };
         let (tools, uris, templates) = (texts("t"), texts("mem://"), texts("mem://{x}/"));
         let offer = offering(&borrowed(&tools), &borrowed(&uris), &borrowed(&templates));
-        let built = |_| {
+        let timed = |_| {
             let listings = BTreeMap::from([("a".parse().unwrap(), offer.clone())]);
             let started = std::time::Instant::now();
-            let catalog = Catalog::build(listings);
+            let catalog = built(listings);
             assert_eq!(catalog.templates.len(), size);
             started.elapsed()
         };
-        (0..3).map(built).min().unwrap()
+        (0..3).map(timed).min().unwrap()
     }
 
     #[test]
@@ -364,7 +424,7 @@ mod tests {
                 (listing.resources, listing.templates) = (raws.clone(), raws);
                 Arc::new(listing)
             };
-            let catalog = Catalog::build(BTreeMap::from([
+            let catalog = built(BTreeMap::from([
                 ("a".parse().unwrap(), listed(&first)),
                 ("a-b".parse().unwrap(), listed(&second)),
             ]));

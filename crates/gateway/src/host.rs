@@ -11,7 +11,7 @@ use kitbag_store::{Store, StoredListing};
 use kitbag_upstream::{Listing, Notice, Server, ServerSpec, UpstreamContext, Upstreams};
 use tokio::sync::{Notify, mpsc};
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, CatalogSources};
 use crate::gateway::{Gateway, Reached};
 use crate::inside;
 use crate::login;
@@ -179,7 +179,10 @@ pub async fn known(config: &Config, store: &Store) -> Result<Catalog, kitbag_sto
     let listings = servers
         .into_iter()
         .filter_map(|(spec, listing)| Some((spec.name, Arc::new(listing?))));
-    Ok(Catalog::build(listings.collect()))
+    Ok(Catalog::build(CatalogSources {
+        listings: listings.collect(),
+        lock: &config.lock,
+    }))
 }
 
 /// Each server with what it offered in an earlier run, unless its configuration has changed since.

@@ -17,6 +17,7 @@ use crate::call::{Call, CallSubject};
 use crate::catalog::CatalogEntry;
 use crate::consent::{consent, write_class};
 use crate::failure::Failure;
+use crate::held;
 use crate::hidden;
 use crate::observe::NotedUse;
 use crate::prompts;
@@ -89,6 +90,7 @@ fn decide_mcp(turn: &Turn, capability: &Capability, target: &McpTarget) -> Resul
     {
         hidden::permit(turn, part, || resolve::unknown(turn, &target.subject))?;
     }
+    held::permit(turn, &target.subject, capability)?;
     match hidden::is_listed(turn, &target.subject, capability) {
         true => Ok(()),
         false => Err(resolve::unknown(turn, &target.subject)),
@@ -186,8 +188,10 @@ fn check_tool_arguments(
 }
 
 async fn dispatch(turn: &Turn, target: &mut CallTarget) -> Result<Raw, Failure> {
+    let capability = &target.capability;
     match &mut target.executor {
         Executor::Mcp(target) => {
+            held::still_approved(turn, target, capability).await?;
             let result = bridge::carry(turn, target).await?;
             shallow(target, result)
         }

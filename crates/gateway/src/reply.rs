@@ -57,7 +57,10 @@ pub(super) fn response(
                 outcome: Ok(tool_result(failure, era)),
             }
         }
-        Failure::Denied { .. } | Failure::Unrecorded(_) | Failure::TooMuchUnread { .. }
+        Failure::Denied { .. }
+        | Failure::Held { .. }
+        | Failure::Unrecorded(_)
+        | Failure::TooMuchUnread { .. }
             if method == method::CALL_TOOL =>
         {
             Response {
@@ -111,7 +114,7 @@ pub(super) fn error(failure: &Failure, era: Era) -> ErrorObject {
             ErrorObject::new(code::INVALID_PARAMS, message)
                 .with_data(&json!({ "uri": uri, "meant": forms }))
         }
-        Failure::Denied { .. } | Failure::Hidden { .. } => {
+        Failure::Denied { .. } | Failure::Held { .. } | Failure::Hidden { .. } => {
             ErrorObject::new(code::INVALID_REQUEST, message)
         }
         Failure::Upstream(CallError::Refused { error, .. }) | Failure::ClientRefused { error } => {

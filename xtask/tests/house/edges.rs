@@ -26,6 +26,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "kitbag-registry",
         &["kitbag-domain", "kitbag-fetch", "kitbag-testkit"],
     ),
+    ("kitbag-lockfile", &["kitbag-domain", "kitbag-wire"]),
     ("kitbag-models", &["kitbag-vendor"]),
     ("kitbag-script", &[]),
     // Its tests want itself with the feature that attacks.
@@ -49,6 +50,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &[
             "kitbag-domain",
             "kitbag-intents",
+            "kitbag-lockfile",
             "kitbag-wire",
             "kitbag-policy",
             "kitbag-apis",
@@ -98,6 +100,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-clients",
             "kitbag-sandbox",
             "kitbag-intents",
+            "kitbag-lockfile",
             "kitbag-agents",
             "kitbag-models",
             "kitbag-vendor",
@@ -110,6 +113,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-review",
             "kitbag-sandbox",
             "kitbag-intents",
+            "kitbag-lockfile",
             "kitbag-embed",
             "kitbag-config",
             "kitbag-domain",

@@ -10,6 +10,7 @@ pub(crate) mod code;
 pub(crate) mod import;
 pub(crate) mod index;
 pub(crate) mod learning;
+pub(crate) mod lock;
 pub(crate) mod models;
 pub(crate) mod oauth;
 pub(crate) mod policy;
@@ -39,6 +40,7 @@ pub(crate) const SECTIONS: &[SectionRow] = &[
     index::SECTION,
     agents::SECTION,
     tools::SECTION,
+    lock::SECTION,
     surfaces::SECTION,
     surfaces::GROUPS_SECTION,
     code::SECTION,

@@ -9,6 +9,7 @@ use super::code::RawCode;
 use super::import::RawImport;
 use super::index::{RawElsewhere, RawIndex};
 use super::learning::RawLearning;
+use super::lock::RawLock;
 use super::models::{RawModelVendor, RawModels};
 use super::oauth::RawOauth;
 use super::policy::{RawRules, RawTenants};
@@ -39,6 +40,7 @@ const FIELDS: &[(&str, FieldNames)] = &[
     ("index.embedder", fields_of::<RawElsewhere>),
     ("agents", fields_of::<RawAgents>),
     ("tools.\"NAME\"", fields_of::<RawTool>),
+    ("lock", fields_of::<RawLock>),
     ("surfaces", fields_of::<RawSurfaces>),
     ("code", fields_of::<RawCode>),
     ("models", fields_of::<RawModels>),

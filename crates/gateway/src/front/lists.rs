@@ -15,6 +15,7 @@ use crate::bridge::complete;
 use crate::call::{Call, McpCall};
 use crate::catalog::CatalogEntry;
 use crate::failure::Failure;
+use crate::held;
 use crate::meter::ShownList;
 use crate::pipeline;
 use crate::surface::kept;
@@ -147,6 +148,7 @@ fn only_visible(turn: &Turn, list: ListMethod, result: Raw) -> Result<Raw, Failu
     let is_deep = is_too_deep(result.get().as_bytes());
     let mut visible: Vec<&Raw> = items.iter().collect();
     visible.retain(|item| turn.sees(&list.capability(server, item)));
+    visible.retain(|item| !held::is_held_entry(turn, &list.capability(server, item), item));
     if !is_deep && visible.len() == items.len() {
         return Ok(result);
     }

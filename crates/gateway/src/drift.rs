@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::clock::now;
 use crate::gateway::Gateway;
@@ -187,6 +188,8 @@ pub fn approved_definition(listed: ListedDefinition) -> ApprovedDefinition {
 /// The drift that the log has told, so that each change is told once.
 #[derive(Debug, Default)]
 pub(crate) struct ToldDrift {
+    /// True in a gateway that serves. A command tells its person in words of its own.
+    is_on: AtomicBool,
     definitions: Mutex<HashMap<(ServerName, Kind, String), Option<DefinitionHash>>>,
     unreadable: Mutex<Option<String>>,
 }
@@ -195,8 +198,16 @@ pub(crate) struct ToldDrift {
 const MOST_TOLD: usize = 20;
 
 impl ToldDrift {
+    /// Begins to tell.
+    pub(crate) fn switch_on(&self) {
+        self.is_on.store(true, Ordering::Relaxed);
+    }
+
     /// Tells the operator of drift that was not told yet.
     pub(crate) fn tell(&self, policy: &Lock, held: &HeldEntries) {
+        if !self.is_on.load(Ordering::Relaxed) {
+            return;
+        }
         self.tell_unreadable(policy);
         let mut now = HashMap::new();
         for (server, drifted) in &held.drifted {

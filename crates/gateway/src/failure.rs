@@ -61,7 +61,7 @@ pub enum Failure {
     /// Rules forbid it, and the caller is not to know that it exists.
     #[error("{told}")]
     Hidden { told: Box<Self> },
-    #[error("the {} `{name}` is held back: {reason}; {}", kind.as_str(), way_on(reason))]
+    #[error("the {} `{name}` is held back: {reason}", kind.as_str())]
     Held {
         kind: Kind,
         name: String,
@@ -190,15 +190,6 @@ pub(crate) fn trouble_for(caller: &Caller, trouble: &StartError) -> CallError {
         error
     } else {
         error.brief()
-    }
-}
-
-/// The commands that release it are told to the operator and not here: a model that can run commands
-/// must not approve what a person should look at.
-fn way_on(reason: &HeldReason) -> &'static str {
-    match reason {
-        HeldReason::NotListedYet => "try again in a moment",
-        _ => "do without it, and tell your user, who can look at it and approve it",
     }
 }
 

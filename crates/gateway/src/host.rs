@@ -68,6 +68,14 @@ impl GatewayHost {
         self.gateway.load_full()
     }
 
+    /// Tells the operator from now on, in the log, what is not as it was approved.
+    pub fn tell_drift(&self) {
+        let gateway = self.gateway();
+        let told = &gateway.services.told_drift;
+        told.switch_on();
+        told.tell(&gateway.lock, &gateway.catalog().held);
+    }
+
     /// Builds the catalog anew from what the servers listed last, on a thread of its own: requests
     /// are answered from the one before meanwhile.
     pub(crate) async fn rebuild_catalog(self: &Arc<Self>) {

@@ -6,6 +6,7 @@
 use http::StatusCode;
 use kitbag_domain::Remedy as _;
 use kitbag_domain::text::visible;
+use kitbag_lockfile::HeldReason;
 use kitbag_upstream::CallError;
 use kitbag_wire::meta::{code, method};
 use kitbag_wire::{Era, ErrorObject, Malformed, ProtocolVersion, Raw, RequestId, Response, raw};
@@ -167,6 +168,15 @@ pub(super) fn door_status(failure: &Failure) -> StatusCode {
     }
 }
 
+/// The commands that release it are told to the operator and not here: a model that can run commands
+/// must not approve what a person should look at.
+fn way_on(reason: &HeldReason) -> &'static str {
+    match reason {
+        HeldReason::NotListedYet => "try again in a moment",
+        _ => "do without it, and tell your user, who can look at it and approve it",
+    }
+}
+
 /// A failure as the result of a tool, for a model that may mend it.
 pub(crate) fn tool_result(failure: &Failure, era: Era) -> Raw {
     let failure = failure.told();
@@ -182,6 +192,7 @@ pub(crate) fn tool_result(failure: &Failure, era: Era) -> Raw {
             Some(remedy) => format!("{error}\nWhat to do: {remedy}"),
             None => error.to_string(),
         },
+        Failure::Held { reason, .. } => format!("{failure}; {}", way_on(reason)),
         Failure::UnknownTool { near, .. } if near.is_empty() => {
             format!("{failure}; find one with search_available_tools")
         }

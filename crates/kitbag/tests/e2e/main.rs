@@ -12,6 +12,7 @@
 //! - [`keys`]: what a key is for, and how long it is good
 //! - [`rules`]: rules that cannot be walked around
 //! - [`shared_store`]: several gateways over one database, and a database that is away
+//! - [`lock`]: servers that change what a person has approved
 //! - [`login`]: servers that ask who we are
 //! - [`merged`]: everything behind one endpoint
 //! - [`surfaces`]: what clients are shown of it, and the tools that stand in for all the others
@@ -47,6 +48,7 @@ mod intents;
 mod joining;
 mod keys;
 mod learning;
+mod lock;
 mod login;
 mod merged;
 mod meter;

@@ -203,6 +203,7 @@ fn drift(config: &Config, app: &App) -> Vec<Finding> {
     let drifted = app.drifted().into_iter();
     drifted
         .map(|(server, drifted)| {
+            let definitions = count(drifted.len(), "definition");
             let mut names: Vec<_> = drifted
                 .iter()
                 .map(|it| format!("{} ({})", visible_line(&it.name), it.drift.as_str()))
@@ -213,12 +214,15 @@ fn drift(config: &Config, app: &App) -> Vec<Finding> {
                 names.push(format!("{more} more"));
             }
             let follows = match config.lock.on_drift {
-                OnDrift::Hold => "is held back, since it is",
-                OnDrift::Report => "is",
+                OnDrift::Hold => " and held back",
+                OnDrift::Report => "",
             };
-            let what = format!("{} {follows} not as approved", names.join(", "));
+            let what = format!(
+                "{definitions} not as approved{follows}: {}",
+                names.join(", ")
+            );
             let advice = format!(
-                "look at it with `kitbag lock diff {server}`, then `kitbag lock approve {server}`"
+                "look with `kitbag lock diff {server}`, then `kitbag lock approve {server}`"
             );
             AREA.warning(server.as_str(), what).mend(advice)
         })

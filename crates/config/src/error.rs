@@ -99,6 +99,10 @@ pub enum Problem {
     NoUrl,
     #[error("there is a server called `{name}` already")]
     NameTaken { name: ServerName },
+    #[error("not a name for a tool")]
+    Alias,
+    #[error("another tool is called `{name}`")]
+    AliasTaken { name: String },
     #[error("not the address of an API: {reason}")]
     ProviderUrl { reason: String },
     #[error("there is a header `Authorization` already")]
@@ -222,6 +226,10 @@ impl Problem {
                     .to_owned()
             }
             Self::NameTaken { .. } => "give one of the two another name".to_owned(),
+            Self::Alias => {
+                "write at most 50 letters, digits, `_` and `-`, without `__`".to_owned()
+            }
+            Self::AliasTaken { .. } => "choose another name".to_owned(),
             Self::BearerTwice => "keep one of the two".to_owned(),
             Self::SecretWithoutClient => "set `client_id` as well".to_owned(),
             Self::FlowWithoutSecret => {

@@ -64,7 +64,7 @@ pub use sections::serve::{OpenDoor, Serve, parse_bind};
 pub use sections::store::StorePlace;
 pub use sections::surfaces::{ColdStart, Surfaces};
 pub use sections::telemetry::Telemetry;
-pub use sections::tools::DeclaredTool;
+pub use sections::tools::{DeclaredTool, RESERVED as RESERVED_TOOL_NAMES};
 pub use trust::{Trust, TrustError, TrustFile, create_private};
 
 #[derive(Debug, Clone)]

@@ -17,6 +17,7 @@ use crate::clock::now;
 use crate::drift;
 use crate::gateway::Gateway;
 use crate::host::GatewayHost;
+use crate::overrides;
 
 /// Servers that are started at once to be listed for the first time.
 const LISTED_AT_ONCE: usize = 4;
@@ -289,15 +290,15 @@ pub(crate) fn mention_unknown_tools(gateway: &Gateway) {
         server.is_none_or(|server| server.listing().is_some())
     };
     let catalog = gateway.catalog();
-    let unknown = gateway
-        .declared
-        .keys()
-        .filter(|name| catalog.tool(name).is_none());
+    let unknown = gateway.declared.keys().filter(|name| !catalog.knows(name));
     for tool in unknown.filter(|name| asked(name)) {
         tracing::warn!(
             tool,
             "the configuration has a [tools] entry for a tool that no server offers"
         );
+    }
+    for (tool, problem) in overrides::problems(gateway) {
+        tracing::warn!(tool, "the configuration does not fit the tool: {problem}");
     }
 }
 

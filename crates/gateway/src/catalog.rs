@@ -5,7 +5,7 @@ use kitbag_domain::WriteClass;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use kitbag_config::Lock;
+use kitbag_config::{DeclaredTool, Lock};
 use kitbag_domain::{Capability, ExposedName, Kind, ServerName};
 use kitbag_intents::{AutomaticIntents, OfferedTool};
 use kitbag_lockfile::HeldReason;
@@ -15,6 +15,7 @@ use kitbag_wire::{Raw, RawObject};
 use serde_json::Value;
 
 use crate::drift::{HeldEntries, Judgement};
+use crate::overrides;
 use crate::resources::{ResourceRoutes, Visible, marked};
 
 #[derive(Debug, Default)]
@@ -25,6 +26,8 @@ pub struct Catalog {
     pub(crate) templates: Vec<CatalogEntry>,
     tools_by_name: HashMap<String, usize>,
     prompts_by_name: HashMap<String, usize>,
+    /// The plain names of tools that the operator shows to no client.
+    hidden: HashSet<String>,
     /// The tools and prompts that are kept from callers.
     pub(crate) held: HeldEntries,
     routes: ResourceRoutes,
@@ -41,6 +44,8 @@ pub struct CatalogEntry {
     /// The name that clients use; of a resource, the URI with its server's mark, by which the
     /// resource is always found.
     pub(crate) exposed: String,
+    /// The name without an alias, by which the configuration speaks of it.
+    pub(crate) plain_name: String,
     pub definition: Raw,
     /// The tags that its server gave it.
     pub(crate) tags: Vec<String>,
@@ -53,12 +58,27 @@ pub struct CatalogEntry {
 pub(crate) struct CatalogSources<'a> {
     pub(crate) listings: BTreeMap<ServerName, Arc<Listing>>,
     pub(crate) lock: &'a Lock,
+    /// The form that the operator wants tools to have.
+    pub(crate) declared: &'a BTreeMap<String, DeclaredTool>,
 }
 
 impl CatalogEntry {
     pub(crate) fn input_schema(&self) -> Value {
         let definition = RawObject::open(&self.definition).unwrap_or_default();
         definition.read("inputSchema").unwrap_or_default()
+    }
+
+    /// Takes the form that the operator wants it to have.
+    fn take_form(&mut self, declared: &DeclaredTool) {
+        let Ok(mut object) = RawObject::open(&self.definition) else {
+            return;
+        };
+        overrides::of(declared).apply(&mut object);
+        if let Some(alias) = &declared.alias {
+            self.exposed.clone_from(alias);
+            object.put("name", alias);
+        }
+        self.definition = object.to_raw();
     }
 
     /// A tool with its name and schema, unless the name was taken and clients use another one.
@@ -70,24 +90,32 @@ impl CatalogEntry {
 
 impl Catalog {
     pub(crate) fn build(sources: CatalogSources<'_>) -> Self {
-        let CatalogSources { listings, lock } = sources;
+        let CatalogSources {
+            listings,
+            lock,
+            declared,
+        } = sources;
         let mut catalog = Self::default();
         for (server, listing) in &listings {
             let judgement = Judgement::of(lock, server, listing);
-            catalog.add(server, listing, &judgement);
-            catalog.hold(server, listing, judgement);
+            catalog.add(server, listing, &judgement, declared);
+            catalog.hold(server, listing, judgement, declared);
         }
         catalog.routes = ResourceRoutes::of(&listings);
         catalog.listings = listings;
         catalog
     }
 
-    fn add(&mut self, server: &ServerName, listing: &Listing, judgement: &Judgement) {
+    fn add(
+        &mut self,
+        server: &ServerName,
+        listing: &Listing,
+        judgement: &Judgement,
+        declared: &BTreeMap<String, DeclaredTool>,
+    ) {
         for tool in passing(&listing.tools, &judgement.tools) {
             if let Some(entry) = expose_name(server, Kind::Tool, tool, &self.tools_by_name) {
-                let name = entry.exposed.clone();
-                self.tools_by_name.insert(name, self.tools.len());
-                self.tools.push(entry);
+                self.add_tool(entry, declared);
             }
         }
         for prompt in passing(&listing.prompts, &judgement.prompts) {
@@ -103,13 +131,34 @@ impl Catalog {
         self.templates.extend(templates);
     }
 
+    /// A tool with an alias is still found by its plain name: programs and templates have that.
+    fn add_tool(&mut self, mut entry: CatalogEntry, declared: &BTreeMap<String, DeclaredTool>) {
+        if let Some(declared) = declared.get(&entry.plain_name) {
+            if declared.hidden {
+                self.hidden.insert(entry.plain_name);
+                return;
+            }
+            entry.take_form(declared);
+        }
+        let at = self.tools.len();
+        self.tools_by_name.insert(entry.plain_name.clone(), at);
+        self.tools_by_name.insert(entry.exposed.clone(), at);
+        self.tools.push(entry);
+    }
+
     /// Takes note of what is kept from callers. It gets the names that are left, so that it cannot take
     /// the name of something that was approved.
-    fn hold(&mut self, server: &ServerName, listing: &Listing, judgement: Judgement) {
+    fn hold(
+        &mut self,
+        server: &ServerName,
+        listing: &Listing,
+        judgement: Judgement,
+        declared: &BTreeMap<String, DeclaredTool>,
+    ) {
         let tools = listing.tools.iter().zip(judgement.tools);
         for (tool, reason) in tools.filter_map(|(it, reason)| Some((it, reason?))) {
             if let Some(entry) = expose_name(server, Kind::Tool, tool, &self.tools_by_name) {
-                self.held.add(entry.capability, entry.exposed, reason);
+                self.hold_tool(entry, reason, declared);
             }
         }
         let prompts = listing.prompts.iter().zip(judgement.prompts);
@@ -122,6 +171,29 @@ impl Catalog {
             let drifted = judgement.drifted;
             self.held.drifted.insert(server.clone(), drifted);
         }
+    }
+
+    fn hold_tool(
+        &mut self,
+        entry: CatalogEntry,
+        reason: HeldReason,
+        declared: &BTreeMap<String, DeclaredTool>,
+    ) {
+        let declared = declared.get(&entry.plain_name);
+        if declared.is_some_and(|declared| declared.hidden) {
+            self.hidden.insert(entry.plain_name);
+            return;
+        }
+        if let Some(alias) = declared.and_then(|declared| declared.alias.clone()) {
+            self.held
+                .add(entry.capability.clone(), alias, reason.clone());
+        }
+        self.held.add(entry.capability, entry.exposed, reason);
+    }
+
+    /// True if a server has a tool of this name, whether clients get it or not.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        self.tool(name).is_some() || self.held.tool(name).is_some() || self.hidden.contains(name)
     }
 
     /// Returns the intents that simple tools answer. `class` says what a tool does to the world.
@@ -246,6 +318,7 @@ fn expose_name(
             name,
         },
         exposed: exposed.as_str().to_owned(),
+        plain_name: exposed.as_str().to_owned(),
         definition: object.to_raw(),
         tags,
     })
@@ -289,6 +362,7 @@ fn expose_uri(server: &ServerName, definition: &Raw, field: &str) -> Option<Cata
     };
     let exposed = marked(&capability);
     Some(CatalogEntry {
+        plain_name: exposed.clone(),
         exposed,
         capability,
         definition: definition.clone(),
@@ -342,8 +416,11 @@ mod tests {
     }
 
     fn built(listings: BTreeMap<ServerName, Arc<Listing>>) -> Catalog {
-        let lock = &Lock::default();
-        Catalog::build(CatalogSources { listings, lock })
+        Catalog::build(CatalogSources {
+            listings,
+            lock: &Lock::default(),
+            declared: &BTreeMap::new(),
+        })
     }
 
     fn catalog() -> Catalog {

@@ -185,7 +185,7 @@ impl Gateway {
 
     /// Returns the effect of a tool: the declared one, or else what its server says.
     pub(crate) fn write_class(&self, tool: &CatalogEntry) -> WriteClass {
-        let declared = self.declared.get(&tool.exposed);
+        let declared = self.declared.get(&tool.plain_name);
         declared
             .and_then(|declared| declared.write_class)
             .unwrap_or(tool.write_class)
@@ -199,7 +199,11 @@ impl Gateway {
             .filter_map(|server| Some((server.name().clone(), server.listing()?)))
             .collect();
         let lock = &self.lock;
-        let catalog = Arc::new(Catalog::build(CatalogSources { listings, lock }));
+        let catalog = Arc::new(Catalog::build(CatalogSources {
+            listings,
+            lock,
+            declared: &self.declared,
+        }));
         let before = self.catalog.swap(catalog.clone());
         self.services.told_drift.tell(lock, &catalog.held);
         mention_contests(&before, &catalog);

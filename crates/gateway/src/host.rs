@@ -190,6 +190,7 @@ pub async fn known(config: &Config, store: &Store) -> Result<Catalog, kitbag_sto
     Ok(Catalog::build(CatalogSources {
         listings: listings.collect(),
         lock: &config.lock,
+        declared: &config.tools,
     }))
 }
 

@@ -45,6 +45,7 @@ mod model_vendors;
 mod models;
 mod observe;
 pub mod offers;
+mod overrides;
 mod parking;
 mod pipeline;
 pub mod priors;

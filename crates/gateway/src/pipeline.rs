@@ -20,6 +20,7 @@ use crate::failure::Failure;
 use crate::held;
 use crate::hidden;
 use crate::observe::NotedUse;
+use crate::overrides;
 use crate::prompts;
 use crate::record::CallRecord;
 use crate::resolve::{self, ApiTarget, CallTarget, Executor, McpTarget};
@@ -48,6 +49,7 @@ async fn attempt(
     record: &mut CallRecord,
 ) -> Result<Raw, Failure> {
     decide(turn, target)?;
+    overrides::strip(&turn.gateway, target)?;
     validate(turn, target)?;
     consent(turn, target).await?;
     // This is the last step before a server is touched: where the audit is required, the call is
@@ -89,6 +91,9 @@ fn decide_mcp(turn: &Turn, capability: &Capability, target: &McpTarget) -> Resul
         .flatten()
     {
         hidden::permit(turn, part, || resolve::unknown(turn, &target.subject))?;
+    }
+    if overrides::is_hidden(&turn.gateway, capability) {
+        return Err(resolve::unknown(turn, &target.subject));
     }
     held::permit(turn, &target.subject, capability)?;
     match hidden::is_listed(turn, &target.subject, capability) {
@@ -192,6 +197,7 @@ async fn dispatch(turn: &Turn, target: &mut CallTarget) -> Result<Raw, Failure> 
     match &mut target.executor {
         Executor::Mcp(target) => {
             held::still_approved(turn, target, capability).await?;
+            overrides::complete(&turn.gateway, capability, target);
             let result = bridge::carry(turn, target).await?;
             shallow(target, result)
         }

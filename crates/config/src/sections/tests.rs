@@ -113,6 +113,7 @@ impl ValueType {
             Self::Duration => &["text", "whole number"],
             Self::Texts => &["texts"],
             Self::Pairs => &["texts by name"],
+            Self::Values => &["texts by name", "numbers by name"],
             // No table has a key with the name in the samples.
             Self::Table(_) => &[],
         };

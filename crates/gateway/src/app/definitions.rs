@@ -14,6 +14,7 @@ use super::App;
 use crate::announce::Changes;
 use crate::background;
 use crate::failure::Failure;
+use crate::overrides;
 
 /// The tools and prompts of a server to the letter, held back or not.
 #[derive(Debug, Serialize, Deserialize)]
@@ -97,6 +98,11 @@ impl App {
             .tool(name)
             .filter(|it| gateway.policy.visible(&Caller::local(), &it.capability));
         Ok(entry.and_then(|entry| serde_json::from_str(entry.definition.get()).ok()))
+    }
+
+    /// Returns the declarations of the configuration that do not fit their tools, and why.
+    pub fn misfits(&self) -> Vec<(String, String)> {
+        overrides::problems(&self.host.gateway())
     }
 
     /// Returns everything that is not as it was approved, as far as servers have been asked.

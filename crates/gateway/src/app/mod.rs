@@ -291,7 +291,7 @@ impl App {
 
     /// True if a tool of that name is known without asking any server.
     pub fn knows(&self, name: &str) -> bool {
-        self.host.gateway().catalog().tool(name).is_some()
+        self.host.gateway().catalog().knows(name)
     }
 
     /// Returns what the gateway says of itself.

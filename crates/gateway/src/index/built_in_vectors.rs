@@ -42,6 +42,7 @@ fn texts() -> BTreeSet<String> {
     let catalog = Catalog::build(CatalogSources {
         listings: BTreeMap::from([(server, Arc::new(listing))]),
         lock: &Lock::default(),
+        declared: &BTreeMap::new(),
     });
     let sources = catalog.tools.iter().map(source::ToolSource::of);
     let tools = sources.map(|tool| tool.into_source(Priors::default(), Timestamp(0)).text);

@@ -415,7 +415,7 @@ impl Snapshot {
 
 impl Contents<'_> {
     fn source(&self, entry: &CatalogEntry, measured: &Measured, now: Timestamp) -> IndexSource {
-        let declared = self.declared.get(&entry.exposed);
+        let declared = self.declared.get(&entry.plain_name);
         let priors = measured.with(declared, &entry.capability, self.usd_per_million_tokens);
         let tool = match declared {
             Some(declared) => ToolSource::of(entry).declared(declared),

@@ -20,6 +20,7 @@
 //! - [`metrics`]: how the gateway does, for those who watch it
 //! - [`models`]: requests to models that pass through the gateway
 //! - [`exam`]: models that choose tools, and how well they do
+//! - [`overrides`]: tools in another form than their servers give them
 //! - [`reload`]: a configuration that is edited while the gateway runs
 //! - [`mod@retrieve`]: the tools for an intent; [`index`]: what stands behind the answer
 
@@ -54,6 +55,7 @@ mod merged;
 mod meter;
 mod metrics;
 mod models;
+mod overrides;
 mod reload;
 mod retrieve;
 mod rules;

@@ -239,7 +239,16 @@ fn unknown_tools(config: &Config, listed: &BTreeSet<ServerName>, app: &App) -> V
         .tools
         .keys()
         .filter(|name| could_be_known(name, config, listed) && !app.knows(name));
-    unknown.map(|name| unknown_tool(name, &tools)).collect()
+    let unknown = unknown.map(|name| unknown_tool(name, &tools));
+    unknown
+        .chain(app.misfits().into_iter().map(misfit))
+        .collect()
+}
+
+fn misfit((tool, problem): (String, String)) -> Finding {
+    Area::Configuration
+        .warning(format!("[tools.\"{tool}\"]"), problem)
+        .mend(format!("see what it takes with `kitbag describe {tool}`"))
 }
 
 /// True unless the server of the tool gave no list: then it may well have the tool.

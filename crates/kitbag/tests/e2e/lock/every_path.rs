@@ -48,32 +48,32 @@ const WAYS: &[Way] = &[
     Way::Shows(
         "/mcp",
         "tools/call",
-        || own("discover_apis", json!({ "provider": "good" })),
+        || own("discover_apis", &json!({ "provider": "good" })),
         "note_read",
     ),
     Way::Shows("/mcp/code", "tools/call", intent, NOTE),
     Way::Answers(
         "/mcp",
         "tools/call",
-        || own("discover_apis", json!({ "tool": "good__note_read" })),
+        || own("discover_apis", &json!({ "tool": "good__note_read" })),
         "Reads a note",
     ),
     Way::Answers(
         "/mcp/all",
         "tools/call",
-        || own("good__note_read", note()),
+        || own("good__note_read", &note()),
         NOTE,
     ),
     Way::Answers(
         "/mcp",
         "tools/call",
-        || own("good__note_read", note()),
+        || own("good__note_read", &note()),
         NOTE,
     ),
     Way::Answers(
         "/servers/good/mcp",
         "tools/call",
-        || own("note_read", note()),
+        || own("note_read", &note()),
         NOTE,
     ),
     Way::Answers(
@@ -82,7 +82,7 @@ const WAYS: &[Way] = &[
         || {
             own(
                 "call_api",
-                json!({ "tool": "good__note_read", "arguments": note() }),
+                &json!({ "tool": "good__note_read", "arguments": note() }),
             )
         },
         NOTE,
@@ -132,31 +132,31 @@ fn note() -> Value {
     json!({ "id": NOTE })
 }
 
-fn own(name: &str, arguments: Value) -> Value {
+fn own(name: &str, arguments: &Value) -> Value {
     json!({ "name": name, "arguments": arguments })
 }
 
 fn search() -> Value {
     own(
         "search_available_tools",
-        json!({ "query": "read a note of the person" }),
+        &json!({ "query": "read a note of the person" }),
     )
 }
 
 fn batch() -> Value {
     let call = json!({ "tool": "good__note_read", "arguments": note() });
-    own("batch_execute", json!({ "calls": [call] }))
+    own("batch_execute", &json!({ "calls": [call] }))
 }
 
 fn code() -> Value {
     let code = "return (await tools.good.note_read({ id: \"n\" + 7 })).id";
-    own("run_code", json!({ "code": code }))
+    own("run_code", &json!({ "code": code }))
 }
 
 fn intent() -> Value {
     own(
         "run_intent",
-        json!({ "intent": "recall a note", "params": {} }),
+        &json!({ "intent": "recall a note", "params": {} }),
     )
 }
 

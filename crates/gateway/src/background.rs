@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
+use kitbag_config::ServerLock;
 use kitbag_domain::Remedy as _;
 use kitbag_domain::{ExposedName, KeyId, ServerName, Timestamp};
 use kitbag_store::StoredListing;
@@ -297,7 +298,7 @@ pub(crate) fn mention_unknown_tools(gateway: &Gateway) {
             "the configuration has a [tools] entry for a tool that no server offers"
         );
     }
-    for (tool, problem) in overrides::problems(gateway) {
+    for (tool, problem) in overrides::problems(gateway, &catalog) {
         tracing::warn!(tool, "the configuration does not fit the tool: {problem}");
     }
 }
@@ -349,7 +350,7 @@ pub(crate) async fn refresh(
     host.rebuild_catalog().await;
     let gateway = host.gateway();
     keep(&gateway, server, &listing).await;
-    drift::keep_approved(&gateway, server.name(), &listing).await;
+    keep_approved(&gateway, server.name(), &listing).await;
     announce_changes(
         &gateway,
         server.name(),
@@ -395,6 +396,20 @@ fn mention_failure(server: &Server, listed: Result<Arc<Listing>, CallError>) {
             tracing::debug!(server = %server.name(), "{error}");
         }
         Err(error) => tracing::warn!(server = %server.name(), "{error}"),
+    }
+}
+
+/// Keeps the texts of what was approved, also on a machine where no person approved it: a later change
+/// can then be shown there, too.
+async fn keep_approved(gateway: &Gateway, server: &ServerName, listing: &Listing) {
+    let ServerLock::Locked(locked) = gateway.lock.of(server) else {
+        return;
+    };
+    let listed = drift::offer(listing).definitions().into_iter();
+    let approved = listed.filter(|it| locked.is_approved(it));
+    let approved: Vec<_> = approved.map(drift::approved_definition).collect();
+    if let Err(error) = gateway.services.store.put_approved(&approved).await {
+        tracing::warn!(%server, %error, "the approved definitions could not be kept");
     }
 }
 

@@ -205,7 +205,7 @@ impl Gateway {
             declared: &self.declared,
         }));
         let before = self.catalog.swap(catalog.clone());
-        self.services.told_drift.tell(lock, &catalog.held);
+        self.services.drift_log.tell(lock, &catalog.held);
         mention_contests(&before, &catalog);
     }
 }

@@ -6,18 +6,18 @@
 use kitbag_config::ServerLock;
 use kitbag_domain::{Capability, Kind};
 use kitbag_lockfile::{HeldReason, ListedDefinition};
-use kitbag_upstream::CallError;
+use kitbag_upstream::{CallError, Listing};
 use kitbag_wire::Raw;
 
 use crate::announce::Changes;
 use crate::call::CallSubject;
-use crate::drift::Judgement;
+use crate::drift::{judge, offer};
 use crate::failure::Failure;
 use crate::resolve::{self, McpTarget};
 use crate::turn::Turn;
 
 /// Refuses a tool or prompt that is not as it was approved. Names that a client made up or remembers
-/// are refused, too: nobody approved what a server does not list.
+/// are refused, too: no person approved what a server does not list.
 pub(crate) fn permit(
     turn: &Turn,
     subject: &CallSubject,
@@ -26,13 +26,33 @@ pub(crate) fn permit(
     if capability.kind == Kind::Resource || !turn.gateway.lock.holds(&capability.server) {
         return Ok(());
     }
-    // The catalog of this moment: a program may run for longer than its catalog holds.
-    let catalog = turn.gateway.catalog();
-    match catalog.held.reason(capability) {
-        Some(reason) => Err(refusal(subject, reason.clone())),
-        None if catalog.has(capability) => Ok(()),
+    let catalog = &turn.catalog;
+    match catalog.held.reason(capability).cloned() {
+        Some(reason) => Err(refusal(subject, reason)),
+        None if catalog.has(capability) => still_listed(turn, subject, capability),
         None => Err(unlisted(turn, subject, capability)),
     }
+}
+
+/// A program may run for longer than the catalog that it began with holds.
+fn still_listed(
+    turn: &Turn,
+    subject: &CallSubject,
+    capability: &Capability,
+) -> Result<(), Failure> {
+    let server = turn.gateway.upstreams.get(&capability.server);
+    let listing = server
+        .filter(|_| turn.run.is_some())
+        .and_then(|it| it.listing());
+    match listing.and_then(|listing| reason_in(turn, capability, &listing)) {
+        Some(reason) => Err(refusal(subject, reason)),
+        None => Ok(()),
+    }
+}
+
+fn reason_in(turn: &Turn, capability: &Capability, listing: &Listing) -> Option<HeldReason> {
+    let judgement = judge(&turn.gateway.lock, &capability.server, listing);
+    judgement.reason(offer(listing), capability)
 }
 
 /// Looks once more at a server that was started for this call: its program may be another one than
@@ -55,8 +75,7 @@ pub(crate) async fn still_approved(
     if before.is_none_or(|before| Changes::between(Some(&before), &listing).any()) {
         target.server.doubt_lists();
     }
-    let judgement = Judgement::of(lock, &capability.server, &listing);
-    match judgement.reason(&listing, capability) {
+    match reason_in(turn, capability, &listing) {
         Some(reason) => Err(refusal(&target.subject, reason)),
         None => Ok(()),
     }
@@ -108,7 +127,7 @@ fn told(turn: &Turn, exposed: &str, capability: &Capability) -> Option<Failure> 
 pub(crate) fn is_held_entry(turn: &Turn, capability: &Capability, entry: &Raw) -> bool {
     let is_held = !is_approved_entry(turn, capability, entry);
     if is_held
-        && turn.gateway.catalog().held.reason(capability).is_none()
+        && turn.catalog.held.reason(capability).is_none()
         && let Some(server) = turn.gateway.upstreams.get(&capability.server)
     {
         server.doubt_lists();

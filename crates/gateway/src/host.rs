@@ -71,9 +71,9 @@ impl GatewayHost {
     /// Tells the operator from now on, in the log, what is not as it was approved.
     pub fn tell_drift(&self) {
         let gateway = self.gateway();
-        let told = &gateway.services.told_drift;
-        told.switch_on();
-        told.tell(&gateway.lock, &gateway.catalog().held);
+        let log = &gateway.services.drift_log;
+        log.switch_on();
+        log.tell(&gateway.lock, &gateway.catalog().held);
     }
 
     /// Builds the catalog anew from what the servers listed last, on a thread of its own: requests

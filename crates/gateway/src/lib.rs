@@ -13,6 +13,7 @@ pub mod background;
 mod bridge;
 mod call;
 pub mod catalog;
+mod catalog_entry;
 mod client;
 pub mod clock;
 mod completion;

@@ -49,7 +49,7 @@ async fn attempt(
     record: &mut CallRecord,
 ) -> Result<Raw, Failure> {
     decide(turn, target)?;
-    overrides::strip(&turn.gateway, target)?;
+    overrides::strip(turn, target)?;
     validate(turn, target)?;
     consent(turn, target).await?;
     // This is the last step before a server is touched: where the audit is required, the call is
@@ -92,7 +92,7 @@ fn decide_mcp(turn: &Turn, capability: &Capability, target: &McpTarget) -> Resul
     {
         hidden::permit(turn, part, || resolve::unknown(turn, &target.subject))?;
     }
-    if overrides::is_hidden(&turn.gateway, capability) {
+    if overrides::is_hidden(turn, capability) {
         return Err(resolve::unknown(turn, &target.subject));
     }
     held::permit(turn, &target.subject, capability)?;
@@ -197,7 +197,7 @@ async fn dispatch(turn: &Turn, target: &mut CallTarget) -> Result<Raw, Failure> 
     match &mut target.executor {
         Executor::Mcp(target) => {
             held::still_approved(turn, target, capability).await?;
-            overrides::complete(&turn.gateway, capability, target);
+            overrides::complete(turn, capability, target);
             let result = bridge::carry(turn, target).await?;
             shallow(target, result)
         }

@@ -48,6 +48,27 @@ impl DefinitionOverride<'_> {
         self.hidden.iter().any(|it| it == name)
     }
 
+    /// Takes the fixed arguments out of those that a client sent. Returns false if there were none, and
+    /// an error for an argument that clients may not send.
+    pub fn strip(&self, arguments: &mut RawObject) -> Result<bool, String> {
+        let mut sent = self.hidden.iter().filter(|name| arguments.contains(name));
+        if let Some(name) = sent.find(|name| !self.is_fixed(name)) {
+            return Err(format!(
+                "`{name}` is no argument of this tool here; leave it out"
+            ));
+        }
+        let fixed = self.fixed.keys();
+        let taken = fixed.filter(|name| arguments.remove(name).is_some());
+        Ok(taken.count() > 0)
+    }
+
+    /// Puts the fixed arguments in.
+    pub fn complete(&self, arguments: &mut RawObject) {
+        for (name, value) in self.fixed {
+            arguments.put(name, value);
+        }
+    }
+
     /// Returns what does not fit the tool as its server defines it.
     pub fn problems(&self, definition: &RawObject, checker: &Checker) -> Vec<String> {
         let schema: Map<String, Value> = definition.read(SCHEMA).unwrap_or_default();

@@ -73,7 +73,7 @@ pub enum ServerLock<'a> {
     /// The server is not locked.
     Free,
     Locked(&'a LockedServer),
-    /// Nobody can tell what was approved.
+    /// The lock file cannot be read, so it is not known what was approved.
     Unreadable,
 }
 

@@ -2,7 +2,7 @@
 
 use futures::future::join_all;
 use kitbag_domain::{Caller, Kind, ServerName};
-use kitbag_lockfile::{DriftedDefinition, ListedDefinition};
+use kitbag_lockfile::{DriftedDefinition, ListedDefinition, ListedOffer};
 use kitbag_upstream::{Listing, Server};
 use kitbag_wire::Raw;
 use serde::{Deserialize, Serialize};
@@ -31,12 +31,8 @@ pub struct ServerDefinitions {
 impl ServerDefinitions {
     /// Returns every tool and prompt, as the lock file knows it.
     pub fn listed(&self) -> Vec<ListedDefinition> {
-        let tools = self.tools.iter().map(|it| (Kind::Tool, it));
-        let prompts = self.prompts.iter().map(|it| (Kind::Prompt, it));
-        tools
-            .chain(prompts)
-            .filter_map(|(kind, it)| ListedDefinition::read(kind, it))
-            .collect()
+        let (tools, prompts) = (&self.tools, &self.prompts);
+        ListedOffer { tools, prompts }.definitions()
     }
 
     fn of(server: &ServerName, listing: &Listing) -> Self {
@@ -102,7 +98,8 @@ impl App {
 
     /// Returns the declarations of the configuration that do not fit their tools, and why.
     pub fn misfits(&self) -> Vec<(String, String)> {
-        overrides::problems(&self.host.gateway())
+        let gateway = self.host.gateway();
+        overrides::problems(&gateway, &gateway.catalog())
     }
 
     /// Returns everything that is not as it was approved, as far as servers have been asked.

@@ -149,17 +149,16 @@ fn only_visible(turn: &Turn, list: ListMethod, result: Raw) -> Result<Raw, Failu
         return Ok(result);
     };
     let is_deep = is_too_deep(result.get().as_bytes());
-    let gateway = &turn.gateway;
     let shown: Vec<_> = items
         .iter()
-        .map(|item| overrides::presented(gateway, &list.capability(server, item), item))
+        .map(|item| overrides::presented(turn, &list.capability(server, item), item))
         .collect();
     let is_changed = shown.iter().any(|it| matches!(it, Cow::Owned(_)));
     let mut visible: Vec<(&Raw, &Raw)> = items.iter().zip(shown.iter().map(|it| &**it)).collect();
     visible.retain(|(item, _)| {
         let capability = list.capability(server, item);
         turn.sees(&capability)
-            && !overrides::is_hidden(gateway, &capability)
+            && !overrides::is_hidden(turn, &capability)
             && !held::is_held_entry(turn, &capability, item)
     });
     let mut visible: Vec<&Raw> = visible.into_iter().map(|(_, shown)| shown).collect();

@@ -1,5 +1,4 @@
-//! What is written down of a decision: the lock file, the texts that were approved, and a row in the
-//! audit.
+//! Writes a decision down: the lock file, the texts that were approved, and a row in the audit.
 
 use std::path::PathBuf;
 

@@ -94,7 +94,7 @@ async fn drift_survives_a_restart_and_a_broken_lock_releases_nothing() {
     fs::write(home.path("kitbag.lock"), &whole).unwrap();
     all.knows("good__note_read").await;
 
-    // Whoever only wants to hear of it.
+    // An operator may only want to hear of it.
     home.configure(&format!("{}[lock]\non_drift = 'report'\n", good(&home)));
     all.knows("good__purge").await;
     home.configure(&good(&home));

@@ -20,6 +20,7 @@ use super::sections::code::RawCode;
 use super::sections::import::RawImport;
 use super::sections::index::RawIndex;
 use super::sections::learning::RawLearning;
+use super::sections::lock::RawLock;
 use super::sections::models::RawModels;
 use super::sections::policy::{RawRules, RawTenants};
 use super::sections::priors::RawPriors;
@@ -51,6 +52,7 @@ pub(super) struct RawConfig {
     pub(super) tools: Named<RawTool>,
     pub(super) catalog: RawCatalog,
     pub(super) endpoints: Named<RawEndpoint>,
+    pub(super) lock: RawLock,
     pub(super) surfaces: RawSurfaces,
     pub(super) groups: Named<Texts>,
     pub(super) code: RawCode,

@@ -51,6 +51,8 @@ pub enum Action {
     /// The operator had lessons of the use of tools forgotten.
     LessonsForgotten,
     LessonsImported,
+    /// The operator approved definitions of a server, or withdrew what was approved.
+    LockChanged,
     /// A command changed the configuration file.
     ConfigurationEdited,
     /// A running gateway took over another configuration.
@@ -75,7 +77,7 @@ impl Event {
 }
 
 impl Action {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::KeyRefused,
         Self::KeyCreated,
         Self::KeyRevoked,
@@ -95,6 +97,7 @@ impl Action {
         Self::TemplateImported,
         Self::LessonsForgotten,
         Self::LessonsImported,
+        Self::LockChanged,
         Self::ConfigurationEdited,
         Self::ConfigurationInForce,
     ];
@@ -120,6 +123,7 @@ impl Action {
             Self::TemplateImported => "template_imported",
             Self::LessonsForgotten => "lessons_forgotten",
             Self::LessonsImported => "lessons_imported",
+            Self::LockChanged => "lock_changed",
             Self::ConfigurationEdited => "configuration_edited",
             Self::ConfigurationInForce => "configuration_in_force",
         }

@@ -116,6 +116,7 @@ pub(crate) async fn serve_stdio(
 }
 
 fn work_beside_requests(app: &App, follower: Follower, entrance: ServingTransport) {
+    app.host().tell_drift();
     app.work_until_closed([
         tokio::spawn(follower.follow(app.host().clone(), entrance)).abort_handle(),
         tokio::spawn(background::follow_catalog(app.host().clone())).abort_handle(),

@@ -10,6 +10,7 @@
 //! # Layout
 //! - [`address`]: where a store is
 //! - [`listings`]: what each server offered when it was last asked
+//! - [`approved_definitions`]: the texts of tools and prompts that a person approved
 //! - [`vectors`]: the embeddings of texts, by what was embedded and by which model
 //! - [`mirror`]: what an index says of its entries, by exact name; [`mirror_owners`]: for which configuration
 //! - [`priors`]: how tools have done, as the last run over the audit found
@@ -32,6 +33,7 @@
 //! `postgres.rs`.
 
 pub mod address;
+pub mod approved_definitions;
 pub mod audit;
 pub mod changes;
 pub mod copy;
@@ -59,6 +61,7 @@ pub mod vectors;
 use std::sync::Arc;
 
 pub use address::{PostgresAddress, StoreAddress, StoreAddressError};
+pub use approved_definitions::ApprovedDefinition;
 pub use audit::query::{AuditPage, AuditQuery};
 pub use audit::row::{AuditRow, AuditRowContent, AuditRowKind};
 pub use audit::sink::{AuditSink, Unrecorded};

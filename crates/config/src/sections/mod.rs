@@ -11,6 +11,7 @@ pub(crate) mod code;
 pub(crate) mod import;
 pub(crate) mod index;
 pub(crate) mod learning;
+pub(crate) mod lock;
 pub(crate) mod models;
 pub(crate) mod oauth;
 pub(crate) mod policy;
@@ -42,6 +43,7 @@ pub(crate) const SECTIONS: &[SectionRow] = &[
     tools::SECTION,
     catalog::SECTION,
     catalog::ENDPOINTS_SECTION,
+    lock::SECTION,
     surfaces::SECTION,
     surfaces::GROUPS_SECTION,
     code::SECTION,

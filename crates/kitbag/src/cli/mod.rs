@@ -5,7 +5,7 @@
 //! # Layout
 //! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`resources`], [`prompts`],
 //!   [`key`], [`secret`], [`credentials`], [`audit`], [`templates`], [`learned`], [`trust`], [`import`], [`install`],
-//!   [`hook`], [`doctor`]
+//!   [`hook`], [`doctor`], [`lock`]
 //! - `gateway`: the gateway a verb works with, the one that runs or one of its own
 //! - `listing`: the list of prompts or resources; `content`: a block of an answer, as people read it
 //! - [`output`]: tables for people, JSON for programs
@@ -41,6 +41,7 @@ mod journal;
 pub mod key;
 pub mod learned;
 mod listing;
+pub mod lock;
 pub mod logging;
 pub mod logs;
 pub mod man;
@@ -137,6 +138,7 @@ enum Verb {
     Templates(templates::Arguments),
     Learned(learned::Arguments),
     Trust(trust::Arguments),
+    Lock(lock::Arguments),
     Import(import::Arguments),
     Install(install::InstallArguments),
     Uninstall(install::UninstallArguments),
@@ -314,6 +316,7 @@ impl Verb {
             Self::Store(arguments) => store::run(arguments, &invocation).await,
             Self::Templates(arguments) => templates::run(arguments, &invocation).await,
             Self::Learned(arguments) => learned::run(arguments, &invocation).await,
+            Self::Lock(arguments) => lock::run(arguments, &invocation).await,
             Self::Trust(arguments) => trust::run(&arguments, &invocation).await,
             Self::Import(arguments) => import::run(arguments, &invocation).await,
             Self::Install(arguments) => install::install(arguments, &invocation).await,

@@ -11,8 +11,9 @@ use super::copy;
 use crate::audit::tests::{EVERYTHING, records, seen};
 use crate::test_place::{TestPlace, each_engine, execute};
 use crate::{
-    ContextVector, Error, KeyOrder, LessonFilter, NewKey, NewLesson, PriorsRun, Recognition,
-    Secret, Store, StoredListing, StoredPrior, StoredTemplate, TextHash, VaultKey, VectorSpace,
+    ApprovedDefinition, ContextVector, Error, KeyOrder, LessonFilter, NewKey, NewLesson, PriorsRun,
+    Recognition, Secret, Store, StoredListing, StoredPrior, StoredTemplate, TextHash, VaultKey,
+    VectorSpace,
 };
 
 each_engine!(
@@ -53,6 +54,12 @@ async fn filled(store: &Store) -> NewKey {
     };
     assert!(store.put_learned(&template).await.unwrap());
     store.add_lessons(&[lesson()]).await.unwrap();
+    let approved = ApprovedDefinition {
+        hash: [7; 32],
+        body: "{}".to_owned(),
+        approved_at: NOW,
+    };
+    store.put_approved(&[approved]).await.unwrap();
     let (vault, secret) = (store.vault(Some(key())), Secret::new("1"));
     vault
         .put(&"token".parse().unwrap(), &secret, NOW)
@@ -132,7 +139,8 @@ async fn contents(store: &Store, token: &str) -> String {
     let found = store.authenticate(token, NOW).await.unwrap();
     assert!(matches!(found, Recognition::Known(_)), "{found:?}");
     format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        store.approved(&[[7; 32]]).await.unwrap(),
         store.priors("tools").await.unwrap(),
         store.priors_run("tools").await.unwrap(),
         store.keys().await.unwrap(),

@@ -114,7 +114,9 @@ impl Catalog {
                 self.hidden.insert(entry.plain_name);
                 return;
             }
-            entry.take_form(declared);
+            let alias = declared.alias.as_ref();
+            let free = alias.filter(|alias| !self.tools_by_name.contains_key(*alias));
+            entry.take_form(declared, free);
         }
         let at = self.tools.len();
         self.tools_by_name.insert(entry.plain_name.clone(), at);

@@ -59,13 +59,13 @@ impl CatalogEntry {
         definition.read("inputSchema").unwrap_or_default()
     }
 
-    /// Takes the form that the operator wants it to have.
-    pub(crate) fn take_form(&mut self, declared: &DeclaredTool) {
+    /// Takes the form that the operator wants it to have, under an alias that no other tool has.
+    pub(crate) fn take_form(&mut self, declared: &DeclaredTool, alias: Option<&String>) {
         let Ok(mut object) = RawObject::open(&self.definition) else {
             return;
         };
         form_of(declared).apply(&mut object);
-        if let Some(alias) = &declared.alias {
+        if let Some(alias) = alias {
             self.exposed.clone_from(alias);
             object.put("name", alias);
         }

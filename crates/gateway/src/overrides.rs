@@ -59,7 +59,18 @@ pub(crate) fn problems(gateway: &Gateway, catalog: &Catalog) -> Vec<(String, Str
             };
             let name = ExposedName::new(server, &name).to_string();
             let found = form_of(declared).problems(&object, &gateway.services.checker);
-            problems.extend(found.into_iter().map(|problem| (name.clone(), problem)));
+            let entry = catalog.tool_of(&capability);
+            let taken = declared
+                .alias
+                .as_ref()
+                .filter(|alias| entry.is_some_and(|entry| entry.exposed != **alias));
+            let taken = taken.map(|alias| format!("another tool is called `{alias}` already"));
+            problems.extend(
+                found
+                    .into_iter()
+                    .chain(taken)
+                    .map(|problem| (name.clone(), problem)),
+            );
         }
     }
     problems

@@ -188,9 +188,9 @@ mod tests {
             &json!({ "n": 3, "t": "n=3", "who": "a-1", "deep": null }),
         );
         check(
-            &json!({ "tags": "{tags,}", "list": "{tags}", "brace": "{{x}} {tags}" }),
-            &json!({ "tags": ["a", "b"] }),
-            &json!({ "tags": "a,b", "list": ["a", "b"], "brace": "{x} a,b" }),
+            &json!({ "tags": "{tags,}", "list": "{tags}", "brace": "{{x}} {tags}", "text": "{o,}" }),
+            &json!({ "tags": ["a", "b"], "o": { "k": 1 } }),
+            &json!({ "tags": "a,b", "list": ["a", "b"], "brace": "{x} a,b", "text": "{\"k\":1}" }),
         );
     }
 

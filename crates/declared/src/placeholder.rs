@@ -23,7 +23,7 @@ pub enum Placeholder {
 pub enum ListManner {
     /// `{name}`: a list of a query or a form becomes several fields.
     Plain,
-    /// `{name,}`: the items stand in one text, with commas between them.
+    /// `{name,}`: the value is one text, a list with commas between its items, an object as JSON.
     Commas,
     /// `{name...}`: slashes in a path stay slashes.
     Slashes,
@@ -113,9 +113,9 @@ impl Placeholder {
     }
 
     fn listed(&self, value: Value) -> Value {
-        match (self.manner(), &value) {
-            (ListManner::Commas, Value::Array(_)) => plain_text(&value).into(),
-            _ => value,
+        match self.manner() {
+            ListManner::Commas => plain_text(&value).into(),
+            ListManner::Plain | ListManner::Slashes => value,
         }
     }
 }

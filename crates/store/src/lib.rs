@@ -67,7 +67,7 @@ pub use audit::{AuditRecord, RowId};
 pub use changes::ChangeCounts;
 pub use copy::{CopyProgress, CopyReport, copy};
 pub use credentials::{
-    CredentialChange, CredentialFields, CredentialInfo, CredentialKey, CredentialOwner,
+    CredentialChange, CredentialFields, CredentialInfo, CredentialKey, CredentialHolder,
 };
 use engine::Engine;
 pub use error::Error;

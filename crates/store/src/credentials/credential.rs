@@ -12,7 +12,7 @@ use crate::{Error, unreadable};
 
 /// The tenants that may use a credential.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CredentialOwner {
+pub enum CredentialHolder {
     /// Those that have none of that name of their own.
     AllTenants,
     Tenant(Tenant),
@@ -21,7 +21,7 @@ pub enum CredentialOwner {
 /// Tells credentials apart.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CredentialKey {
-    pub owner: CredentialOwner,
+    pub holder: CredentialHolder,
     pub name: CredentialName,
 }
 
@@ -43,7 +43,7 @@ pub struct CredentialChange {
     changes: Vec<(String, Option<Secret>)>,
 }
 
-impl CredentialOwner {
+impl CredentialHolder {
     /// The word for all tenants; no tenant can be called so.
     pub const ALL: &str = "*";
 
@@ -56,7 +56,7 @@ impl CredentialOwner {
     }
 }
 
-impl FromStr for CredentialOwner {
+impl FromStr for CredentialHolder {
     type Err = TenantError;
 
     fn from_str(text: &str) -> Result<Self, TenantError> {
@@ -67,7 +67,7 @@ impl FromStr for CredentialOwner {
     }
 }
 
-impl fmt::Display for CredentialOwner {
+impl fmt::Display for CredentialHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AllTenants => f.write_str(Self::ALL),
@@ -78,16 +78,16 @@ impl fmt::Display for CredentialOwner {
 
 impl fmt::Display for CredentialKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.owner {
-            CredentialOwner::AllTenants => write!(f, "{} of all tenants", self.name),
-            CredentialOwner::Tenant(tenant) => write!(f, "{} of {tenant}", self.name),
+        match &self.holder {
+            CredentialHolder::AllTenants => write!(f, "{} of all tenants", self.name),
+            CredentialHolder::Tenant(tenant) => write!(f, "{} of {tenant}", self.name),
         }
     }
 }
 
 impl CredentialKey {
     pub(super) fn place(&self) -> String {
-        sealed_for(self.owner.column(), self.name.as_str())
+        sealed_for(self.holder.column(), self.name.as_str())
     }
 }
 
@@ -135,18 +135,18 @@ impl CredentialInfo {
     pub(super) fn read(
         (tenant, name, fields, at): (String, String, String, i64),
     ) -> Result<Self, Error> {
-        let owner = match tenant.as_str() {
-            "" => CredentialOwner::AllTenants,
+        let holder = match tenant.as_str() {
+            "" => CredentialHolder::AllTenants,
             named => {
                 let tenant = named.parse();
-                CredentialOwner::Tenant(tenant.map_err(|_| unreadable("tenant", named))?)
+                CredentialHolder::Tenant(tenant.map_err(|_| unreadable("tenant", named))?)
             }
         };
         let name = name
             .parse()
             .map_err(|_| unreadable("name of a credential", name))?;
         Ok(Self {
-            key: CredentialKey { owner, name },
+            key: CredentialKey { holder, name },
             fields: fields.lines().map(str::to_owned).collect(),
             updated_at: Timestamp(at),
         })

@@ -11,7 +11,7 @@ use kitbag_declared::CredentialName;
 use kitbag_domain::{Tenant, Timestamp};
 
 pub use credential::{
-    CredentialChange, CredentialFields, CredentialInfo, CredentialKey, CredentialOwner,
+    CredentialChange, CredentialFields, CredentialInfo, CredentialKey, CredentialHolder,
 };
 
 use crate::engine::statement;
@@ -56,12 +56,12 @@ impl Vault {
         tenant: &Tenant,
         name: &CredentialName,
     ) -> Result<Option<(CredentialKey, CredentialFields)>, Error> {
-        for owner in [
-            CredentialOwner::Tenant(tenant.clone()),
-            CredentialOwner::AllTenants,
+        for holder in [
+            CredentialHolder::Tenant(tenant.clone()),
+            CredentialHolder::AllTenants,
         ] {
             let key = CredentialKey {
-                owner,
+                holder,
                 name: name.clone(),
             };
             if let Some(fields) = self.credential_of(&key).await? {
@@ -123,9 +123,9 @@ mod tests {
         a_credential_moved_to_another_tenant_does_not_open,
     );
 
-    fn key(owner: &str, name: &str) -> CredentialKey {
+    fn key(holder: &str, name: &str) -> CredentialKey {
         CredentialKey {
-            owner: owner.parse().unwrap(),
+            holder: holder.parse().unwrap(),
             name: name.parse().unwrap(),
         }
     }

@@ -18,7 +18,7 @@ pub(super) async fn put(
          ON CONFLICT (tenant, name) DO UPDATE
          SET fields = excluded.fields, sealed = excluded.sealed, updated_at = excluded.updated_at",
     )
-    .bind(key.owner.column())
+    .bind(key.holder.column())
     .bind(key.name.as_str())
     .bind(fields.join("\n"))
     .bind(sealed)
@@ -34,7 +34,7 @@ pub(super) async fn select(
     key: &CredentialKey,
 ) -> Result<Option<Vec<u8>>, Error> {
     sqlx::query_scalar("SELECT sealed FROM credentials WHERE tenant = $1 AND name = $2")
-        .bind(key.owner.column())
+        .bind(key.holder.column())
         .bind(key.name.as_str())
         .fetch_optional(&postgres.pool)
         .await
@@ -61,7 +61,7 @@ pub(super) async fn select_all(
 
 pub(super) async fn delete(postgres: &Postgres, key: &CredentialKey) -> Result<bool, Error> {
     let done = sqlx::query("DELETE FROM credentials WHERE tenant = $1 AND name = $2")
-        .bind(key.owner.column())
+        .bind(key.holder.column())
         .bind(key.name.as_str())
         .execute(&postgres.pool)
         .await

@@ -18,7 +18,7 @@ pub(super) async fn put(
          ON CONFLICT (tenant, name) DO UPDATE
          SET fields = excluded.fields, sealed = excluded.sealed, updated_at = excluded.updated_at",
     )
-    .bind(key.owner.column())
+    .bind(key.holder.column())
     .bind(key.name.as_str())
     .bind(fields.join("\n"))
     .bind(sealed)
@@ -31,7 +31,7 @@ pub(super) async fn put(
 
 pub(super) async fn select(sqlite: &Sqlite, key: &CredentialKey) -> Result<Option<Vec<u8>>, Error> {
     sqlx::query_scalar("SELECT sealed FROM credentials WHERE tenant = ? AND name = ?")
-        .bind(key.owner.column())
+        .bind(key.holder.column())
         .bind(key.name.as_str())
         .fetch_optional(&sqlite.reader)
         .await
@@ -56,7 +56,7 @@ pub(super) async fn select_all(sqlite: &Sqlite) -> Result<Vec<(String, String, V
 
 pub(super) async fn delete(sqlite: &Sqlite, key: &CredentialKey) -> Result<bool, Error> {
     let done = sqlx::query("DELETE FROM credentials WHERE tenant = ? AND name = ?")
-        .bind(key.owner.column())
+        .bind(key.holder.column())
         .bind(key.name.as_str())
         .execute(&sqlite.writer)
         .await

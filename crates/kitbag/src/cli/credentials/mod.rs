@@ -10,7 +10,7 @@ use clap_complete::ArgValueCandidates;
 use kitbag_declared::CredentialName;
 use kitbag_domain::{Action, Tenant};
 use kitbag_store::{
-    CredentialChange, CredentialInfo, CredentialKey, CredentialOwner, Store, Vault,
+    CredentialChange, CredentialInfo, CredentialKey, CredentialHolder, Store, Vault,
 };
 use serde_json::{Value, json};
 
@@ -57,7 +57,7 @@ enum Verb {
         #[arg(required = true, value_name = "FIELD[=VALUE]")]
         fields: Vec<GivenField>,
         #[command(flatten)]
-        owner: OwnerArguments,
+        holder: HolderArguments,
     },
     /// Show all credentials with the names of their fields; values are never shown.
     #[command(
@@ -76,12 +76,12 @@ enum Verb {
         #[arg(value_name = "FIELD")]
         fields: Vec<String>,
         #[command(flatten)]
-        owner: OwnerArguments,
+        holder: HolderArguments,
     },
 }
 
 #[derive(Debug, Args)]
-struct OwnerArguments {
+struct HolderArguments {
     /// The tenant that the credential belongs to, `local` unless given.
     #[arg(long, value_name = "NAME")]
     tenant: Option<Tenant>,
@@ -90,13 +90,13 @@ struct OwnerArguments {
     all_tenants: bool,
 }
 
-impl OwnerArguments {
+impl HolderArguments {
     fn key(self, name: CredentialName) -> CredentialKey {
-        let owner = match self.all_tenants {
-            true => CredentialOwner::AllTenants,
-            false => CredentialOwner::Tenant(self.tenant.unwrap_or_else(Tenant::local)),
+        let holder = match self.all_tenants {
+            true => CredentialHolder::AllTenants,
+            false => CredentialHolder::Tenant(self.tenant.unwrap_or_else(Tenant::local)),
         };
-        CredentialKey { owner, name }
+        CredentialKey { holder, name }
     }
 }
 
@@ -113,14 +113,14 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         Verb::Set {
             name,
             fields,
-            owner,
-        } => opened.set(owner.key(name), fields, invocation).await?,
+            holder,
+        } => opened.set(holder.key(name), fields, invocation).await?,
         Verb::List => opened.list(invocation).await?,
         Verb::Remove {
             name,
             fields,
-            owner,
-        } => opened.remove(owner.key(name), fields, invocation).await?,
+            holder,
+        } => opened.remove(holder.key(name), fields, invocation).await?,
     }
     opened.store.close().await;
     Ok(ExitCode::SUCCESS)
@@ -160,10 +160,10 @@ impl OpenedStore {
         let rows: Vec<Value> = credentials.iter().map(listed).collect();
         invocation.output.show(&rows, |_| {
             let cells = credentials.iter().map(|it| {
-                let CredentialKey { owner, name } = &it.key;
+                let CredentialKey { holder, name } = &it.key;
                 [
                     name.to_string(),
-                    owner.to_string(),
+                    holder.to_string(),
                     it.fields.join(", "),
                     date(it.updated_at),
                 ]
@@ -208,7 +208,7 @@ impl OpenedStore {
 }
 
 fn described(key: &CredentialKey, fields: &[String]) -> Value {
-    json!({ "name": key.name.as_str(), "tenant": key.owner.to_string(), "fields": fields })
+    json!({ "name": key.name.as_str(), "tenant": key.holder.to_string(), "fields": fields })
 }
 
 fn listed(info: &CredentialInfo) -> Value {

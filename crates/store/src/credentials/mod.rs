@@ -11,7 +11,7 @@ use kitbag_declared::CredentialName;
 use kitbag_domain::{Tenant, Timestamp};
 
 pub use credential::{
-    CredentialChange, CredentialFields, CredentialInfo, CredentialKey, CredentialHolder,
+    CredentialChange, CredentialFields, CredentialHolder, CredentialInfo, CredentialKey,
 };
 
 use crate::engine::statement;

@@ -53,6 +53,8 @@ pub use sections::agents::Agents;
 pub use sections::audit::{ArgumentsKept, Audit};
 pub use sections::catalog::{CatalogSettings, ToolEndpoint};
 pub use sections::code::Code;
+pub use sections::context::ContextSettings;
+pub use sections::icp::IcpSettings;
 pub use sections::index::{Embedder, EmbeddingsEndpoint, ModelDirectory, Prefixes};
 pub use sections::learning::LearningSettings;
 pub use sections::models::{ForeignTools, ModelVendor, Models};
@@ -85,6 +87,8 @@ pub struct Config {
     pub tools: BTreeMap<String, DeclaredTool>,
     /// The tool files in force.
     pub catalog: CatalogSettings,
+    pub context: ContextSettings,
+    pub icp: IcpSettings,
     pub surfaces: Surfaces,
     pub code: Code,
     pub models: Models,

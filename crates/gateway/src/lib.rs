@@ -17,6 +17,7 @@ mod client;
 pub mod clock;
 mod completion;
 mod consent;
+pub mod context_embedding;
 mod conversations;
 mod definitions;
 pub mod failure;

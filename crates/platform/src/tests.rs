@@ -277,7 +277,7 @@ async fn a_report_reaches_the_operator_with_everything_that_is_known_of_the_agen
         ..FeedbackQuery::default()
     };
     let mut found = kitbag.store.feedback(&query).await.unwrap();
-    let line = feedback::FeedbackLine::of(found.remove(0));
+    let line = feedback::reading::FeedbackLine::of(found.remove(0));
     let at = "2026-11-16T00:00:00Z";
     assert_eq!(
         serde_json::to_value(line).unwrap(),

@@ -19,7 +19,10 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "kitbag-schema",
         &["kitbag-domain", "kitbag-wire", "kitbag-script"],
     ),
-    ("kitbag-store", &["kitbag-domain", "kitbag-testkit"]),
+    (
+        "kitbag-store",
+        &["kitbag-declared", "kitbag-domain", "kitbag-testkit"],
+    ),
     ("kitbag-relevance", &["kitbag-domain"]),
     ("kitbag-budget", &["kitbag-wire"]),
     ("kitbag-clients", &["kitbag-domain"]),
@@ -47,6 +50,16 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         ],
     ),
     ("kitbag-manifest", &["kitbag-declared", "kitbag-domain"]),
+    // A room above the store: its tools are little more than what the store keeps.
+    (
+        "kitbag-platform",
+        &[
+            "kitbag-declared",
+            "kitbag-domain",
+            "kitbag-manifest",
+            "kitbag-store",
+        ],
+    ),
     (
         "kitbag-upstream",
         &["kitbag-domain", "kitbag-wire", "kitbag-fetch"],
@@ -54,6 +67,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     (
         "kitbag-config",
         &[
+            "kitbag-declared",
             "kitbag-domain",
             "kitbag-intents",
             "kitbag-wire",
@@ -91,6 +105,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &[
             "kitbag-declared",
             "kitbag-manifest",
+            "kitbag-platform",
             "kitbag-embed",
             "kitbag-config",
             "kitbag-domain",
@@ -118,6 +133,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-gateway",
             "kitbag-declared",
             "kitbag-manifest",
+            "kitbag-platform",
             "kitbag-review",
             "kitbag-sandbox",
             "kitbag-intents",

@@ -2,7 +2,7 @@
 
 use kitbag_domain::text::{visible, visible_line};
 use kitbag_domain::{Tenant, Timestamp};
-use kitbag_store::NewFact;
+use kitbag_store::{NewFact, StoredFact};
 use serde::{Deserialize, Deserializer, de};
 use serde_json::{Value, json};
 
@@ -86,6 +86,16 @@ pub(super) fn text(fact: &NewFact) -> String {
         "{} {predicate}: {}. {}",
         fact.subject, fact.object, fact.quote
     )
+}
+
+/// Returns the fact as an operator reads it.
+pub fn listed(stored: &StoredFact) -> Value {
+    let tenant = stored.fact.tenant.as_ref().map_or("*", Tenant::as_str);
+    let mut listed = json!({ "id": stored.id, "tenant": tenant });
+    if let (Value::Object(listed), Value::Object(shown)) = (&mut listed, shown(&stored.fact)) {
+        listed.extend(shown);
+    }
+    listed
 }
 
 /// Returns the fact as a model reads it.

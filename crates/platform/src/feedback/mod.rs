@@ -1,12 +1,16 @@
-//! `submit-feedback`: reports of agents to the operators, and a report as people and programs read it.
+//! `submit-feedback`: reports of agents to the operators.
+//!
+//! - [`reading`]: reports as operators ask for and read them
 
+pub mod reading;
+
+use kitbag_domain::ShortText;
 use kitbag_domain::text::visible;
-use kitbag_domain::{ShortText, Tenant};
-use kitbag_store::{FeedbackLimits, NewFeedback, StoredFeedback};
+use kitbag_store::{FeedbackLimits, NewFeedback};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{PlatformCaller, PlatformError, PlatformServices, moment};
+use crate::{PlatformCaller, PlatformError, PlatformServices};
 
 /// An operator looks through a few hundred reports; a loop of an agent must not bury them. Resolved ones
 /// stay for comparison.
@@ -106,52 +110,4 @@ fn within(text: &str, name: &str, most: usize) -> Result<String, PlatformError> 
         _ => return Ok(shown),
     };
     Err(PlatformError::Arguments { reason })
-}
-
-/// A report as `kitbag feedback` and `GET /admin/feedback` show it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FeedbackLine {
-    pub id: i64,
-    /// `open` or `resolved`.
-    pub status: &'static str,
-    pub kind: String,
-    pub severity: Option<String>,
-    pub summary: String,
-    pub details: Option<String>,
-    pub tool: Option<String>,
-    pub tenant: Tenant,
-    pub key: Option<String>,
-    pub client: Option<String>,
-    pub at: String,
-    pub resolved_at: Option<String>,
-    /// The words of the operator who resolved it.
-    pub resolution: Option<String>,
-}
-
-impl FeedbackLine {
-    pub fn of(stored: StoredFeedback) -> Self {
-        let feedback = stored.feedback;
-        let (resolved_at, resolution) = match stored.resolved {
-            Some(resolved) => (Some(moment::written(resolved.at)), resolved.note),
-            None => (None, None),
-        };
-        Self {
-            id: stored.id,
-            status: match resolved_at {
-                Some(_) => "resolved",
-                None => "open",
-            },
-            kind: feedback.kind,
-            severity: feedback.severity,
-            summary: feedback.summary,
-            details: feedback.details,
-            tool: feedback.tool.map(|tool| tool.to_string()),
-            tenant: feedback.tenant,
-            key: feedback.key.map(|key| key.0),
-            client: feedback.client.map(|client| client.to_string()),
-            at: moment::written(feedback.at),
-            resolved_at,
-            resolution,
-        }
-    }
 }

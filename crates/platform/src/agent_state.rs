@@ -166,7 +166,7 @@ fn fitting(value: &Value) -> Result<String, PlatformError> {
 fn later(now: Timestamp, seconds: u64) -> Timestamp {
     let length = i64::try_from(seconds).unwrap_or(i64::MAX);
     let end = now.0.saturating_add(length.saturating_mul(1000));
-    Timestamp(end.min(jiff::Timestamp::MAX.as_millisecond()))
+    Timestamp(end.min(jiff::Timestamp::MAX.as_second() * 1000))
 }
 
 fn version(write: &StateWrite, written: StateWritten) -> Result<i64, PlatformError> {

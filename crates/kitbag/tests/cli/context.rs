@@ -9,8 +9,8 @@ const FACTS: &str = r#"
 
 fn objects(home: &Home, words: &[&str]) -> String {
     let listed = home.json(&[&["context", "list"], words].concat());
-    let rows = listed.as_array().unwrap().iter();
-    let objects: Vec<&str> = rows.map(|row| row["object"].as_str().unwrap()).collect();
+    let rows = listed.as_array().into_iter().flatten();
+    let objects: Vec<&str> = rows.filter_map(|row| row["object"].as_str()).collect();
     objects.join(" ")
 }
 

@@ -21,8 +21,8 @@ use kitbag_store::NewFact;
 
 use crate::{PlatformError, PlatformServices};
 
-/// Facts that a holder may have. A question in plain words is compared with all of them, which takes a
-/// tenth of a second for so many.
+/// Facts that a holder may have. A question in plain words is compared with each of them, so that more
+/// would need an index.
 pub const MOST_FACTS: i64 = 20_000;
 
 fn switched_on(services: &PlatformServices) -> Result<(), PlatformError> {

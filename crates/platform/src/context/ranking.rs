@@ -16,6 +16,9 @@ const PART_OF_MEANING: f32 = 0.6;
 /// shared.
 const LEAST: f32 = 0.2;
 
+/// The same where words alone are compared: most questions have a few words that no fact has.
+const LEAST_BY_WORDS: f32 = 0.1;
+
 /// Taken away for each tier below the first: less than what tells a good answer from a poor one.
 const FOR_EACH_TIER: f32 = 0.04;
 
@@ -61,11 +64,10 @@ pub(super) fn by_relevance<'a>(
     let mut ranked: Vec<RankedFact<'a>> = facts
         .iter()
         .zip(shared)
-        .map(|(fact, shared)| RankedFact {
-            fact,
-            relevance: Some(relevance(asked, fact, weights.share(shared))),
+        .filter_map(|(fact, shared)| {
+            let relevance = Some(relevance(asked, fact, weights.share(shared))?);
+            Some(RankedFact { fact, relevance })
         })
-        .filter(|it| it.relevance >= Some(LEAST))
         .collect();
     ranked.sort_by(|one, other| {
         let order = score(other).total_cmp(&score(one));
@@ -79,15 +81,18 @@ fn score(ranked: &RankedFact<'_>) -> f32 {
     ranked.relevance.unwrap_or_default() - FOR_EACH_TIER * below
 }
 
-fn relevance(asked: &AskedQuestion<'_>, fact: &NewFact, shared_words: f32) -> f32 {
+/// Returns nothing for a fact that has nothing to do with the question.
+fn relevance(asked: &AskedQuestion<'_>, fact: &NewFact, shared_words: f32) -> Option<f32> {
     let pair = asked.meaning.as_ref().zip(fact.meaning.as_ref());
-    match pair.filter(|(asked, fact)| asked.model == fact.model) {
+    let (relevance, least) = match pair.filter(|(asked, fact)| asked.model == fact.model) {
         Some((asked, fact)) => {
             let alike = cosine(&asked.vector, &fact.vector).max(0.0);
-            PART_OF_MEANING * alike + (1.0 - PART_OF_MEANING) * shared_words
+            let both = PART_OF_MEANING * alike + (1.0 - PART_OF_MEANING) * shared_words;
+            (both, LEAST)
         }
-        None => shared_words,
-    }
+        None => (shared_words, LEAST_BY_WORDS),
+    };
+    (relevance >= least).then_some(relevance)
 }
 
 fn cosine(one: &[f32], other: &[f32]) -> f32 {
@@ -137,8 +142,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| word.chars().nth(1).is_some())
 }
 
-/// What each word of a question counts: the fewer facts have it, the more. A word that no fact has
-/// tells nothing apart.
+/// What each word of a question counts: the fewer facts have it, the more. A word that no fact has counts
+/// as well, or a question about something else would seem to be answered by its last common word.
 struct WordWeights(Vec<f32>);
 
 impl WordWeights {
@@ -157,8 +162,5 @@ fn weight(number: usize, shared: &[u64]) -> f32 {
         .iter()
         .filter(|words| *words >> number & 1 == 1)
         .count();
-    match having {
-        0 => 0.0,
-        _ => (1.0 + shared.len() as f32 / having as f32).ln(),
-    }
+    (1.0 + shared.len() as f32 / having.max(1) as f32).ln()
 }

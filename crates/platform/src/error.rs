@@ -1,4 +1,4 @@
-//! Why an action was not carried out: a word for programs, a sentence, and advice.
+//! The reasons why an action was not carried out: a word for programs, a sentence, and advice.
 
 use kitbag_domain::Remedy;
 

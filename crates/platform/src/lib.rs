@@ -6,11 +6,11 @@
 //! # Layout
 //! - [`agent_state`]: values that agents keep between runs
 //! - [`feedback`]: reports of agents to the operators
-//! - [`context`]: facts with their sources, and what speaks for and against a claim
-//! - [`icp`]: how well companies fit the operator's ideal customer profile
+//! - [`context`]: facts with their sources, and the weighing of claims
+//! - [`icp`]: companies against the operator's ideal customer profile
 //! - [`embedding`]: the function that makes vectors of texts; it is handed in
 //! - `arguments`: the arguments of an action as a type; `moment`: moments as people and models read them
-//! - [`error`]: why an action was not carried out
+//! - [`error`]: the reasons why an action was not carried out
 
 pub mod agent_state;
 mod arguments;

@@ -58,7 +58,7 @@ enum Verb {
         /// The numbers of the reports.
         #[arg(required = true, value_name = "ID")]
         ids: Vec<i64>,
-        /// What became of it.
+        /// The outcome, for those who read the report later.
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
     },

@@ -1,5 +1,4 @@
-//! What stands of a claim: which object the most trusted source names, who else says so, and who says
-//! otherwise.
+//! Weighs a claim: the most trusted source names the object that stands; others say the same, or otherwise.
 
 use kitbag_domain::Timestamp;
 use kitbag_store::NewFact;

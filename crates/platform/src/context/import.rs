@@ -3,8 +3,8 @@
 use kitbag_domain::{Remedy, Tenant};
 use kitbag_store::{ContextVector, FactImport, FactsImported, NewFact, Store};
 
+use super::MOST_FACTS;
 use super::fact::{self, FactLine};
-use super::{MOST_FACTS, compared};
 use crate::embedding::{EmbedFunction, EmbeddingFailed, TextsToEmbed};
 
 /// Texts that are embedded at once; a service takes no more at a time.
@@ -94,13 +94,11 @@ fn read_line(
     })?;
     let fact = read.fact(import.holder.clone());
     match import.replaced_source {
-        Some(replaced) if compared(replaced) != compared(&fact.source) => {
-            Err(ContextImportError::OtherSource {
-                number,
-                found: fact.source,
-                replaced: replaced.to_owned(),
-            })
-        }
+        Some(replaced) if replaced != fact.source => Err(ContextImportError::OtherSource {
+            number,
+            found: fact.source,
+            replaced: replaced.to_owned(),
+        }),
         _ => Ok(fact),
     }
 }

@@ -1,9 +1,9 @@
 //! The context plane: facts with their sources, of one tenant or of all.
 //!
-//! - [`fact`]: a fact as a line of a file, and as models read it; [`tier`]: how far a source is to be trusted
+//! - [`fact`]: a fact as a line of a file, and as models read it; [`tier`]: the tiers by which sources are trusted
 //! - [`import`]: takes facts from a file
-//! - `question`: `context-query`; `ranking`: which facts answer best
-//! - `explanation`: `context-explain`; `claim`: what speaks for and against a claim
+//! - `question`: `context-query`; `ranking`: finds the facts that answer best
+//! - `explanation`: `context-explain`; `claim`: weighs everything that is said of a claim
 
 mod claim;
 mod explanation;

@@ -1,5 +1,5 @@
-//! Which facts answer a question best: by meaning and by words, and of two that do so about equally the
-//! more trusted one.
+//! Finds the facts that answer a question best: by meaning and by words, and of two that do so about equally
+//! the more trusted one comes first.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -142,7 +142,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| word.chars().nth(1).is_some())
 }
 
-/// What each word of a question counts: the fewer facts have it, the more. A word that no fact has counts
+/// The weight of each word of a question: the fewer facts have it, the more it counts. A word that no fact has counts
 /// as well, or a question about something else would seem to be answered by its last common word.
 struct WordWeights(Vec<f32>);
 

@@ -1,4 +1,4 @@
-//! How far a source is to be trusted.
+//! The tiers by which sources are trusted.
 
 use std::fmt;
 

@@ -57,7 +57,7 @@ words!(
 );
 
 words!(
-    /// How much the agent is held up.
+    /// The degree to which the agent is held up.
     FeedbackSeverity {
         Low = "low",
         Medium = "medium",

@@ -1,4 +1,4 @@
-//! `icp-scorer`: how well companies fit the ideal customer profile of the operator.
+//! `icp-scorer`: scores companies against the ideal customer profile of the operator.
 //!
 //! - [`profile`]: the operator's file of profiles
 //! - [`scoring`]: a company against a profile

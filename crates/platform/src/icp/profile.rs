@@ -1,4 +1,4 @@
-//! The operator's file of ideal customer profiles: what counts, how much, and from when until when.
+//! The operator's file of ideal customer profiles: the traits that count, and the days on which they do.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub struct IcpProfiles {
     profiles: BTreeMap<String, IcpProfile>,
 }
 
-/// What the ideal customer looks like, and how much each trait counts.
+/// The traits of the ideal customer, each with what it counts.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IcpProfile {
@@ -53,7 +53,7 @@ pub(super) struct NumberCriterion {
     pub(super) good: Option<NumberRange>,
 }
 
-/// How much a trait counts beside the others.
+/// The share of a trait beside the others.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(try_from = "f64")]
 pub(super) struct Weight(pub(super) f64);

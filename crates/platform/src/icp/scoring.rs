@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use super::profile::{IcpProfile, NumberCriterion, TextCriterion};
 
-/// What is known of a company.
+/// The facts that are known of a company.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScoringCompany {
     name: String,
     industry: Option<String>,
-    employees: Option<u64>,
+    employees: Option<f64>,
     revenue_usd: Option<f64>,
     country: Option<String>,
     #[serde(default)]
@@ -37,7 +37,7 @@ pub struct ScoreReason {
     pub reason: String,
 }
 
-/// How a company fits one trait.
+/// The fit of a company in one trait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TraitFit {
     Best,
@@ -86,11 +86,7 @@ impl IcpProfile {
             ),
         ];
         let numbers = [
-            (
-                "employees",
-                &self.employees,
-                company.employees.map(|it| it as f64),
-            ),
+            ("employees", &self.employees, company.employees),
             ("revenue_usd", &self.revenue_usd, company.revenue_usd),
         ];
         let texts = texts

@@ -53,6 +53,8 @@ pub use sections::agents::Agents;
 pub use sections::audit::{ArgumentsKept, Audit};
 pub use sections::catalog::{CatalogSettings, ToolEndpoint};
 pub use sections::code::Code;
+pub use sections::context::ContextSettings;
+pub use sections::icp::IcpSettings;
 pub use sections::index::{Embedder, EmbeddingsEndpoint, ModelDirectory, Prefixes};
 pub use sections::learning::LearningSettings;
 pub use sections::lock::{Lock, LockState, OnDrift, ServerLock};
@@ -88,6 +90,8 @@ pub struct Config {
     pub catalog: CatalogSettings,
     /// The definitions of other people's tools and prompts that were approved.
     pub lock: Lock,
+    pub context: ContextSettings,
+    pub icp: IcpSettings,
     pub surfaces: Surfaces,
     pub code: Code,
     pub models: Models,

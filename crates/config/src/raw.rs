@@ -17,6 +17,8 @@ use super::sections::agents::RawAgents;
 use super::sections::audit::RawAudit;
 use super::sections::catalog::{RawCatalog, RawEndpoint};
 use super::sections::code::RawCode;
+use super::sections::context::RawContext;
+use super::sections::icp::RawIcp;
 use super::sections::import::RawImport;
 use super::sections::index::RawIndex;
 use super::sections::learning::RawLearning;
@@ -53,6 +55,8 @@ pub(super) struct RawConfig {
     pub(super) catalog: RawCatalog,
     pub(super) endpoints: Named<RawEndpoint>,
     pub(super) lock: RawLock,
+    pub(super) context: RawContext,
+    pub(super) icp: RawIcp,
     pub(super) surfaces: RawSurfaces,
     pub(super) groups: Named<Texts>,
     pub(super) code: RawCode,

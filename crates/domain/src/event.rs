@@ -53,6 +53,11 @@ pub enum Action {
     LessonsImported,
     /// The operator approved definitions of a server, or withdrew what was approved.
     LockChanged,
+    /// The operator took facts into the context plane.
+    FactsImported,
+    FactsForgotten,
+    /// The operator resolved a report of an agent.
+    FeedbackResolved,
     /// A command changed the configuration file.
     ConfigurationEdited,
     /// A running gateway took over another configuration.
@@ -77,7 +82,7 @@ impl Event {
 }
 
 impl Action {
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 25] = [
         Self::KeyRefused,
         Self::KeyCreated,
         Self::KeyRevoked,
@@ -98,6 +103,9 @@ impl Action {
         Self::LessonsForgotten,
         Self::LessonsImported,
         Self::LockChanged,
+        Self::FactsImported,
+        Self::FactsForgotten,
+        Self::FeedbackResolved,
         Self::ConfigurationEdited,
         Self::ConfigurationInForce,
     ];
@@ -124,6 +132,9 @@ impl Action {
             Self::LessonsForgotten => "lessons_forgotten",
             Self::LessonsImported => "lessons_imported",
             Self::LockChanged => "lock_changed",
+            Self::FactsImported => "facts_imported",
+            Self::FactsForgotten => "facts_forgotten",
+            Self::FeedbackResolved => "feedback_resolved",
             Self::ConfigurationEdited => "configuration_edited",
             Self::ConfigurationInForce => "configuration_in_force",
         }

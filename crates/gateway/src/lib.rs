@@ -18,6 +18,7 @@ mod client;
 pub mod clock;
 mod completion;
 mod consent;
+pub mod context_embedding;
 mod conversations;
 mod credentials;
 mod declared_call;

@@ -61,6 +61,16 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         ],
     ),
     ("kitbag-web", &["kitbag-domain", "kitbag-fetch"]),
+    // A room above the store: its tools are little more than what the store keeps.
+    (
+        "kitbag-platform",
+        &[
+            "kitbag-declared",
+            "kitbag-domain",
+            "kitbag-manifest",
+            "kitbag-store",
+        ],
+    ),
     (
         "kitbag-upstream",
         &["kitbag-domain", "kitbag-wire", "kitbag-fetch"],
@@ -107,6 +117,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &[
             "kitbag-declared",
             "kitbag-manifest",
+            "kitbag-platform",
             "kitbag-embed",
             "kitbag-config",
             "kitbag-domain",
@@ -136,6 +147,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-gateway",
             "kitbag-declared",
             "kitbag-manifest",
+            "kitbag-platform",
             "kitbag-review",
             "kitbag-sandbox",
             "kitbag-intents",

@@ -8,6 +8,8 @@ pub(crate) mod agents;
 pub(crate) mod audit;
 pub(crate) mod catalog;
 pub(crate) mod code;
+pub(crate) mod context;
+pub(crate) mod icp;
 pub(crate) mod import;
 pub(crate) mod index;
 pub(crate) mod learning;
@@ -44,6 +46,8 @@ pub(crate) const SECTIONS: &[SectionRow] = &[
     catalog::SECTION,
     catalog::ENDPOINTS_SECTION,
     lock::SECTION,
+    context::SECTION,
+    icp::SECTION,
     surfaces::SECTION,
     surfaces::GROUPS_SECTION,
     code::SECTION,

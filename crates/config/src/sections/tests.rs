@@ -7,6 +7,8 @@ use super::agents::RawAgents;
 use super::audit::RawAudit;
 use super::catalog::{RawCatalog, RawEndpoint};
 use super::code::RawCode;
+use super::context::RawContext;
+use super::icp::RawIcp;
 use super::import::RawImport;
 use super::index::{RawElsewhere, RawIndex};
 use super::learning::RawLearning;
@@ -44,6 +46,8 @@ const FIELDS: &[(&str, FieldNames)] = &[
     ("catalog", fields_of::<RawCatalog>),
     ("endpoints.ID", fields_of::<RawEndpoint>),
     ("lock", fields_of::<RawLock>),
+    ("context", fields_of::<RawContext>),
+    ("icp", fields_of::<RawIcp>),
     ("surfaces", fields_of::<RawSurfaces>),
     ("code", fields_of::<RawCode>),
     ("models", fields_of::<RawModels>),

@@ -4,8 +4,8 @@
 //!
 //! # Layout
 //! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`resources`], [`prompts`],
-//!   [`key`], [`secret`], [`credentials`], [`audit`], [`templates`], [`learned`], [`trust`], [`import`], [`install`],
-//!   [`hook`], [`doctor`], [`lock`]
+//!   [`key`], [`secret`], [`credentials`], [`context`], [`feedback`], [`audit`], [`templates`], [`learned`],
+//!   [`trust`], [`import`], [`install`], [`hook`], [`doctor`], [`lock`]
 //! - `gateway`: the gateway a verb works with, the one that runs or one of its own
 //! - `listing`: the list of prompts or resources; `content`: a block of an answer, as people read it
 //! - [`output`]: tables for people, JSON for programs
@@ -26,11 +26,13 @@ pub mod completions;
 pub mod config;
 mod confirm;
 mod content;
+pub mod context;
 pub mod credentials;
 pub mod describe;
 pub mod doctor;
 pub mod eval;
 pub mod failure;
+pub mod feedback;
 mod gateway;
 pub mod health;
 pub mod hook;
@@ -134,6 +136,8 @@ enum Verb {
     Key(key::Arguments),
     Secret(secret::Arguments),
     Credentials(credentials::Arguments),
+    Context(context::Arguments),
+    Feedback(feedback::Arguments),
     Store(store::Arguments),
     Templates(templates::Arguments),
     Learned(learned::Arguments),
@@ -313,6 +317,8 @@ impl Verb {
             Self::Key(arguments) => key::run(arguments, &invocation).await,
             Self::Secret(arguments) => secret::run(arguments, &invocation).await,
             Self::Credentials(arguments) => credentials::run(arguments, &invocation).await,
+            Self::Context(arguments) => context::run(arguments, &invocation).await,
+            Self::Feedback(arguments) => feedback::run(arguments, &invocation).await,
             Self::Store(arguments) => store::run(arguments, &invocation).await,
             Self::Templates(arguments) => templates::run(arguments, &invocation).await,
             Self::Learned(arguments) => learned::run(arguments, &invocation).await,

@@ -5,10 +5,12 @@
 //! - [`tools`]: `kitbag tools`, `kitbag describe` and `kitbag call`
 //! - [`keys_and_secrets`]: `kitbag key` and `kitbag secret`
 //! - [`templates`]: `kitbag templates`
+//! - [`context`]: `kitbag context`
 //! - [`hooks`]: `kitbag install --hook`
 //! - [`configuration`]: files, variables and flags
 
 mod configuration;
+mod context;
 mod hooks;
 mod keys_and_secrets;
 mod servers;

@@ -7,6 +7,7 @@
 //! - [`bridges`], [`fidelity`]: what passes between clients and servers of either era, and that it arrives as it was
 //! - [`bad_input`]: what clients should not send; [`hostile`]: what servers and callers do to harm others
 //! - [`callers`]: who may come in, and what is written down about it; [`audit`]: that it stays written
+//! - [`feedback`]: reports of agents to the operators
 //! - [`hidden`]: that what a tenant may not use does not exist for it
 //! - [`joining`]: clients and commands that share the gateway that runs
 //! - [`keys`]: what a key is for, and how long it is good
@@ -42,6 +43,7 @@ mod callers;
 mod code;
 mod declared;
 mod exam;
+mod feedback;
 mod fidelity;
 mod harness;
 mod hidden;

@@ -63,6 +63,14 @@ impl AuthScheme {
         }
     }
 
+    /// True if a person gets the field `refresh_token` by logging in.
+    pub fn logs_in(&self) -> bool {
+        let Self::OAuth2 { grant, .. } = self else {
+            return false;
+        };
+        matches!(grant, OAuthGrant::AuthorizationCode { .. })
+    }
+
     /// Returns the templates in it, which may name further fields.
     pub fn templates(&self) -> Vec<&TextTemplate> {
         match self {

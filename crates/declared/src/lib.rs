@@ -8,8 +8,8 @@
 //! - [`api`]: the API behind a tool; [`auth`]: how a request proves itself; [`host`]: where requests may go
 //! - [`action`]: one action as a request; [`answer`]: the pages and the shape of its answer
 //! - [`placeholder`]: a word in braces; [`text_template`], [`path_template`], [`json_template`]: texts, paths and bodies with such
-//!   words; [`fill`]: the values that take their place; [`fields`]: values as fields of a query or a form
-//! - [`pointer`]: a place in a JSON value
+//!   words; [`fill`]: the values that take their place; [`mod@fields`]: values as fields of a query or a form
+//! - [`mod@pointer`]: a place in a JSON value
 
 pub mod action;
 pub mod answer;

@@ -56,6 +56,8 @@ pub enum Action {
     FactsForgotten,
     /// The operator resolved a report of an agent.
     FeedbackResolved,
+    /// The operator approved definitions of a server, or withdrew what was approved.
+    LockChanged,
     /// A command changed the configuration file.
     ConfigurationEdited,
     /// A running gateway took over another configuration.
@@ -80,7 +82,7 @@ impl Event {
 }
 
 impl Action {
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::KeyRefused,
         Self::KeyCreated,
         Self::KeyRevoked,
@@ -103,6 +105,7 @@ impl Action {
         Self::FactsImported,
         Self::FactsForgotten,
         Self::FeedbackResolved,
+        Self::LockChanged,
         Self::ConfigurationEdited,
         Self::ConfigurationInForce,
     ];
@@ -131,6 +134,7 @@ impl Action {
             Self::FactsImported => "facts_imported",
             Self::FactsForgotten => "facts_forgotten",
             Self::FeedbackResolved => "feedback_resolved",
+            Self::LockChanged => "lock_changed",
             Self::ConfigurationEdited => "configuration_edited",
             Self::ConfigurationInForce => "configuration_in_force",
         }

@@ -9,6 +9,7 @@ use kitbag_upstream::{Listing, Server, StartError};
 
 use crate::announce::{Changes, announce_changes};
 use crate::background;
+use crate::follow_tool_files::look;
 use crate::gateway::Gateway;
 use crate::host::{GatewayHost, stored_listing};
 
@@ -35,8 +36,19 @@ pub async fn follow(host: Arc<GatewayHost>) {
         if counts.lessons != known.lessons {
             host.gateway().services.learner.read_on().await;
         }
+        if counts.credentials != known.credentials {
+            take_over_credentials(&host).await;
+        }
         known = counts;
         list_after_logins(&host).await;
+    }
+}
+
+/// Offers the tools for which there is a credential now.
+async fn take_over_credentials(host: &Arc<GatewayHost>) {
+    match host.gateway().services.credentials.look().await {
+        Ok(()) => look(host).await,
+        Err(error) => tracing::debug!(%error, "the credentials could not be read again"),
     }
 }
 

@@ -11,7 +11,8 @@ use kitbag_store::{Store, StoredListing};
 use kitbag_upstream::{Listing, Notice, Server, ServerSpec, UpstreamContext, Upstreams};
 use tokio::sync::{Notify, mpsc};
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, CatalogSources};
+use crate::credentials::{Credentials, credential_names};
 use crate::gateway::{Gateway, Reached};
 use crate::inside;
 use crate::login;
@@ -20,6 +21,7 @@ use crate::providers::Providers;
 use crate::services::Services;
 use crate::store_place::store_address;
 use crate::template_check::check_templates;
+use crate::tool_files::{DeclaredTools, FileTools};
 use crate::vault;
 use kitbag_domain::sync::lock;
 use kitbag_embed::TextEmbedder;
@@ -51,8 +53,14 @@ impl GatewayHost {
         let logs = config.data_dir.join("logs");
         let servers = with_listings(config.running(), &store).await?;
         let (upstreams, notices) = Upstreams::new(servers, Some(&logs), &context);
-        let reached = reached(config, upstreams, &context.lookup);
-        let services = Arc::new(Services::new(config, store, embedder));
+        let credentials = Credentials::open(vault::vault(config.secret_key, &store)?).await?;
+        let tool_files = DeclaredTools::read(
+            config.catalog.clone(),
+            &credentials.names(),
+            &FileTools::default(),
+        );
+        let reached = reached(config, upstreams, tool_files, &context.lookup);
+        let services = Arc::new(Services::new(config, store, embedder, credentials));
         let gateway = ArcSwap::from_pointee(Gateway::new(config, reached, services));
         let host = Arc::new(Self {
             gateway,
@@ -66,6 +74,14 @@ impl GatewayHost {
     /// Returns the [`Gateway`] that is in use now; a request takes it once.
     pub fn gateway(&self) -> Arc<Gateway> {
         self.gateway.load_full()
+    }
+
+    /// Tells the operator from now on, in the log, what is not as it was approved.
+    pub fn tell_drift(&self) {
+        let gateway = self.gateway();
+        let log = &gateway.services.drift_log;
+        log.switch_on();
+        log.tell(&gateway.lock, &gateway.catalog().held);
     }
 
     /// Builds the catalog anew from what the servers listed last, on a thread of its own: requests
@@ -99,7 +115,12 @@ impl GatewayHost {
         )?;
         let servers = with_listings(config.running(), &before.services.store).await?;
         let upstreams = before.upstreams.succeeded_by(servers, &context);
-        let reached = reached(config, upstreams, &context.lookup);
+        let tool_files = DeclaredTools::read(
+            config.catalog.clone(),
+            &before.services.credentials.names(),
+            &before.tool_files.offered(),
+        );
+        let reached = reached(config, upstreams, tool_files, &context.lookup);
         let after = Arc::new(before.succeeded_by(config, reached));
         // The first request to the new gateway must not find the catalog empty.
         let empty = after.clone();
@@ -149,9 +170,15 @@ fn is_gone(server: &Arc<Server>, after: &Upstreams) -> bool {
         .is_none_or(|it| !Arc::ptr_eq(it, server))
 }
 
-fn reached(config: &Config, upstreams: Arc<Upstreams>, lookup: &Lookup) -> Reached {
+fn reached(
+    config: &Config,
+    upstreams: Arc<Upstreams>,
+    tool_files: DeclaredTools,
+    lookup: &Lookup,
+) -> Reached {
     Reached {
         upstreams,
+        tool_files,
         providers: Providers::new(&config.providers, lookup),
         models: ModelVendors::new(&config.models, lookup),
     }
@@ -179,7 +206,14 @@ pub async fn known(config: &Config, store: &Store) -> Result<Catalog, kitbag_sto
     let listings = servers
         .into_iter()
         .filter_map(|(spec, listing)| Some((spec.name, Arc::new(listing?))));
-    Ok(Catalog::build(listings.collect()))
+    let credentials = credential_names(&store.vault(None)).await?;
+    let tools = DeclaredTools::read(config.catalog.clone(), &credentials, &FileTools::default());
+    Ok(Catalog::build(CatalogSources {
+        listings: listings.collect(),
+        lock: &config.lock,
+        tool_files: &tools.offered(),
+        declared: &config.tools,
+    }))
 }
 
 /// Each server with what it offered in an earlier run, unless its configuration has changed since.

@@ -28,13 +28,13 @@ impl NotedUse {
             return None;
         }
         match &target.executor {
-            Executor::Mcp(call) => {
+            Executor::Mcp(_) | Executor::Declared(_) => {
                 let entry = turn.catalog.tool_of(&target.capability)?;
-                let arguments = call.outbound.params.get("arguments");
-                let arguments = arguments.filter(|it| it.get().len() <= LONGEST_ARGUMENTS);
+                let arguments = target.arguments();
+                let arguments = arguments.filter(|it| it.len() <= LONGEST_ARGUMENTS);
                 Some(Self {
                     tool: entry.exposed.clone(),
-                    arguments: arguments.map(|it| it.get().into()),
+                    arguments: arguments.map(Into::into),
                 })
             }
             Executor::Api(_) => Some(Self {

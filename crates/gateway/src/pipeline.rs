@@ -16,9 +16,12 @@ use crate::bridge;
 use crate::call::{Call, CallSubject};
 use crate::catalog::CatalogEntry;
 use crate::consent::{consent, write_class};
+use crate::declared_call;
 use crate::failure::Failure;
+use crate::held;
 use crate::hidden;
 use crate::observe::NotedUse;
+use crate::overrides;
 use crate::prompts;
 use crate::record::CallRecord;
 use crate::resolve::{self, ApiTarget, CallTarget, Executor, McpTarget};
@@ -47,6 +50,7 @@ async fn attempt(
     record: &mut CallRecord,
 ) -> Result<Raw, Failure> {
     decide(turn, target)?;
+    overrides::strip(turn, target)?;
     validate(turn, target)?;
     consent(turn, target).await?;
     // This is the last step before a server is touched: where the audit is required, the call is
@@ -70,6 +74,9 @@ fn decide(turn: &Turn, target: &CallTarget) -> Result<(), Failure> {
         Executor::Api(_) => hidden::permit(turn, &target.capability, || {
             unknown_path(turn, &target.capability)
         }),
+        Executor::Declared(declared) => hidden::permit(turn, &target.capability, || {
+            resolve::unknown_tool(turn, declared.tool.file.name.as_str())
+        }),
     }
 }
 
@@ -89,6 +96,10 @@ fn decide_mcp(turn: &Turn, capability: &Capability, target: &McpTarget) -> Resul
     {
         hidden::permit(turn, part, || resolve::unknown(turn, &target.subject))?;
     }
+    if overrides::is_hidden(turn, capability) {
+        return Err(resolve::unknown(turn, &target.subject));
+    }
+    held::permit(turn, &target.subject, capability)?;
     match hidden::is_listed(turn, &target.subject, capability) {
         true => Ok(()),
         false => Err(resolve::unknown(turn, &target.subject)),
@@ -113,6 +124,7 @@ fn validate(turn: &Turn, target: &mut CallTarget) -> Result<(), Failure> {
         Executor::Mcp(target) => validate_mcp(turn, target),
         // Only the API knows which arguments it takes.
         Executor::Api(_) => Ok(()),
+        Executor::Declared(target) => target.check(&turn.gateway.services.checker),
     }
 }
 
@@ -186,12 +198,16 @@ fn check_tool_arguments(
 }
 
 async fn dispatch(turn: &Turn, target: &mut CallTarget) -> Result<Raw, Failure> {
+    let capability = &target.capability;
     match &mut target.executor {
         Executor::Mcp(target) => {
+            held::still_approved(turn, target, capability).await?;
+            overrides::complete(turn, capability, target);
             let result = bridge::carry(turn, target).await?;
             shallow(target, result)
         }
         Executor::Api(target) => ask_api(turn, target).await,
+        Executor::Declared(target) => declared_call::carry_out(turn, target).await,
     }
 }
 

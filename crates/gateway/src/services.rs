@@ -6,7 +6,9 @@ use kitbag_config::Config;
 use kitbag_store::{AuditSink, Store};
 
 use crate::conversations::Conversations;
+use crate::credentials::Credentials;
 use crate::definitions::Definitions;
+use crate::drift::DriftLog;
 use crate::flights::Flights;
 use crate::index::CapabilityIndex;
 use crate::intents::Intents;
@@ -48,15 +50,22 @@ pub struct Services {
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) given_secrets: Arc<GivenSecrets>,
     pub(crate) definitions: Arc<Definitions>,
+    pub(crate) drift_log: Arc<DriftLog>,
     /// The connections to vendors of models, made when the first request to one comes.
     relay: OnceLock<Relay>,
     pub(crate) intents: Arc<Intents>,
+    pub(crate) credentials: Credentials,
 }
 
 impl Services {
     /// Makes the services with which a process begins. Of the configuration they take only what
     /// holds until the process ends.
-    pub(crate) fn new(config: &Config, store: Store, embedder: Arc<TextEmbedder>) -> Self {
+    pub(crate) fn new(
+        config: &Config,
+        store: Store,
+        embedder: Arc<TextEmbedder>,
+        credentials: Credentials,
+    ) -> Self {
         Process::begin();
         let index = CapabilityIndex::new(embedder, store.clone(), config.identity());
         let index = Arc::new(index);
@@ -80,8 +89,10 @@ impl Services {
             readiness: Arc::default(),
             given_secrets: Arc::default(),
             definitions: Arc::default(),
+            drift_log: Arc::default(),
             relay: OnceLock::new(),
             intents: Arc::default(),
+            credentials,
         }
     }
 

@@ -6,6 +6,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use kitbag_declared::WireName;
+
 use crate::file::ToolFile;
 use crate::file::mistake::{ToolFileError, ToolFileMistake};
 
@@ -83,7 +85,7 @@ impl ToolCatalog {
 }
 
 fn names(tool: &ToolFile) -> impl Iterator<Item = &str> {
-    let aliases = tool.aliases.iter().map(|alias| alias.as_str());
+    let aliases = tool.aliases.iter().map(WireName::as_str);
     std::iter::once(tool.name.as_str()).chain(aliases)
 }
 

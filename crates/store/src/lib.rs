@@ -10,6 +10,7 @@
 //! # Layout
 //! - [`address`]: where a store is
 //! - [`listings`]: what each server offered when it was last asked
+//! - [`approved_definitions`]: the texts of tools and prompts that a person approved
 //! - [`vectors`]: the embeddings of texts, by what was embedded and by which model
 //! - [`mirror`]: what an index says of its entries, by exact name; [`mirror_owners`]: for which configuration
 //! - [`priors`]: how tools have done, as the last run over the audit found
@@ -36,6 +37,7 @@
 
 pub mod address;
 pub mod agent_state;
+pub mod approved_definitions;
 pub mod audit;
 pub mod changes;
 pub mod copy;
@@ -67,6 +69,7 @@ use std::sync::Arc;
 
 pub use address::{PostgresAddress, StoreAddress, StoreAddressError};
 pub use agent_state::{StateDeleted, StateEntry, StateLimits, StatePage, StateWrite, StateWritten};
+pub use approved_definitions::ApprovedDefinition;
 pub use audit::query::{AuditPage, AuditQuery};
 pub use audit::row::{AuditRow, AuditRowContent, AuditRowKind};
 pub use audit::sink::{AuditSink, Unrecorded};

@@ -30,6 +30,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "kitbag-registry",
         &["kitbag-domain", "kitbag-fetch", "kitbag-testkit"],
     ),
+    ("kitbag-lockfile", &["kitbag-domain", "kitbag-wire"]),
     ("kitbag-models", &["kitbag-vendor"]),
     ("kitbag-script", &[]),
     // Its tests want itself with the feature that attacks.
@@ -49,7 +50,6 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-fetch",
         ],
     ),
-    ("kitbag-manifest", &["kitbag-declared", "kitbag-domain"]),
     // A room above the store: its tools are little more than what the store keeps.
     (
         "kitbag-platform",
@@ -60,6 +60,17 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-store",
         ],
     ),
+    // Its tests want the rooms whose functions it is handed.
+    (
+        "kitbag-manifest",
+        &[
+            "kitbag-declared",
+            "kitbag-domain",
+            "kitbag-clients",
+            "kitbag-schema",
+        ],
+    ),
+    ("kitbag-web", &["kitbag-domain", "kitbag-fetch"]),
     (
         "kitbag-upstream",
         &["kitbag-domain", "kitbag-wire", "kitbag-fetch"],
@@ -70,6 +81,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-declared",
             "kitbag-domain",
             "kitbag-intents",
+            "kitbag-lockfile",
             "kitbag-wire",
             "kitbag-policy",
             "kitbag-apis",
@@ -115,6 +127,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-schema",
             "kitbag-store",
             "kitbag-apis",
+            "kitbag-web",
             "kitbag-upstream",
             "kitbag-relevance",
             "kitbag-telemetry",
@@ -122,6 +135,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-clients",
             "kitbag-sandbox",
             "kitbag-intents",
+            "kitbag-lockfile",
             "kitbag-agents",
             "kitbag-models",
             "kitbag-vendor",
@@ -137,6 +151,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-review",
             "kitbag-sandbox",
             "kitbag-intents",
+            "kitbag-lockfile",
             "kitbag-embed",
             "kitbag-config",
             "kitbag-domain",

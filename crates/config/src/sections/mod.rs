@@ -9,10 +9,10 @@ pub(crate) mod audit;
 pub(crate) mod catalog;
 pub(crate) mod code;
 pub(crate) mod context;
-pub(crate) mod icp;
 pub(crate) mod import;
 pub(crate) mod index;
 pub(crate) mod learning;
+pub(crate) mod lock;
 pub(crate) mod models;
 pub(crate) mod oauth;
 pub(crate) mod policy;
@@ -45,7 +45,7 @@ pub(crate) const SECTIONS: &[SectionRow] = &[
     catalog::SECTION,
     catalog::ENDPOINTS_SECTION,
     context::SECTION,
-    icp::SECTION,
+    lock::SECTION,
     surfaces::SECTION,
     surfaces::GROUPS_SECTION,
     code::SECTION,

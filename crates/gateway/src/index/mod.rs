@@ -415,7 +415,8 @@ impl Snapshot {
 
 impl Contents<'_> {
     fn source(&self, entry: &CatalogEntry, measured: &Measured, now: Timestamp) -> IndexSource {
-        let declared = self.declared.get(&entry.exposed);
+        let of_file = entry.declared.as_ref().map(|tool| tool.facts());
+        let declared = self.declared.get(&entry.plain_name).or(of_file.as_ref());
         let priors = measured.with(declared, &entry.capability, self.usd_per_million_tokens);
         let tool = match declared {
             Some(declared) => ToolSource::of(entry).declared(declared),

@@ -55,7 +55,7 @@ impl ToolSource {
         Self {
             exposed: entry.exposed.clone(),
             name: visible_line(&entry.capability.name),
-            provider: entry.capability.server.to_string(),
+            provider: entry.provider().to_owned(),
             description: visible(&definition.read::<String>("description").unwrap_or_default())
                 .into_owned(),
             schema: definition.read("inputSchema").unwrap_or_default(),

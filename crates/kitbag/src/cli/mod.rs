@@ -4,8 +4,8 @@
 //!
 //! # Layout
 //! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`resources`], [`prompts`],
-//!   [`key`], [`secret`], [`credentials`], [`context`], [`feedback`], [`audit`], [`templates`], [`learned`], [`trust`], [`import`], [`install`],
-//!   [`hook`], [`doctor`]
+//!   [`key`], [`secret`], [`credentials`], [`context`], [`feedback`], [`audit`], [`templates`], [`learned`], [`trust`],
+//!   [`import`], [`install`], [`hook`], [`doctor`], [`lock`]
 //! - `gateway`: the gateway a verb works with, the one that runs or one of its own
 //! - `listing`: the list of prompts or resources; `content`: a block of an answer, as people read it
 //! - [`output`]: tables for people, JSON for programs
@@ -43,6 +43,7 @@ mod journal;
 pub mod key;
 pub mod learned;
 mod listing;
+pub mod lock;
 pub mod logging;
 pub mod logs;
 pub mod man;
@@ -141,6 +142,7 @@ enum Verb {
     Templates(templates::Arguments),
     Learned(learned::Arguments),
     Trust(trust::Arguments),
+    Lock(lock::Arguments),
     Import(import::Arguments),
     Install(install::InstallArguments),
     Uninstall(install::UninstallArguments),
@@ -320,6 +322,7 @@ impl Verb {
             Self::Store(arguments) => store::run(arguments, &invocation).await,
             Self::Templates(arguments) => templates::run(arguments, &invocation).await,
             Self::Learned(arguments) => learned::run(arguments, &invocation).await,
+            Self::Lock(arguments) => lock::run(arguments, &invocation).await,
             Self::Trust(arguments) => trust::run(&arguments, &invocation).await,
             Self::Import(arguments) => import::run(arguments, &invocation).await,
             Self::Install(arguments) => install::install(arguments, &invocation).await,

@@ -96,6 +96,8 @@ pub enum ToolFileMistake {
         declared: &'static str,
         found: &'static str,
     },
+    #[error("it ends before it begins")]
+    EndsBeforeBeginning,
     #[error("a message that was sent must not be sent again")]
     RepeatedSend,
     #[error("`pages` has none of `next`, `link` and `number`, or several of them")]
@@ -171,6 +173,9 @@ impl Remedy for ToolFileMistake {
             Self::WritesDiffer { found, .. } => format!(
                 "write writes = \"{found}\", or correct the `writes` of an action"
             ),
+            Self::EndsBeforeBeginning => {
+                "`valid_until` is the first day on which the row holds no more".to_owned()
+            }
             Self::RepeatedSend => "remove `repeatable`".to_owned(),
             Self::PageManner => {
                 "write { next = \"/paging/next\", into = \"after\" }, { link = \"next\" } or { number = \"page\" }"

@@ -51,6 +51,7 @@ pub struct ToolFile {
     /// Never empty; in the order of the file.
     pub actions: Vec<ToolAction>,
     pub path: PathBuf,
+    source: Arc<str>,
     lines: BTreeMap<String, usize>,
 }
 
@@ -95,6 +96,16 @@ impl ToolFile {
     /// Reads a file. Its name without the ending is the id of the tool.
     pub fn read(path: &Path, text: &str) -> Result<Self, Vec<ToolFileError>> {
         tool::read(path, text)
+    }
+
+    /// Returns the text of the file.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// True if the file comes with the binary.
+    pub fn is_built_in(&self) -> bool {
+        self.path.starts_with(crate::built_in::FOLDER)
     }
 
     pub fn action(&self, name: &str) -> Option<&ToolAction> {

@@ -96,6 +96,7 @@ fn read_tool(view: &TableView<'_>, lines: BTreeMap<String, usize>) -> Option<Too
         api: api.map(Into::into),
         actions,
         path: view.source.file(),
+        source: view.source.text.into(),
         lines,
         id,
     })

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use jiff::civil::Date;
 use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -236,6 +237,61 @@ impl<'t> TableView<'t> {
         pairs
             .filter_map(|(name, value)| Some((name, table.written_text(&value)?)))
             .collect()
+    }
+
+    /// Returns the tables of a list of tables.
+    pub(crate) fn rows(&self, key: &str) -> Vec<Self> {
+        let Some(value) = self.value(key) else {
+            return Vec::new();
+        };
+        let DeValue::Array(items) = value.value else {
+            self.wrong_type(&value, "a list of tables");
+            return Vec::new();
+        };
+        let items = items.iter().map(|item| self.located(key, item));
+        items.filter_map(|item| self.view(item)).collect()
+    }
+
+    /// Returns the numbers of a table, whose names the person chose.
+    pub(crate) fn amounts(&self, key: &str) -> Vec<(String, f64)> {
+        let Some(table) = self.table(key) else {
+            return Vec::new();
+        };
+        let names = table.entries().into_iter().map(|(name, _)| name.value);
+        names
+            .filter_map(|name| Some((name.clone(), table.amount(&name)?)))
+            .collect()
+    }
+
+    /// Notes every key that is neither among the known ones nor one that each row of dated data has.
+    pub(crate) fn expect_dated_keys(&self, known: &[&'static str]) {
+        let dated = ["valid_from", "valid_until", "source"];
+        let all: Vec<&'static str> = known.iter().copied().chain(dated).collect();
+        self.expect_keys(&all);
+    }
+
+    pub(crate) fn needed_date(&self, key: &'static str) -> Option<Date> {
+        if !self.has(key) {
+            self.note(ToolFileMistake::MissingKey { key });
+        }
+        self.date(key)
+    }
+
+    /// Returns a day, written like 2026-05-17.
+    pub(crate) fn date(&self, key: &str) -> Option<Date> {
+        let value = self.value(key)?;
+        let day = match value.value {
+            DeValue::Datetime(day) => day.to_string().parse().ok(),
+            _ => None,
+        };
+        if day.is_none() {
+            self.wrong_type(&value, "a day such as 2026-05-17");
+        }
+        day
+    }
+
+    pub(crate) fn line(&self) -> usize {
+        self.source.line(self.span.start)
     }
 
     pub(crate) fn flag(&self, key: &str) -> Option<bool> {

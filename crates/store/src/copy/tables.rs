@@ -39,7 +39,7 @@ pub(super) type CopiedRow = Vec<CopiedValue>;
 const ALL_ROWS: Option<&str> = Some("TRUE");
 
 /// Every table whose rows are worth keeping. Small ones are copied anew after an interruption.
-pub(super) const TABLES: [CopiedTable; 17] = [
+pub(super) const TABLES: [CopiedTable; 18] = [
     CopiedTable {
         name: "listings",
         columns: &[
@@ -187,6 +187,13 @@ pub(super) const TABLES: [CopiedTable; 17] = [
         ],
         key: 1,
         // A fact does not change.
+        stale: None,
+    },
+    CopiedTable {
+        name: "approved_definitions",
+        columns: &[bytes("hash"), text("body"), number("approved_at")],
+        key: 1,
+        // The text of a hash does not change.
         stale: None,
     },
     CopiedTable {

@@ -11,10 +11,10 @@ use super::copy;
 use crate::audit::tests::{EVERYTHING, records, seen};
 use crate::test_place::{TestPlace, each_engine, execute};
 use crate::{
-    ContextVector, Error, FactFilter, FactImport, FeedbackLimits, FeedbackQuery, KeyOrder,
-    LessonFilter, NewFact, NewFeedback, NewKey, NewLesson, PriorsRun, Recognition, Secret,
-    StateLimits, StateWrite, Store, StoredListing, StoredPrior, StoredTemplate, TextHash, VaultKey,
-    VectorSpace,
+    ApprovedDefinition, ContextVector, Error, FactFilter, FactImport, FeedbackLimits,
+    FeedbackQuery, KeyOrder, LessonFilter, NewFact, NewFeedback, NewKey, NewLesson, PriorsRun,
+    Recognition, Secret, StateLimits, StateWrite, Store, StoredListing, StoredPrior,
+    StoredTemplate, TextHash, VaultKey, VectorSpace,
 };
 
 each_engine!(
@@ -56,6 +56,12 @@ async fn filled(store: &Store) -> NewKey {
     assert!(store.put_learned(&template).await.unwrap());
     store.add_lessons(&[lesson()]).await.unwrap();
     keep_of_agents(store).await;
+    let approved = ApprovedDefinition {
+        hash: [7; 32],
+        body: "{}".to_owned(),
+        approved_at: NOW,
+    };
+    store.put_approved(&[approved]).await.unwrap();
     let (vault, secret) = (store.vault(Some(key())), Secret::new("1"));
     vault
         .put(&"token".parse().unwrap(), &secret, NOW)
@@ -202,8 +208,9 @@ async fn contents(store: &Store, token: &str) -> String {
     let found = store.authenticate(token, NOW).await.unwrap();
     assert!(matches!(found, Recognition::Known(_)), "{found:?}");
     format!(
-        "{} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        "{} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
         of_agents(store).await,
+        store.approved(&[[7; 32]]).await.unwrap(),
         store.priors("tools").await.unwrap(),
         store.priors_run("tools").await.unwrap(),
         store.keys().await.unwrap(),

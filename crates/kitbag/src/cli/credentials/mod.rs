@@ -10,7 +10,7 @@ use clap_complete::ArgValueCandidates;
 use kitbag_declared::CredentialName;
 use kitbag_domain::{Action, Tenant};
 use kitbag_store::{
-    CredentialChange, CredentialInfo, CredentialKey, CredentialHolder, Store, Vault,
+    CredentialChange, CredentialHolder, CredentialInfo, CredentialKey, Store, Vault,
 };
 use serde_json::{Value, json};
 

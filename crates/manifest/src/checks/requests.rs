@@ -67,7 +67,16 @@ fn secrets(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding> {
 fn words(line: &str) -> impl Iterator<Item = &str> {
     let words =
         line.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '[' | ']'));
-    words.filter(|word| !word.is_empty())
+    words.filter(|word| may_be_secret(word))
+}
+
+/// Secrets are made by chance, so they have digits in them; a name such as `secret_scanning` or a pattern does not pass.
+fn may_be_secret(word: &str) -> bool {
+    word.chars().any(|c| c.is_ascii_digit()) && word.chars().all(is_in_secrets)
+}
+
+fn is_in_secrets(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_-./+=:@~%".contains(c)
 }
 
 /// A header or parameter whose name speaks of a secret takes its value from the credential.

@@ -52,6 +52,14 @@ fn server(document: &OpenApiDocument, found: &FoundOperation<'_>) -> Option<Stri
     servers.iter().find_map(address)
 }
 
+/// Returns the host of the document's first address.
+pub(super) fn host(document: &OpenApiDocument, options: &ImportOptions) -> Option<String> {
+    let servers = document.root().get("servers").and_then(Value::as_array);
+    let written = servers.and_then(|servers| servers.iter().find_map(address));
+    let url = Url::parse(options.server.as_ref().or(written.as_ref())?).ok()?;
+    url.domain().map(str::to_owned)
+}
+
 fn address(server: &Value) -> Option<String> {
     let mut url = server["url"].as_str()?.to_owned();
     for (name, variable) in server["variables"].as_object().into_iter().flatten() {

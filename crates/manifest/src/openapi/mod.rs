@@ -132,10 +132,13 @@ struct ImportRun<'a> {
 impl<'a> ImportRun<'a> {
     fn new(document: &OpenApiDocument, options: &'a ImportOptions) -> Self {
         let title = document.title();
-        let provider = options.provider.clone().unwrap_or_else(|| title.clone());
+        let provider = match &options.provider {
+            Some(provider) => names::snake(provider),
+            None => names::provider(&title, access::host(document, options).as_deref()),
+        };
         Self {
             options,
-            provider: names::snake(&provider),
+            provider,
             title,
             actions: Vec::new(),
             imported: Imported::default(),

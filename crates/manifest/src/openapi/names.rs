@@ -26,6 +26,62 @@ impl NameGiver {
     }
 }
 
+/// Words of titles that tell nothing about the provider.
+const NOISE: [&str; 9] = [
+    "api",
+    "apis",
+    "rest",
+    "http",
+    "openapi",
+    "open",
+    "spec",
+    "specification",
+    "the",
+];
+/// A title with more words is a sentence.
+const MOST_WORDS: usize = 2;
+
+/// Returns the name of a provider: the title of the document if it is short, or else the name of the host.
+pub(super) fn provider(title: &str, host: Option<&str>) -> String {
+    let whole = snake(title);
+    let words: Vec<&str> = whole
+        .split('_')
+        .filter(|word| !NOISE.contains(word) && !is_version(word))
+        .collect();
+    match host.and_then(own_label) {
+        Some(label) if words.is_empty() || words.len() > MOST_WORDS => snake(label),
+        _ if words.is_empty() => whole,
+        _ => bounded(
+            &words
+                .into_iter()
+                .take(MOST_WORDS)
+                .collect::<Vec<_>>()
+                .join("_"),
+        ),
+    }
+}
+
+fn is_version(word: &str) -> bool {
+    let number = word.strip_prefix('v').unwrap_or(word);
+    !number.is_empty() && number.chars().all(|c| c.is_ascii_digit())
+}
+
+/// Returns the label that the owner of a domain chose: `github` of `api.github.com`, `shop` of `www.shop.co.uk`.
+fn own_label(host: &str) -> Option<&str> {
+    let labels: Vec<&str> = host.split('.').collect();
+    let mut ending = 1;
+    if let [.., second, last] = labels.as_slice()
+        && last.len() == 2
+        && matches!(*second, "co" | "com" | "org" | "net" | "gov" | "ac")
+    {
+        ending = 2;
+    }
+    labels
+        .len()
+        .checked_sub(ending + 1)
+        .and_then(|at| labels.get(at).copied())
+}
+
 /// Returns lower-case words with `_` between them: `listPets`, `repos/get-content` and `HTTPServer` become `list_pets`,
 /// `repos_get_content` and `http_server`. The first letter is one.
 pub(super) fn snake(text: &str) -> String {
@@ -118,6 +174,34 @@ mod tests {
             ("日本", "x"),
         ] {
             assert_eq!(snake(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_provider_is_called_by_its_title_or_by_its_host() {
+        for (title, host, expected) in [
+            ("Pet Shop", Some("eu.shop.example"), "pet_shop"),
+            ("Stripe API", Some("api.stripe.com"), "stripe"),
+            ("GitHub v3 REST API", Some("api.github.com"), "git_hub"),
+            (
+                "GitHub's official OpenAPI spec",
+                Some("api.github.com"),
+                "github",
+            ),
+            (
+                "Everything about all of the tickets",
+                Some("www.desk.co.uk"),
+                "desk",
+            ),
+            (
+                "Everything about all of the tickets",
+                None,
+                "everything_about",
+            ),
+            ("API", Some("x.desk.example"), "desk"),
+            ("API", None, "api"),
+        ] {
+            assert_eq!(provider(title, host), expected, "{title}");
         }
     }
 

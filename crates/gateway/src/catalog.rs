@@ -97,7 +97,7 @@ impl Catalog {
             exposed: file.name.to_string(),
             definition: tool.definition.clone(),
             tags: file.tags.clone(),
-            write_class: tool.write_class(),
+            write_class: file.write_class(),
             declared: Some(tool.clone()),
         });
     }

@@ -3,7 +3,7 @@
 //! stdout is for results, stderr for logs and messages.
 //!
 //! # Layout
-//! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`resources`], [`prompts`],
+//! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`check`], [`resources`], [`prompts`],
 //!   [`key`], [`secret`], [`credentials`], [`audit`], [`templates`], [`learned`], [`trust`], [`import`], [`install`],
 //!   [`hook`], [`doctor`]
 //! - `gateway`: the gateway a verb works with, the one that runs or one of its own
@@ -22,6 +22,7 @@ pub mod arguments;
 pub mod ask;
 pub mod audit;
 pub mod call;
+pub mod check;
 pub mod completions;
 pub mod config;
 mod confirm;
@@ -128,6 +129,7 @@ enum Verb {
     Priors(priors::Arguments),
     Eval(eval::Arguments),
     Call(call::Arguments),
+    Check(check::Arguments),
     Run(run::Arguments),
     Agents(agents::Arguments),
     Key(key::Arguments),
@@ -305,6 +307,7 @@ impl Verb {
             Self::Prompts(arguments) => prompts::run(arguments, &invocation).await,
             Self::Tokens(arguments) => tokens::run(arguments, &invocation).await,
             Self::Call(arguments) => call::run(arguments, &invocation).await,
+            Self::Check(arguments) => check::run(arguments, &invocation).await,
             Self::Run(arguments) => run::run(arguments, &invocation).await,
             Self::Stats(arguments) => stats::run(&arguments, &invocation).await,
             Self::Agents(arguments) => agents::run(arguments, &invocation).await,

@@ -82,7 +82,10 @@ pub(super) async fn embedded_request(
 }
 
 /// The tools of the set, then those of the catalogs that are not in it already.
-pub(super) fn read_tools(dataset: &Path, catalogs: &[PathBuf]) -> anyhow::Result<Vec<ToolSource>> {
+pub(in crate::cli) fn read_tools(
+    dataset: &Path,
+    catalogs: &[PathBuf],
+) -> anyhow::Result<Vec<ToolSource>> {
     let mut seen = HashSet::new();
     let mut tools = Vec::new();
     for folder in std::iter::once(dataset).chain(catalogs.iter().map(PathBuf::as_path)) {

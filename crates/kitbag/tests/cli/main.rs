@@ -4,10 +4,12 @@
 //! - [`servers`]: `kitbag servers`
 //! - [`tools`]: `kitbag tools`, `kitbag describe` and `kitbag call`
 //! - [`keys_and_secrets`]: `kitbag key` and `kitbag secret`
+//! - [`check`]: `kitbag check`
 //! - [`templates`]: `kitbag templates`
 //! - [`hooks`]: `kitbag install --hook`
 //! - [`configuration`]: files, variables and flags
 
+mod check;
 mod configuration;
 mod hooks;
 mod keys_and_secrets;

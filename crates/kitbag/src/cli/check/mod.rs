@@ -92,14 +92,16 @@ pub(super) async fn checked(
         .iter()
         .flat_map(|place| of_place(place, day))
         .collect();
-    if places.with_own_tools {
-        findings.extend(own::check());
-    }
     let mut report = CheckReport::of(places);
+    if places.with_own_tools && wanted.includes(CheckId::StrictSchemas) {
+        let (tools, loose) = own::check();
+        report.own_tools = tools;
+        findings.extend(loose);
+    }
     if wanted.includes(CheckId::Intents) {
         let search = found::search(places, &wanted.among, invocation).await?;
         findings.extend(search.findings);
-        report.searched(search.intents, search.among);
+        report.searched = Some((search.intents, search.among));
     }
     findings.retain(|finding| wanted.includes(finding.check));
     report.take(findings, &wanted.only);

@@ -7,15 +7,11 @@ use kitbag_gateway::surface::own_definitions;
 use kitbag_manifest::{CheckFinding, CheckId, LoosePart, loose_parts};
 use serde_json::Value;
 
-/// Holds them against check 08.
-pub(super) fn check() -> Vec<CheckFinding> {
+/// Holds them against check 08. Returns how many there are, and what is wrong with them.
+pub(super) fn check() -> (usize, Vec<CheckFinding>) {
     let definitions = definitions();
-    definitions.iter().flat_map(of_definition).collect()
-}
-
-/// Returns the number of these tools.
-pub(super) fn count() -> usize {
-    definitions().len()
+    let findings = definitions.iter().flat_map(of_definition);
+    (definitions.len(), findings.collect())
 }
 
 fn definitions() -> Vec<Value> {
@@ -52,8 +48,7 @@ mod tests {
 
     #[test]
     fn every_tool_of_our_own_refuses_what_it_does_not_know() {
-        assert_eq!(count(), 11);
-        assert_eq!(check(), []);
+        assert_eq!(check(), (11, Vec::new()));
     }
 
     #[test]

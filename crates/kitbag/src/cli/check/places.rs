@@ -79,9 +79,12 @@ impl CheckedPlaces {
             return Err(anyhow!("one manifest cannot be that of several places"))
                 .advise(|| "name one PATH with --manifest".to_owned());
         }
-        let (whole, plain): (Vec<_>, Vec<_>) = paths.iter().partition(|it| in_whole(it).is_some());
-        let plain: Vec<PathBuf> = plain.into_iter().cloned().collect();
-        let catalog = ToolCatalog::beside_built_in(&plain);
+        let plain = paths.iter().filter(|it| in_whole(it).is_none());
+        let plain: Vec<PathBuf> = plain.cloned().collect();
+        let catalog = match plain.is_empty() {
+            true => ToolCatalog::default(),
+            false => ToolCatalog::beside_built_in(&plain),
+        };
         let mut places = Vec::new();
         for path in paths {
             let place = match in_whole(path) {
@@ -92,7 +95,7 @@ impl CheckedPlaces {
         }
         Ok(Self {
             places,
-            with_own_tools: !whole.is_empty(),
+            with_own_tools: paths.iter().any(|it| it.is_dir() && in_whole(it).is_some()),
             others: catalog.tools().to_vec(),
         })
     }

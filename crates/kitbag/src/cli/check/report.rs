@@ -3,7 +3,6 @@
 use kitbag_manifest::{CheckFinding, CheckId};
 use serde_json::{Value, json};
 
-use super::own;
 use super::places::CheckedPlaces;
 use crate::cli::Invocation;
 use crate::cli::output::{count, one_line, printable};
@@ -13,9 +12,10 @@ pub(in crate::cli) struct CheckReport {
     /// Each place by its name, with the number of its tools.
     places: Vec<(String, usize)>,
     providers: usize,
-    own_tools: usize,
+    /// The number of tools that Kitbag serves itself and that were checked.
+    pub(super) own_tools: usize,
     /// The number of intents that were asked, and of tools among which each was looked for.
-    searched: Option<(usize, usize)>,
+    pub(super) searched: Option<(usize, usize)>,
     checks: Vec<CheckId>,
     has_manifest: bool,
     has_pages: bool,
@@ -32,20 +32,13 @@ impl CheckReport {
                 .map(|it| (it.name.clone(), it.tools.len()))
                 .collect(),
             providers: all.iter().map(|it| it.providers.len()).sum(),
-            own_tools: match places.with_own_tools {
-                true => own::count(),
-                false => 0,
-            },
+            own_tools: 0,
             searched: None,
             checks: Vec::new(),
             has_manifest: all.iter().any(|it| it.manifest.is_some()),
             has_pages: all.iter().any(|it| it.pages.is_some()),
             has_data: all.iter().any(|it| it.dated.is_some()),
         }
-    }
-
-    pub(super) fn searched(&mut self, intents: usize, among: usize) {
-        self.searched = Some((intents, among));
     }
 
     /// Takes what was found by the checks that were wanted; by all, if none was named.

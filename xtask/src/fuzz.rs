@@ -21,7 +21,7 @@ struct Target {
     tests: &'static str,
 }
 
-const TARGETS: [Target; 8] = [
+const TARGETS: [Target; 9] = [
     Target {
         name: "envelope",
         package: "crates/wire",
@@ -69,6 +69,12 @@ const TARGETS: [Target; 8] = [
         package: "crates/vendor",
         program: "catalogs",
         tests: "",
+    },
+    Target {
+        name: "pages",
+        package: "crates/web",
+        program: "kitbag_web",
+        tests: "reader::bounds::tests::whatever",
     },
 ];
 

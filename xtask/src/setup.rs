@@ -14,6 +14,7 @@ use crate::{postgres, processes};
 
 pub fn run(repository: &Repository) -> anyhow::Result<()> {
     postgres::install()?;
+    install_browser()?;
     if cfg!(not(all(target_os = "linux", target_arch = "x86_64"))) {
         bail!("the end-to-end tests are pinned to Node for Linux on x86-64");
     }
@@ -35,6 +36,14 @@ pub fn run(repository: &Repository) -> anyhow::Result<()> {
     }
     install_for_newcomers(repository)?;
     fs::write(&stamp, wanted.stamp()).with_context(|| format!("writing {}", stamp.display()))
+}
+
+/// The tests of pages need Chromium, and `certutil` to tell it of their certificate authority.
+fn install_browser() -> anyhow::Result<()> {
+    match processes::exists("chromium") && processes::exists("certutil") {
+        true => Ok(()),
+        false => install_system_packages("chromium", &["chromium", "libnss3-tools"]),
+    }
 }
 
 /// Servers that only a bench needs, beside the others.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use kitbag_fetch::guard::{self, GuardedResolver};
+use kitbag_fetch::guard;
 use kitbag_fetch::{AddressGuard, cause};
 use reqwest::{Client, Request, Response};
 
@@ -26,7 +26,7 @@ pub struct GuardedClient {
 impl GuardedClient {
     pub fn new(guard: AddressGuard) -> Self {
         Self {
-            http: http_client(GuardedResolver(guard.clone())),
+            http: http_client(guard.clone()),
             guard,
         }
     }
@@ -62,13 +62,8 @@ impl GuardedClient {
     }
 }
 
-/// The client uses no proxy, because a proxy would resolve names where the guard does not see it. It
-/// follows no redirects, because each must be judged.
-fn http_client(resolver: GuardedResolver) -> Client {
-    kitbag_fetch::client_without_redirects()
-        .no_proxy()
-        .dns_resolver(resolver)
-        .referer(false)
+fn http_client(guard: AddressGuard) -> Client {
+    kitbag_fetch::guarded_client(guard)
         .pool_idle_timeout(POOL_IDLE_TIMEOUT)
         .tcp_nodelay(true)
         .build()

@@ -1,6 +1,5 @@
 //! The request that a redirect makes of another, if it may be made.
 
-use http::header::LOCATION;
 use http::{Method, StatusCode};
 use reqwest::Response;
 use url::Url;
@@ -10,15 +9,8 @@ use crate::request::PendingRequest;
 
 /// Returns the address that an answer redirects to, if it does.
 pub(crate) fn location(response: &Response) -> Result<Option<String>, RequestFault> {
-    let redirects = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
-    let location = response.headers().get(LOCATION).filter(|_| redirects);
-    let Some(location) = location else {
-        return Ok(None);
-    };
-    match location.to_str() {
-        Ok(location) => Ok(Some(location.to_owned())),
-        Err(_) => Err(RequestFault::redirect("to an address that is not text")),
-    }
+    kitbag_fetch::redirect::location(response)
+        .map_err(|error| RequestFault::redirect(error.to_string()))
 }
 
 /// Returns the next request, which carries secrets only if it never left the API's origin: the

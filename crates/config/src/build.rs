@@ -18,7 +18,7 @@ use super::sections::{
     secrets, serve, store, surfaces, telemetry, tools,
 };
 use super::values::{Section, parse_key};
-use super::{Config, Project, ProviderConfig};
+use super::{CatalogSettings, Config, Project, ProviderConfig};
 
 pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
     let ConfiguredServers { on, off } = ConfiguredServers::build(raw.servers, ground)?;
@@ -70,6 +70,7 @@ impl ConfiguredServers {
         for (name, raw) in raw {
             let section = Section::named("servers", &name);
             let name: ServerName = parse_key(&name, "servers")?;
+            not_reserved(&name, &section)?;
             let is_on = raw.enabled.unwrap_or(true);
             let spec = server::build(name.clone(), raw, &section, ground)?;
             let place = if is_on {
@@ -100,11 +101,19 @@ fn provider(
 ) -> Result<(ServerName, ProviderConfig), Fault> {
     let section = Section::named("providers", name);
     let name: ServerName = parse_key(name, "providers")?;
+    not_reserved(&name, &section)?;
     if taken(&name) {
         return Err(section.wrong(Problem::NameTaken { name }));
     }
     let provider = provider::build(name.clone(), raw, &section)?;
     Ok((name, provider))
+}
+
+fn not_reserved(name: &ServerName, section: &Section) -> Result<(), Fault> {
+    match name.as_str() == CatalogSettings::SERVER {
+        true => Err(section.wrong(Problem::NameReserved { name: name.clone() })),
+        false => Ok(()),
+    }
 }
 
 impl Ground {

@@ -101,6 +101,8 @@ pub enum Problem {
     NoUrl,
     #[error("there is a server called `{name}` already")]
     NameTaken { name: ServerName },
+    #[error("`{name}` is the name that rules have for the tools of tool files")]
+    NameReserved { name: ServerName },
     #[error("not the address of an API: {reason}")]
     ProviderUrl { reason: String },
     #[error("there is a header `Authorization` already")]
@@ -223,6 +225,7 @@ impl Problem {
                  name"
                     .to_owned()
             }
+            Self::NameReserved { .. } => "give it another name".to_owned(),
             Self::NameTaken { .. } => "give one of the two another name".to_owned(),
             Self::BearerTwice => "keep one of the two".to_owned(),
             Self::SecretWithoutClient => "set `client_id` as well".to_owned(),

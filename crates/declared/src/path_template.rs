@@ -1,5 +1,6 @@
 //! A path with words in braces. A value becomes one segment and cannot leave its place.
 
+use std::fmt;
 use std::str::FromStr;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -58,6 +59,24 @@ impl FromStr for PathTemplate {
     }
 }
 
+/// Shows the path as a reader of the API's documents knows it: `/tickets/{id}`.
+impl fmt::Display for PathTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for piece in &self.pieces {
+            match piece {
+                TextPiece::Plain(text) => f.write_str(text)?,
+                TextPiece::Word(word) => write!(f, "{{{}}}", name_of(word))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn name_of(word: &Placeholder) -> &str {
+    let name = word.argument().or(word.credential_field());
+    name.unwrap_or_default()
+}
+
 fn word(piece: &TextPiece) -> Option<&Placeholder> {
     match piece {
         TextPiece::Word(word) => Some(word),
@@ -66,10 +85,7 @@ fn word(piece: &TextPiece) -> Option<&Placeholder> {
 }
 
 fn segment(word: &Placeholder, values: &FillValues<'_>) -> Result<String, PathUnfilled> {
-    let name = word
-        .argument()
-        .or(word.credential_field())
-        .unwrap_or_default();
+    let name = name_of(word);
     let text = word.text(values).ok_or_else(|| PathUnfilled::Missing {
         name: name.to_owned(),
     })?;

@@ -80,3 +80,14 @@ fn properties_of_one_name_keep_both_meanings() {
         json!({ "words": { "type": "null" }, "open_words": { "type": "array" } })
     );
 }
+
+/// In characters, about two thousand tokens. A tool that needs more should be two.
+const DEAREST: usize = 8000;
+
+#[test]
+fn no_tool_of_the_catalog_costs_a_model_too_much() {
+    for tool in crate::ToolCatalog::built_in().tools() {
+        let size = definition(tool).to_string().len();
+        assert!(size <= DEAREST, "{} has {size} characters", tool.id);
+    }
+}

@@ -56,6 +56,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-schema",
         ],
     ),
+    ("kitbag-web", &["kitbag-domain", "kitbag-fetch"]),
     (
         "kitbag-upstream",
         &["kitbag-domain", "kitbag-wire", "kitbag-fetch"],
@@ -109,6 +110,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-schema",
             "kitbag-store",
             "kitbag-apis",
+            "kitbag-web",
             "kitbag-upstream",
             "kitbag-relevance",
             "kitbag-telemetry",

@@ -108,6 +108,12 @@ pub struct CatalogSettings {
     pub endpoints: BTreeMap<ToolId, ToolEndpoint>,
 }
 
+impl CatalogSettings {
+    /// The name that rules have for all tools that come from files: `catalog/aws_ses`. No server can
+    /// have it.
+    pub const SERVER: &str = "catalog";
+}
+
 /// The place that a tool calls, where the operator chose another one than the tool file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolEndpoint {
@@ -176,6 +182,11 @@ mod tests {
         let endpoint = &catalog.endpoints[&"aws-ses".parse().unwrap()];
         assert_eq!(endpoint.url.as_ref().unwrap().port(), Some(5000));
         assert!(endpoint.addresses.private);
+        check(
+            "[servers.catalog]\ncommand = 'x'",
+            "line 1, in `servers.catalog`: `catalog` is the name that rules have for the tools of tool files => \
+             give it another name",
+        );
         check(
             "[endpoints.'AWS SES']",
             "line 1, in `endpoints`: the id `AWS SES` contains 'A'; use lower-case letters, digits and `-`",

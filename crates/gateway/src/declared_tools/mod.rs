@@ -26,12 +26,9 @@ pub use follow::follow;
 pub(crate) use follow::look;
 pub(crate) use target::DeclaredTarget;
 
-/// The name that rules have for all tools that come from files: `catalog/aws_ses`.
-pub const SERVER: &str = "catalog";
-
-/// The name as a type; no server of the configuration can have it.
+/// The name that rules have for all tools that come from files.
 pub(crate) fn server() -> ServerName {
-    SERVER.parse().expect("it is a valid name")
+    CatalogSettings::SERVER.parse().expect("it is a valid name")
 }
 
 /// The tool files of one configuration, as they were when last looked at.

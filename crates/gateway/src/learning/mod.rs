@@ -31,7 +31,7 @@ use crate::clock::now;
 use crate::index::CapabilityIndex;
 pub(crate) use learned::Learned;
 use memory::{LearnedMemory, LessonScope};
-use writer::{LessonWriter, WriterOrder};
+use writer::{FlushRequest, LessonWriter};
 
 /// Events that may wait to be written. Further ones are lost and counted: requests never wait.
 const MOST_WAITING: usize = 4_096;
@@ -40,7 +40,8 @@ const LONGEST_FLUSH: Duration = Duration::from_secs(5);
 
 /// The part of the gateway that learns. It outlives every configuration.
 pub(crate) struct Learner {
-    orders: mpsc::Sender<WriterOrder>,
+    uses: mpsc::Sender<ObservedUse>,
+    flushes: mpsc::Sender<FlushRequest>,
     memory: Arc<LearnedMemory>,
     lost: AtomicU64,
 }
@@ -55,11 +56,13 @@ impl Learner {
     /// Begins to write beside the requests, until the learner is dropped. The caller is within a
     /// Tokio runtime.
     pub(crate) fn start(index: Arc<CapabilityIndex>, store: Store) -> Self {
-        let (orders, waiting) = mpsc::channel(MOST_WAITING);
+        let (uses, waiting) = mpsc::channel(MOST_WAITING);
+        let (flushes, flushing) = mpsc::channel(1);
         let memory = Arc::new(LearnedMemory::new(index, store));
-        tokio::spawn(LessonWriter::new(memory.clone()).run(waiting));
+        tokio::spawn(LessonWriter::new(memory.clone()).run(waiting, flushing));
         Self {
-            orders,
+            uses,
+            flushes,
             memory,
             lost: AtomicU64::new(0),
         }
@@ -125,7 +128,7 @@ impl Learner {
     pub(crate) async fn flush(&self) {
         let (done, flushed) = oneshot::channel();
         let ordered = async {
-            self.orders.send(WriterOrder::Flush(done)).await.ok()?;
+            self.flushes.send(done).await.ok()?;
             flushed.await.ok()
         };
         if tokio::time::timeout(LONGEST_FLUSH, ordered).await.is_err() {
@@ -134,8 +137,7 @@ impl Learner {
     }
 
     pub(crate) fn observe(&self, use_of_tools: ObservedUse) {
-        let order = WriterOrder::Observe(use_of_tools);
-        if self.orders.try_send(order).is_err() {
+        if self.uses.try_send(use_of_tools).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }

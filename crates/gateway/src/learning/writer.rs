@@ -10,7 +10,6 @@ use kitbag_clients::text_without_secrets;
 use kitbag_domain::Tenant;
 use kitbag_store::{ContextVector, NewLesson};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, timeout_at};
 
 use super::ObservedUse;
 use super::arguments;
@@ -33,11 +32,8 @@ const MOST_LESSONS_TOGETHER: usize = 64;
 /// Calls whose arguments are remembered, so that the same call teaches once.
 const MOST_KNOWN_CALLS: usize = 10_000;
 
-pub(super) enum WriterOrder {
-    Observe(ObservedUse),
-    /// Write down everything that came before, and say so.
-    Flush(oneshot::Sender<()>),
-}
+/// Asks for everything that came before to be written down, and is told when it is.
+pub(super) type FlushRequest = oneshot::Sender<()>;
 
 pub(super) struct LessonWriter {
     memory: Arc<LearnedMemory>,
@@ -56,27 +52,40 @@ impl LessonWriter {
     }
 
     /// Works until the learner is dropped.
-    pub(super) async fn run(mut self, mut orders: mpsc::Receiver<WriterOrder>) {
-        while let Some(first) = orders.recv().await {
-            let mut flushed = Vec::new();
-            let mut uses = Vec::new();
-            let end = Instant::now() + TOGETHER;
-            let mut next = Some(first);
-            while let Some(order) = next {
-                match order {
-                    WriterOrder::Observe(it) => uses.push(it),
-                    WriterOrder::Flush(done) => flushed.push(done),
-                }
-                if !flushed.is_empty() || uses.len() >= MOST_TOGETHER {
-                    break;
-                }
-                next = timeout_at(end, orders.recv()).await.ok().flatten();
-            }
-            self.write(uses).await;
-            for done in flushed {
+    pub(super) async fn run(
+        mut self,
+        mut uses: mpsc::Receiver<ObservedUse>,
+        mut flushes: mpsc::Receiver<FlushRequest>,
+    ) {
+        loop {
+            let (first, flush) = tokio::select! {
+                first = uses.recv() => match first {
+                    Some(first) => (Some(first), pause(&mut flushes).await),
+                    None => return,
+                },
+                Some(flush) = flushes.recv() => (None, Some(flush)),
+            };
+            self.write_waiting(first, &mut uses).await;
+            if let Some(flush) = flush {
                 // The party that asked may have gone.
-                let _ = done.send(());
+                let _ = flush.send(());
             }
+        }
+    }
+
+    /// Writes everything that has come by now.
+    async fn write_waiting(
+        &mut self,
+        first: Option<ObservedUse>,
+        uses: &mut mpsc::Receiver<ObservedUse>,
+    ) {
+        let mut taken = Vec::from_iter(first);
+        loop {
+            taken.extend(std::iter::from_fn(|| uses.try_recv().ok()).take(MOST_TOGETHER));
+            if taken.is_empty() {
+                return;
+            }
+            self.write(std::mem::take(&mut taken)).await;
         }
     }
 
@@ -162,4 +171,11 @@ impl LessonWriter {
                 .map(|words| text_without_secrets(&words)),
         }
     }
+}
+
+/// Lets events gather, unless they are to be written at once. A task that is woken for each event
+/// would cost more than the events themselves.
+async fn pause(flushes: &mut mpsc::Receiver<FlushRequest>) -> Option<FlushRequest> {
+    let waited = tokio::time::timeout(TOGETHER, flushes.recv()).await;
+    waited.ok().flatten()
 }

@@ -84,7 +84,9 @@ pub(super) fn visible(turn: &Turn) -> impl Iterator<Item = &CatalogEntry> {
 }
 
 fn belongs(gateway: &Gateway, entry: &CatalogEntry, group: &str) -> bool {
-    entry.capability.server.as_str() == group || of(gateway, entry).any(|it| it == group)
+    entry.capability.server.as_str() == group
+        || entry.provider() == group
+        || of(gateway, entry).any(|it| it == group)
 }
 
 /// The groups a tool is in, besides that of its server. Tags that people gave it take the place of

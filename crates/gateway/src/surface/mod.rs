@@ -20,6 +20,7 @@ pub(crate) mod call;
 mod choice;
 mod code;
 mod discover;
+mod endpoints;
 mod groups;
 mod intent;
 pub(crate) mod kept;

@@ -8,14 +8,14 @@ use super::rows::DatedEntry;
 use crate::file::mistake::ToolFileMistake;
 use crate::file::view::TableView;
 
-/// The facts about a company that count, and how much each counts.
+/// The facts about a company that count, and their weights.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IcpProfile {
     pub name: String,
     criteria: Vec<Criterion>,
 }
 
-/// How well one company fits, from 0 to 100, and why.
+/// The fit of one company, from 0 to 100, and the reasons for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IcpScore {
     pub company: String,
@@ -135,17 +135,14 @@ fn best_word(words: &BTreeMap<String, f64>, fact: &Value) -> Option<f64> {
 
 /// True if the words stand in the text as whole words: `us` is in `the us`, and not in `russia`.
 fn has_words(text: &str, words: &str) -> bool {
-    let padded = |text: &str| {
-        let plain: String = text
-            .chars()
-            .map(|c| if c.is_alphanumeric() { c } else { ' ' })
-            .collect();
-        format!(
-            " {} ",
-            plain.split_whitespace().collect::<Vec<_>>().join(" ")
-        )
-    };
     padded(text).contains(&padded(words))
+}
+
+/// Returns the words with one blank on each side.
+fn padded(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    format!(" {} ", words.join(" "))
 }
 
 fn in_range(ranges: &[RangeFit], number: f64) -> f64 {

@@ -153,12 +153,12 @@ impl<T> DatedRow<T> {
 
 impl<T: DatedEntry> DatedRows<T> {
     fn replace_by(&mut self, own: Self) {
-        let is_replaced = |row: &DatedRow<T>| {
-            let subject = row.value.subject();
-            own.rows.iter().any(|it| it.value.subject() == subject)
-        };
-        self.rows.retain(|row| !is_replaced(row));
+        self.rows.retain(|row| !own.is_about(&row.value.subject()));
         self.rows.extend(own.rows);
+    }
+
+    fn is_about(&self, subject: &str) -> bool {
+        self.rows.iter().any(|row| row.value.subject() == subject)
     }
 }
 

@@ -90,14 +90,18 @@ fn auth(document: &OpenApiDocument, found: &FoundOperation<'_>) -> Option<String
 }
 
 fn scheme_of(scheme: &Value, scopes: &Value) -> Option<String> {
-    let text = |key: &str| scheme[key].as_str().unwrap_or_default();
-    match (text("type"), text("scheme").to_lowercase().as_str()) {
+    match (
+        text_of(scheme, "type"),
+        text_of(scheme, "scheme").to_lowercase().as_str(),
+    ) {
         ("http", "basic") => Some(ImportAuth::Basic.written()),
         ("http", "bearer") | ("openIdConnect", _) => Some(ImportAuth::Bearer.written()),
-        ("apiKey", _) => match text("in") {
-            "header" if text("name").eq_ignore_ascii_case("authorization") => None,
-            "header" => Some(ImportAuth::ApiKeyHeader(text("name").to_owned()).written()),
-            "query" => Some(ImportAuth::ApiKeyQuery(text("name").to_owned()).written()),
+        ("apiKey", _) => match text_of(scheme, "in") {
+            "header" if text_of(scheme, "name").eq_ignore_ascii_case("authorization") => None,
+            "header" => {
+                Some(ImportAuth::ApiKeyHeader(text_of(scheme, "name").to_owned()).written())
+            }
+            "query" => Some(ImportAuth::ApiKeyQuery(text_of(scheme, "name").to_owned()).written()),
             _ => None,
         },
         ("oauth2", _) => Some(oauth2(&scheme["flows"], scopes)),
@@ -113,28 +117,37 @@ fn oauth2(flows: &Value, scopes: &Value) -> String {
         .flatten()
         .filter_map(Value::as_str)
         .collect();
-    let url = |flow: &str, key: &str| {
-        let url = flows[flow][key].as_str()?;
-        url.starts_with("https://").then(|| quoted(url))
-    };
     let scopes = scopes
         .iter()
         .map(|scope| quoted(scope))
         .collect::<Vec<_>>()
         .join(", ");
-    if let Some(token_url) = url("clientCredentials", "tokenUrl") {
+    if let Some(token_url) = secure(flows, "clientCredentials", "tokenUrl") {
         return format!(
             "{{ scheme = \"oauth2\", grant = \"client_credentials\", token_url = {token_url}, scopes = [{scopes}] }}"
         );
     }
     let code = "authorizationCode";
-    match (url(code, "tokenUrl"), url(code, "authorizationUrl")) {
+    match (
+        secure(flows, code, "tokenUrl"),
+        secure(flows, code, "authorizationUrl"),
+    ) {
         (Some(token_url), Some(authorize_url)) => format!(
             "{{ scheme = \"oauth2\", grant = \"authorization_code\", token_url = {token_url}, authorize_url = {authorize_url}, \
              scopes = [{scopes}] }}"
         ),
         _ => ImportAuth::Bearer.written(),
     }
+}
+
+/// Returns an address of a flow as TOML writes it, if a login may be sent there.
+fn secure(flows: &Value, flow: &str, key: &str) -> Option<String> {
+    let url = flows[flow][key].as_str()?;
+    url.starts_with("https://").then(|| quoted(url))
+}
+
+fn text_of<'v>(scheme: &'v Value, key: &str) -> &'v str {
+    scheme[key].as_str().unwrap_or_default()
 }
 
 impl ImportAuth {

@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use kitbag_domain::Remedy;
+use serde_json::Value;
 
 use crate::file::ToolFile;
 use document::OpenApiDocument;
@@ -80,7 +81,7 @@ pub enum ImportError {
     Version { version: String },
     #[error("the document says no address of the API that could be used")]
     NoServer,
-    #[error("the document has no operations, or none with these tags")]
+    #[error("the document has no operations, or none of those asked for")]
     NoOperations,
 }
 
@@ -93,7 +94,7 @@ impl Remedy for ImportError {
             }
             Self::Version { .. } => "convert it to 3.0 or 3.1".to_owned(),
             Self::NoServer => "name the address: --server https://api.example/v1".to_owned(),
-            Self::NoOperations => "leave out --tag to see all".to_owned(),
+            Self::NoOperations => "leave out --only to see all".to_owned(),
         })
     }
 }
@@ -101,8 +102,15 @@ impl Remedy for ImportError {
 /// A model is shown all actions of a tool, so there must not be too many.
 const MOST_ACTIONS: usize = 30;
 
+/// Says why a schema is none.
+pub type SchemaFault<'a> = &'a dyn Fn(&Value) -> Option<String>;
+
 /// Makes the files. Each was read again as a tool, so that only files without mistakes are returned.
-pub fn import(text: &str, options: &ImportOptions) -> Result<Imported, ImportError> {
+pub fn import(
+    text: &str,
+    options: &ImportOptions,
+    schema_fault: SchemaFault<'_>,
+) -> Result<Imported, ImportError> {
     let document = OpenApiDocument::read(text)?;
     let mut import = ImportRun::new(&document, options);
     let operations = document.operations(&options.tags);
@@ -111,7 +119,7 @@ pub fn import(text: &str, options: &ImportOptions) -> Result<Imported, ImportErr
     }
     for found in &operations {
         match operation::read(&document, found, options) {
-            Ok(action) => import.actions.push(action),
+            Ok(action) => import.take(action, schema_fault),
             Err(reason) => import.skip(&found.title(), reason),
         }
     }
@@ -142,6 +150,17 @@ impl<'a> ImportRun<'a> {
             title,
             actions: Vec::new(),
             imported: Imported::default(),
+        }
+    }
+
+    /// Patterns are written in many dialects, so one that cannot be understood is left out.
+    fn take(&mut self, mut action: ImportedAction, schema_fault: SchemaFault<'_>) {
+        if schema_fault(&action.input).is_some() {
+            strict::leave_out_patterns(&mut action.input);
+        }
+        match schema_fault(&action.input) {
+            None => self.actions.push(action),
+            Some(reason) => self.skip(&action.title, format!("its schema is none: {reason}")),
         }
     }
 

@@ -23,7 +23,7 @@ pub(super) struct ImportedAction {
     pub(super) body: Option<BodyParts>,
     /// The argument that counts the pages.
     pub(super) page: Option<String>,
-    pub(super) input: Map<String, Value>,
+    pub(super) input: Value,
 }
 
 /// In characters: what a model reads about a tool it does not know yet.
@@ -105,7 +105,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-fn input(properties: Map<String, Value>, required: &[String]) -> Map<String, Value> {
+fn input(properties: Map<String, Value>, required: &[String]) -> Value {
     let mut input = Map::new();
     input.insert("type".to_owned(), "object".into());
     input.insert("properties".to_owned(), properties.into());
@@ -113,7 +113,7 @@ fn input(properties: Map<String, Value>, required: &[String]) -> Map<String, Val
         input.insert("required".to_owned(), json!(required));
     }
     input.insert("additionalProperties".to_owned(), false.into());
-    input
+    Value::Object(input)
 }
 
 /// An operation that answers with a list and takes a number called `page` has pages.

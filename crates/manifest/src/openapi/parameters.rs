@@ -68,13 +68,7 @@ fn add(
     parts: &mut ParameterParts,
     parameter: &Map<String, Value>,
 ) -> Result<(), String> {
-    let text = |key: &str| {
-        parameter
-            .get(key)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
-    let (name, place) = (text("name"), text("in"));
+    let (name, place) = (text_of(parameter, "name"), text_of(parameter, "in"));
     let is_required = parameter.get("required") == Some(&Value::Bool(true));
     if place == "header" && OWN_HEADERS.contains(&name.to_lowercase().as_str()) {
         return Ok(());
@@ -108,6 +102,11 @@ fn add(
     }
     parts.properties.insert(argument, schema);
     Ok(())
+}
+
+fn text_of<'p>(parameter: &'p Map<String, Value>, key: &str) -> &'p str {
+    let text = parameter.get(key).and_then(Value::as_str);
+    text.unwrap_or_default()
 }
 
 /// Returns the schema of a parameter with the parameter's own description.

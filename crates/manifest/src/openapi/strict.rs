@@ -1,6 +1,8 @@
 //! Schemas that refuse what they do not know, made from loose ones. References are filled in, because a tool file stands
 //! for itself.
 
+use std::cell::Cell;
+
 use kitbag_domain::text::summary;
 use serde_json::{Map, Value, json};
 
@@ -10,6 +12,8 @@ use super::document::{OpenApiDocument, reference};
 const LARGEST: usize = 24 * 1024;
 /// The depths that are tried, until a schema is small enough.
 const DEPTHS: [usize; 6] = [12, 8, 5, 3, 2, 1];
+/// The parts of a schema that are looked at in one attempt. Schemas that refer to each other have millions.
+const MOST_PARTS: usize = 2000;
 
 /// Keywords that say the same in both dialects and need no look.
 const KEPT: [&str; 16] = [
@@ -35,16 +39,37 @@ const KEPT: [&str; 16] = [
 pub(super) fn strict(document: &OpenApiDocument, schema: &Value) -> Value {
     let mut made = json!({});
     for depth in DEPTHS {
-        made = Strictness { document }.part(schema, depth);
-        if made.to_string().len() <= LARGEST {
+        let attempt = Strictness {
+            document,
+            left: Cell::new(MOST_PARTS),
+        };
+        made = attempt.part(schema, depth);
+        if attempt.left.get() > 0 && made.to_string().len() <= LARGEST {
             break;
         }
     }
     made
 }
 
+/// Takes the patterns out of a schema and of all schemas in it.
+pub(super) fn leave_out_patterns(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            // A property may be called so, too.
+            if members.get("pattern").is_some_and(Value::is_string) {
+                members.shift_remove("pattern");
+            }
+            members.values_mut().for_each(leave_out_patterns);
+        }
+        Value::Array(items) => items.iter_mut().for_each(leave_out_patterns),
+        _ => {}
+    }
+}
+
 struct Strictness<'d> {
     document: &'d OpenApiDocument,
+    /// The parts that may still be looked at.
+    left: Cell<usize>,
 }
 
 impl Strictness<'_> {
@@ -54,7 +79,7 @@ impl Strictness<'_> {
             return json!({});
         };
         let described = description(schema).or_else(|| members.get("description").and_then(short));
-        if depth == 0 {
+        if depth == 0 || !self.may_go_on() {
             return with_description(Map::new(), described);
         }
         let members = self.merged(members, depth);
@@ -67,6 +92,12 @@ impl Strictness<'_> {
             allow_null(&mut made);
         }
         with_description(made, described)
+    }
+
+    fn may_go_on(&self) -> bool {
+        let left = self.left.get().saturating_sub(1);
+        self.left.set(left);
+        left > 0
     }
 
     fn plain(&self, members: &Map<String, Value>, depth: usize) -> Map<String, Value> {
@@ -171,9 +202,9 @@ impl Strictness<'_> {
         for one in all {
             if let Some(Value::Object(one)) = self.document.resolve(one) {
                 // A schema that demands itself would never end.
-                let one = match depth {
-                    0 | 1 => one.clone(),
-                    _ => self.merged(one, depth - 1),
+                let one = match depth > 1 && self.may_go_on() {
+                    true => self.merged(one, depth - 1),
+                    false => one.clone(),
                 };
                 overlay(&mut whole, &one);
             }

@@ -19,7 +19,7 @@ security: [{ token: [] }]
 paths:
   /pets/{pet-id}:
     parameters:
-      - { name: pet-id, in: path, required: true, schema: { type: string } }
+      - { name: pet-id, in: path, required: true, schema: { type: string, pattern: "(" } }
     get:
       operationId: getPet
       summary: Get a pet
@@ -109,7 +109,7 @@ components:
 "##;
 
 fn imported(options: &ImportOptions) -> Imported {
-    import(SHOP, options).unwrap()
+    import(SHOP, options, &kitbag_schema::schema_fault).unwrap()
 }
 
 fn tool(imported: &Imported, slug: &str) -> ToolFile {
@@ -240,8 +240,7 @@ input = '''
 #[test]
 fn loose_schemas_become_strict_ones() {
     let imported = imported(&ImportOptions::default());
-    let input =
-        |slug: &str| serde_json::Value::Object(tool(&imported, slug).actions[0].input.clone());
+    let input = |slug: &str| Value::Object(tool(&imported, slug).actions[0].input.clone());
     assert_eq!(
         input("pet-shop-change-pet"),
         json!({
@@ -317,14 +316,19 @@ fn a_document_that_cannot_be_used_is_refused_with_advice() {
         ),
         (
             "openapi: 3.1.0\npaths: {}",
-            "the document has no operations, or none with these tags => leave out --tag to see all",
+            "the document has no operations, or none of those asked for => leave out --only to see all",
         ),
         (
             "openapi: 3.1.0\npaths: { /a: { get: {} } }",
             "the document says no address of the API that could be used => name the address: --server https://api.example/v1",
         ),
     ] {
-        let error = import(text, &ImportOptions::default()).unwrap_err();
+        let error = import(
+            text,
+            &ImportOptions::default(),
+            &kitbag_schema::schema_fault,
+        )
+        .unwrap_err();
         let told = match error.remedy() {
             Some(remedy) => format!("{error} => {remedy}"),
             None => error.to_string(),
@@ -346,7 +350,7 @@ fn a_large_document_is_imported_within_seconds_and_passes_the_checks() {
             ..ImportOptions::default()
         };
         let before = std::time::Instant::now();
-        let imported = import(&text, &options).unwrap();
+        let imported = import(&text, &options, &kitbag_schema::schema_fault).unwrap();
         println!(
             "{path}: {} files, {} skipped, {:?}, {} bytes at most",
             imported.files.len(),

@@ -90,11 +90,8 @@ impl FileParts<'_> {
 
     /// Names such as `org` mean things of this provider; a tenant has its own credential all the same.
     fn not_tenancy(&self) -> Vec<String> {
-        let inputs = self
-            .actions
-            .iter()
-            .map(|it| Value::Object(it.input.clone()));
-        let mut names: Vec<String> = inputs.flat_map(|input| property_names(&input)).collect();
+        let inputs = self.actions.iter().map(|it| &it.input);
+        let mut names: Vec<String> = inputs.flat_map(property_names).collect();
         names.retain(|name| names_a_tenant(name));
         names.sort();
         names.dedup();
@@ -137,7 +134,7 @@ fn action_text(action: &ImportedAction) -> String {
             quoted(page)
         ));
     }
-    text.push_str(&schema_text(&Value::Object(action.input.clone())));
+    text.push_str(&schema_text(&action.input));
     text
 }
 

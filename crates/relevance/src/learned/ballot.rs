@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use kitbag_domain::Timestamp;
 
-use super::association::Association;
+use super::association::{Association, Mark};
 use super::lesson::Signal;
 use super::votes::{Neighbour, Vote};
 
@@ -36,7 +36,7 @@ const SHOWN_NEIGHBOURS: usize = 8;
 
 /// The neighbours of a request that are about one tool.
 #[derive(Debug, Default)]
-pub(super) struct Ballot {
+pub(super) struct Ballot<'a> {
     /// The squares of the weights for and against the tool. Squares add up so that the nearest
     /// context decides, and the tenth that is as near adds little.
     squares_for: f32,
@@ -45,13 +45,16 @@ pub(super) struct Ballot {
     bypassing: HashSet<u64>,
     /// The cosine of the nearest context.
     nearest: f32,
-    neighbours: Vec<Neighbour>,
+    /// The contexts with their cosines. Their lessons are looked up for the tools with a vote alone:
+    /// most tools have none.
+    contexts: Vec<(&'a Association, f32)>,
 }
 
-impl Ballot {
-    pub(super) fn add(&mut self, association: &Association, similarity: f32, now: Timestamp) {
+impl<'a> Ballot<'a> {
+    pub(super) fn add(&mut self, association: &'a Association, similarity: f32, now: Timestamp) {
         let kernel = kernel(similarity);
         self.nearest = self.nearest.max(similarity);
+        self.contexts.push((association, similarity));
         let mut sum = 0.0;
         for mark in &association.marks {
             let weight = mark.weight(now);
@@ -61,12 +64,6 @@ impl Ballot {
             } else {
                 sum += weight;
             }
-            self.neighbours.push(Neighbour {
-                id: mark.id,
-                similarity,
-                signal: mark.signal,
-                weight: kernel * weight,
-            });
         }
         let square = (kernel * bounded(sum)).powi(2);
         if sum > 0.0 {
@@ -76,15 +73,23 @@ impl Ballot {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.contexts.is_empty()
+    }
+
     /// The weight of the contexts for the tool, less that of those against it.
     fn balance(&self) -> f32 {
-        let passed_over = if self.bypassing.len() >= BYPASSING_SESSIONS {
+        let passed_over = if self.counts_bypasses() {
             self.squares_passed_over
         } else {
             0.0
         };
         let against = self.squares_against.sqrt() + passed_over.sqrt();
         self.squares_for.sqrt() - against
+    }
+
+    fn counts_bypasses(&self) -> bool {
+        self.bypassing.len() >= BYPASSING_SESSIONS
     }
 
     pub(super) fn support(&self) -> f32 {
@@ -97,25 +102,41 @@ impl Ballot {
     }
 
     /// `neighbourhood` is the support of all tools together, and the undecided part.
-    pub(super) fn vote(mut self, neighbourhood: f32) -> Vote {
+    pub(super) fn vote(self, neighbourhood: f32, now: Timestamp) -> Vote {
         let balance = self.balance();
-        self.forget_single_bypasses();
-        self.neighbours
-            .sort_by(|a, b| b.similarity.total_cmp(&a.similarity));
-        self.neighbours.truncate(SHOWN_NEIGHBOURS);
         let share = balance.max(0.0) / neighbourhood;
         let against = (-balance).max(0.0);
         Vote {
             share,
             bonus: MOST_GAINED * share - MOST_LOST * against / (against + UNDECIDED),
             shared: 0.0,
-            neighbours: self.neighbours,
+            neighbours: self.neighbours(now),
         }
     }
 
-    fn forget_single_bypasses(&mut self) {
-        if self.bypassing.len() < BYPASSING_SESSIONS {
-            self.neighbours.retain(|it| it.signal != Signal::Bypassed);
+    /// The lessons that had a part in the vote, nearest first.
+    fn neighbours(mut self, now: Timestamp) -> Vec<Neighbour> {
+        let counts_bypasses = self.counts_bypasses();
+        self.contexts.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let marks = self.contexts.iter().flat_map(|(association, similarity)| {
+            let marks = association.marks.iter();
+            marks.map(move |mark| (mark, *similarity))
+        });
+        marks
+            .filter(|(mark, _)| counts_bypasses || mark.signal != Signal::Bypassed)
+            .take(SHOWN_NEIGHBOURS)
+            .map(|(mark, similarity)| mark.as_neighbour(similarity, now))
+            .collect()
+    }
+}
+
+impl Mark {
+    fn as_neighbour(&self, similarity: f32, now: Timestamp) -> Neighbour {
+        Neighbour {
+            id: self.id,
+            similarity,
+            signal: self.signal,
+            weight: kernel(similarity) * self.weight(now),
         }
     }
 }

@@ -41,6 +41,9 @@ const UNUSED_MS: i64 = 90 * 86_400_000;
 #[derive(Debug, Clone, Default)]
 pub struct Experience {
     associations: Vec<Arc<Association>>,
+    /// The positions of each tool's contexts, so that a search looks no tool up. In the order of the
+    /// names, so that the same lessons add up to the same sums.
+    by_tool: Arc<BTreeMap<Arc<str>, Vec<usize>>>,
     tools: Arc<HashSet<Arc<str>>>,
     dropped: Vec<i64>,
 }
@@ -76,15 +79,12 @@ impl Experience {
     }
 
     fn votes_on(&self, contexts: &[&[f32]], now: Timestamp) -> Votes {
-        let mut ballots: BTreeMap<Arc<str>, Ballot> = BTreeMap::new();
-        for association in &self.associations {
-            let similarity = association.likeness(contexts);
-            if is_neighbour(similarity) {
-                let ballot = ballots.entry(association.tool.clone()).or_default();
-                ballot.add(association, similarity, now);
-            }
-        }
-        Votes::count(ballots, self.tools.clone())
+        let ballots = self.by_tool.iter().map(|(tool, positions)| {
+            let associations = positions.iter().map(|at| &*self.associations[*at]);
+            (tool, ballot(associations, contexts, now))
+        });
+        let ballots = ballots.filter(|(_, ballot)| !ballot.is_empty()).collect();
+        Votes::count(ballots, self.tools.clone(), now)
     }
 
     /// The number of contexts that are kept, after merging.
@@ -101,6 +101,22 @@ impl Experience {
     pub fn dropped_ids(&self) -> &[i64] {
         &self.dropped
     }
+}
+
+/// Collects the contexts of one tool that belong to the neighbourhood.
+fn ballot<'a>(
+    associations: impl Iterator<Item = &'a Association>,
+    contexts: &[&[f32]],
+    now: Timestamp,
+) -> Ballot<'a> {
+    let mut ballot = Ballot::default();
+    for association in associations {
+        let similarity = association.likeness(contexts);
+        if is_neighbour(similarity) {
+            ballot.add(association, similarity, now);
+        }
+    }
+    ballot
 }
 
 /// A snapshot in the making.
@@ -174,7 +190,8 @@ impl Learning {
     fn done(mut self, now: Timestamp) -> Experience {
         self.prune(now);
         Experience {
-            tools: Arc::new(self.by_tool.into_keys().collect()),
+            tools: Arc::new(self.by_tool.keys().cloned().collect()),
+            by_tool: Arc::new(self.by_tool.into_iter().collect()),
             associations: self.associations,
             dropped: self.dropped,
         }

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use kitbag_domain::Timestamp;
+
 use super::ballot::{Ballot, UNDECIDED};
 use super::lesson::Signal;
 use crate::options::MAX_TOP_K;
@@ -89,14 +91,16 @@ impl Votes {
     }
 
     pub(super) fn count(
-        ballots: BTreeMap<Arc<str>, Ballot>,
+        ballots: Vec<(&Arc<str>, Ballot<'_>)>,
         known: Arc<HashSet<Arc<str>>>,
+        now: Timestamp,
     ) -> Self {
-        let neighbourhood = UNDECIDED + ballots.values().map(Ballot::support).sum::<f32>();
+        let supports = ballots.iter().map(|(_, ballot)| ballot.support());
+        let neighbourhood = UNDECIDED + supports.sum::<f32>();
         let votes = ballots
             .into_iter()
             .filter(|(_, ballot)| ballot.is_related())
-            .map(|(tool, ballot)| (tool, ballot.vote(neighbourhood)));
+            .map(|(tool, ballot)| (tool.clone(), ballot.vote(neighbourhood, now)));
         let by_tool: BTreeMap<_, _> = votes.filter(|(_, vote)| vote.bonus != 0.0).collect();
         Self {
             confidence: largest(by_tool.values().map(|vote| vote.share)),

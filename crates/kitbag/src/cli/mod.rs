@@ -4,7 +4,7 @@
 //!
 //! # Layout
 //! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`check`], [`resources`], [`prompts`],
-//!   [`key`], [`secret`], [`credentials`], [`audit`], [`templates`], [`learned`], [`trust`], [`import`], [`install`],
+//!   [`key`], [`secret`], [`credentials`], [`openapi`], [`audit`], [`templates`], [`learned`], [`trust`], [`import`], [`install`],
 //!   [`hook`], [`doctor`]
 //! - `gateway`: the gateway a verb works with, the one that runs or one of its own
 //! - `listing`: the list of prompts or resources; `content`: a block of an answer, as people read it
@@ -48,6 +48,7 @@ pub mod man;
 mod moment;
 mod new_file;
 mod next_steps;
+pub mod openapi;
 pub mod output;
 mod overriding;
 pub mod priors;
@@ -135,6 +136,7 @@ enum Verb {
     Key(key::Arguments),
     Secret(secret::Arguments),
     Credentials(credentials::Arguments),
+    Openapi(openapi::Arguments),
     Store(store::Arguments),
     Templates(templates::Arguments),
     Learned(learned::Arguments),
@@ -314,6 +316,7 @@ impl Verb {
             Self::Key(arguments) => key::run(arguments, &invocation).await,
             Self::Secret(arguments) => secret::run(arguments, &invocation).await,
             Self::Credentials(arguments) => credentials::run(arguments, &invocation).await,
+            Self::Openapi(arguments) => openapi::run(arguments, &invocation).await,
             Self::Store(arguments) => store::run(arguments, &invocation).await,
             Self::Templates(arguments) => templates::run(arguments, &invocation).await,
             Self::Learned(arguments) => learned::run(arguments, &invocation).await,

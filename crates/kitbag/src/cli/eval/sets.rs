@@ -35,6 +35,10 @@ struct ToolLine {
     schema: Value,
     #[serde(default)]
     tags: Option<Vec<String>>,
+    #[serde(default)]
+    scopes: Vec<String>,
+    #[serde(default)]
+    group: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -98,6 +102,8 @@ pub(in crate::cli) fn read_tools(
                     description: line.description.unwrap_or_default(),
                     schema: line.schema,
                     tags: line.tags.unwrap_or_default(),
+                    scopes: line.scopes,
+                    group: line.group,
                     ..ToolSource::default()
                 });
             }

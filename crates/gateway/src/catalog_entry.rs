@@ -41,7 +41,7 @@ impl CatalogEntry {
             plain_name: file.name.to_string(),
             definition: tool.definition.clone(),
             tags: file.tags.clone(),
-            write_class: tool.write_class(),
+            write_class: file.write_class(),
             declared: Some(tool.clone()),
         }
     }

@@ -4,6 +4,7 @@
 //! first one keeps it: built-in ones come first, then the directories in their order, then files by name.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kitbag_declared::WireName;
@@ -26,6 +27,16 @@ impl ToolCatalog {
     /// Returns the tools that come with the binary.
     pub fn built_in() -> Self {
         Self::of(crate::built_in::files())
+    }
+
+    /// Reads files and directories beside the built-in tools, whose names are taken.
+    pub fn beside_built_in(paths: &[PathBuf]) -> Self {
+        crate::directories::beside_built_in(paths)
+    }
+
+    /// Reads a directory of tools that need no others, some of which Kitbag may carry out itself.
+    pub fn alone(directory: &Path) -> Self {
+        crate::directories::alone(directory)
     }
 
     pub(crate) fn of(files: impl IntoIterator<Item = ReadFile>) -> Self {

@@ -142,13 +142,30 @@ fn is_tool_file(path: &Path) -> bool {
     name.ends_with(".toml") && !name.starts_with('.')
 }
 
+/// Reads files and directories once, as the directories of a gateway are read: beside the built-in tools.
+pub(crate) fn beside_built_in(paths: &[PathBuf]) -> ToolCatalog {
+    let own = paths.iter().flat_map(|path| read_place(path, read));
+    ToolCatalog::of(built_in::files().into_iter().chain(own))
+}
+
+/// Reads a directory of tools that need no others, some of which Kitbag may carry out itself.
+pub(crate) fn alone(directory: &Path) -> ToolCatalog {
+    ToolCatalog::of(read_place(directory, read_text))
+}
+
+fn read_place(path: &Path, read: fn(&Path) -> ReadFile) -> Vec<ReadFile> {
+    if path.is_file() {
+        return vec![read(path)];
+    }
+    match tool_files(path) {
+        Ok(files) => files.iter().map(|(path, _)| read(path)).collect(),
+        Err(error) => vec![Err(vec![unreadable(path, &error)])],
+    }
+}
+
 /// Reads a file of a directory, which must have an API: only built-in tools are carried out by Kitbag.
 fn read(path: &Path) -> ReadFile {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) => return Err(vec![unreadable(path, &error)]),
-    };
-    let tool = ToolFile::read(path, &text)?;
+    let tool = read_text(path)?;
     if tool.api.is_none() {
         return Err(vec![ToolFileError {
             file: path.to_owned(),
@@ -157,7 +174,14 @@ fn read(path: &Path) -> ReadFile {
             mistake: ToolFileMistake::NoApi,
         }]);
     }
-    Ok(Arc::new(tool))
+    Ok(tool)
+}
+
+fn read_text(path: &Path) -> ReadFile {
+    match fs::read_to_string(path) {
+        Ok(text) => ToolFile::read(path, &text).map(Arc::new),
+        Err(error) => Err(vec![unreadable(path, &error)]),
+    }
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> ToolFileError {

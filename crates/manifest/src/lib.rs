@@ -25,7 +25,9 @@ mod union;
 
 pub use built_in::providers;
 pub use catalog::ToolCatalog;
-pub use checks::{CheckFinding, CheckId, CheckInput, ToolPage, check};
+pub use checks::{
+    CheckFinding, CheckId, CheckInput, LoosePart, NoSuchCheck, ToolPage, check, loose_parts,
+};
 pub use dated::DatedData;
 pub use definition::{definition, examples};
 pub use directories::CatalogDirectories;

@@ -72,7 +72,7 @@ impl DeclaredTarget {
     pub(crate) fn write_class(&self) -> WriteClass {
         match self.chosen() {
             Ok(chosen) => chosen.action.write_class(),
-            Err(_) => self.tool.write_class(),
+            Err(_) => self.tool.file.write_class(),
         }
     }
 }

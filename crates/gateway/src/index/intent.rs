@@ -8,7 +8,7 @@ use kitbag_relevance::{Intent, IntentStep, steps};
 use super::CapabilityIndex;
 use kitbag_domain::Remedy as _;
 use kitbag_domain::sync::lock;
-use kitbag_embed::EmbedderError;
+use kitbag_embed::{EmbedderError, TextEmbedder};
 
 /// No intent needs so many bytes, and no model reads more.
 const MAX_TEXT: usize = 4_000;
@@ -38,25 +38,17 @@ impl CapabilityIndex {
         let known = lock(&self.intents).get(&text);
         if known.is_some() {
             return EmbeddedIntent {
-                text,
                 vectors: known,
-                votes: None,
-                degraded: None,
+                ..EmbeddedIntent::of_words(text)
             };
         }
-        let steps = steps::split(&text);
-        let texts = std::iter::once(text.clone())
-            .chain(steps.iter().cloned())
-            .collect();
-        match self.embedder.queries(texts).await {
+        match Vectors::of_text(&text, &self.embedder).await {
             Ok(vectors) => {
-                let vectors = Arc::new(Vectors::of(steps, vectors));
+                let vectors = Arc::new(vectors);
                 lock(&self.intents).put(&text, vectors.clone());
                 EmbeddedIntent {
-                    text,
                     vectors: Some(vectors),
-                    votes: None,
-                    degraded: None,
+                    ..EmbeddedIntent::of_words(text)
                 }
             }
             Err(error) => {
@@ -71,6 +63,13 @@ impl CapabilityIndex {
 }
 
 impl Vectors {
+    async fn of_text(text: &str, embedder: &TextEmbedder) -> Result<Self, EmbedderError> {
+        let steps = steps::split(text);
+        let texts = std::iter::once(text.to_owned()).chain(steps.iter().cloned());
+        let vectors = embedder.queries(texts.collect()).await?;
+        Ok(Self::of(steps, vectors))
+    }
+
     /// Takes the vector of the whole text and then those of its steps.
     fn of(steps: Vec<String>, vectors: Vec<Vec<f32>>) -> Self {
         let mut vectors = vectors.into_iter().map(Arc::from);
@@ -85,6 +84,15 @@ impl Vectors {
 }
 
 impl EmbeddedIntent {
+    /// An intent that is asked once, of no gateway.
+    pub(super) async fn once(text: &str, embedder: &TextEmbedder) -> Result<Self, EmbedderError> {
+        let vectors = Vectors::of_text(text, embedder).await?;
+        Ok(Self {
+            vectors: Some(Arc::new(vectors)),
+            ..Self::of_words(text.to_owned())
+        })
+    }
+
     /// An intent to be compared by its words alone.
     pub fn of_words(text: String) -> Self {
         Self {

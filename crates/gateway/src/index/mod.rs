@@ -10,9 +10,11 @@
 //! - `vectors`: the vectors of the tools, in memory and in the store
 //! - `intent`: an intent that a client asks tools for, with its vectors; `intents`: the latest ones
 //! - `mirror`: what an exact name reads
+//! - [`detached`]: an index of tools that no gateway serves
 
 #[cfg(test)]
 mod built_in_vectors;
+pub mod detached;
 pub mod intent;
 mod intents;
 mod mirror;

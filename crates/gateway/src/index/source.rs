@@ -8,6 +8,7 @@ use kitbag_apis::ProviderSpec;
 use kitbag_config::DeclaredTool;
 use kitbag_domain::text::{visible, visible_line};
 use kitbag_domain::{Timestamp, WriteClass};
+use kitbag_manifest::{ToolFile, definition};
 use kitbag_relevance::light::{CategorySource, ToolCategory, ToolComplexity};
 use kitbag_relevance::text::ToolText;
 use kitbag_relevance::{Document, IndexedTool};
@@ -51,6 +52,9 @@ pub struct ToolSource {
 
 impl ToolSource {
     pub(crate) fn of(entry: &catalog::CatalogEntry) -> Self {
+        if let Some(tool) = &entry.declared {
+            return Self::of_file(&tool.file);
+        }
         let definition = RawObject::open(&entry.definition).unwrap_or_default();
         Self {
             exposed: entry.exposed.clone(),
@@ -63,6 +67,22 @@ impl ToolSource {
             scopes: Vec::new(),
             group: None,
             write_class: Some(entry.write_class),
+        }
+    }
+
+    /// A tool as its file declares it.
+    pub fn of_file(file: &ToolFile) -> Self {
+        let mut definition = definition(file);
+        Self {
+            exposed: file.name.to_string(),
+            name: file.name.to_string(),
+            provider: visible_line(&file.provider),
+            description: visible(&file.description).into_owned(),
+            schema: definition["inputSchema"].take(),
+            tags: file.tags.iter().map(|tag| visible_line(tag)).collect(),
+            scopes: file.scopes.clone(),
+            group: Some(file.provider.clone()),
+            write_class: Some(file.write_class()),
         }
     }
 

@@ -33,3 +33,5 @@ mod search;
 pub(crate) mod shown;
 pub mod tokens;
 pub(crate) mod tools;
+
+pub use tools::own_definitions;

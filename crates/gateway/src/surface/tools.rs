@@ -11,6 +11,11 @@ use serde_json::{Value, json};
 
 use super::batch::MOST_CALLS;
 
+/// Returns the definitions that calls of our own tools are held against.
+pub fn own_definitions() -> Vec<Value> {
+    AlwaysOn::ALL.into_iter().map(AlwaysOn::in_full).collect()
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AlwaysOn {
     Search,
@@ -96,6 +101,14 @@ impl AlwaysOn {
     fn in_full(self) -> Value {
         let mut definition = self.written();
         let schema = &mut definition["inputSchema"];
+        // The names in these are those of other tools, or data.
+        for name in ["arguments", "query", "params"] {
+            if let Some(inner) = schema["properties"].get_mut(name)
+                && inner["type"] == "object"
+            {
+                inner["additionalProperties"] = json!({});
+            }
+        }
         match self {
             Self::Call => {
                 schema["examples"] = json!([{ "tool": "server__tool", "arguments": {} }]);

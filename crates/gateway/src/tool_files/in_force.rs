@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kitbag_apis::{ApiOverrides, Clock, DeclaredApi, GuardedClient};
 use kitbag_config::{CatalogSettings, DeclaredTool, ToolEndpoint};
 use kitbag_declared::CredentialName;
-use kitbag_domain::{NanoUsd, WriteClass};
+use kitbag_domain::NanoUsd;
 use kitbag_fetch::AddressGuard;
 use kitbag_manifest::{ToolAction, ToolCatalog, ToolFile, definition};
 use kitbag_platform::carries_out;
@@ -142,12 +142,6 @@ impl FileTool {
         self.file == *file && self.endpoint == *endpoint
     }
 
-    /// The most that any of its actions does.
-    pub(crate) fn write_class(&self) -> WriteClass {
-        let classes = self.file.actions.iter().map(ToolAction::write_class);
-        classes.max_by_key(|class| rank(*class)).unwrap_or_default()
-    }
-
     /// The facts that the index takes from the file, as an operator would declare them.
     pub(crate) fn facts(&self) -> DeclaredTool {
         let ToolFile {
@@ -165,11 +159,6 @@ impl FileTool {
             ..DeclaredTool::default()
         }
     }
-}
-
-fn rank(class: WriteClass) -> usize {
-    let mut all = WriteClass::ALL.iter();
-    all.position(|it| *it == class).unwrap_or_default()
 }
 
 fn action_definition(action: &ToolAction) -> Raw {

@@ -3,9 +3,9 @@
 //! stdout is for results, stderr for logs and messages.
 //!
 //! # Layout
-//! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`resources`], [`prompts`],
-//!   [`key`], [`secret`], [`credentials`], [`context`], [`feedback`], [`audit`], [`templates`], [`learned`],
-//!   [`trust`], [`import`], [`install`], [`hook`], [`doctor`], [`lock`]
+//! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`check`], [`resources`], [`prompts`],
+//!   [`key`], [`secret`], [`credentials`], [`openapi`], [`context`], [`feedback`], [`audit`], [`templates`],
+//!   [`learned`], [`trust`], [`import`], [`install`], [`hook`], [`doctor`], [`lock`]
 //! - `gateway`: the gateway a verb works with, the one that runs or one of its own
 //! - `listing`: the list of prompts or resources; `content`: a block of an answer, as people read it
 //! - [`output`]: tables for people, JSON for programs
@@ -22,6 +22,7 @@ pub mod arguments;
 pub mod ask;
 pub mod audit;
 pub mod call;
+pub mod check;
 pub mod completions;
 pub mod config;
 mod confirm;
@@ -50,6 +51,7 @@ pub mod man;
 mod moment;
 mod new_file;
 mod next_steps;
+pub mod openapi;
 pub mod output;
 mod overriding;
 pub mod priors;
@@ -131,6 +133,7 @@ enum Verb {
     Priors(priors::Arguments),
     Eval(eval::Arguments),
     Call(call::Arguments),
+    Check(check::Arguments),
     Run(run::Arguments),
     Agents(agents::Arguments),
     Key(key::Arguments),
@@ -138,6 +141,7 @@ enum Verb {
     Credentials(credentials::Arguments),
     Context(context::Arguments),
     Feedback(feedback::Arguments),
+    Openapi(openapi::Arguments),
     Store(store::Arguments),
     Templates(templates::Arguments),
     Learned(learned::Arguments),
@@ -311,6 +315,7 @@ impl Verb {
             Self::Prompts(arguments) => prompts::run(arguments, &invocation).await,
             Self::Tokens(arguments) => tokens::run(arguments, &invocation).await,
             Self::Call(arguments) => call::run(arguments, &invocation).await,
+            Self::Check(arguments) => check::run(arguments, &invocation).await,
             Self::Run(arguments) => run::run(arguments, &invocation).await,
             Self::Stats(arguments) => stats::run(&arguments, &invocation).await,
             Self::Agents(arguments) => agents::run(arguments, &invocation).await,
@@ -319,6 +324,7 @@ impl Verb {
             Self::Credentials(arguments) => credentials::run(arguments, &invocation).await,
             Self::Context(arguments) => context::run(arguments, &invocation).await,
             Self::Feedback(arguments) => feedback::run(arguments, &invocation).await,
+            Self::Openapi(arguments) => openapi::run(arguments, &invocation).await,
             Self::Store(arguments) => store::run(arguments, &invocation).await,
             Self::Templates(arguments) => templates::run(arguments, &invocation).await,
             Self::Learned(arguments) => learned::run(arguments, &invocation).await,

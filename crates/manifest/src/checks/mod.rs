@@ -2,8 +2,10 @@
 //!
 //! - `tenancy` (03), `listed` (04), `strict` (08), `pages` (14): the four checks with a number
 //! - `requests`: hosts, arguments, examples, intents and secrets
+//! - `id`: the checks by their names
 //! - `walk`: every part of a schema
 
+mod id;
 mod listed;
 mod pages;
 mod requests;
@@ -22,6 +24,8 @@ use jiff::civil::Date;
 use kitbag_domain::Remedy as _;
 use serde_json::Value;
 
+pub use id::{CheckId, NoSuchCheck};
+pub use strict::{LoosePart, loose_parts};
 pub(crate) use tenancy::names_a_tenant;
 
 use crate::dated::{self, DatedData};
@@ -58,23 +62,6 @@ pub struct ToolPage {
     pub text: String,
 }
 
-/// A check by its name. Those that the first manifest had keep their numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum CheckId {
-    Tenancy,
-    Manifest,
-    StrictSchemas,
-    Pages,
-    Files,
-    WriteClass,
-    Hosts,
-    Arguments,
-    Examples,
-    Intents,
-    Secrets,
-    DatedData,
-}
-
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckFinding {
@@ -106,71 +93,13 @@ pub fn check(input: &CheckInput<'_>) -> Vec<CheckFinding> {
     findings
 }
 
-impl CheckId {
-    pub const ALL: [Self; 12] = [
-        Self::Tenancy,
-        Self::Manifest,
-        Self::StrictSchemas,
-        Self::Pages,
-        Self::Files,
-        Self::WriteClass,
-        Self::Hosts,
-        Self::Arguments,
-        Self::Examples,
-        Self::Intents,
-        Self::Secrets,
-        Self::DatedData,
-    ];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Tenancy => "03 tenancy",
-            Self::Manifest => "04 manifest",
-            Self::StrictSchemas => "08 strict schemas",
-            Self::Pages => "14 pages",
-            Self::Files => "files",
-            Self::WriteClass => "write class",
-            Self::Hosts => "hosts",
-            Self::Arguments => "arguments",
-            Self::Examples => "examples",
-            Self::Intents => "intents",
-            Self::Secrets => "secrets",
-            Self::DatedData => "dated data",
-        }
-    }
-
-    /// Returns the claim that holds if nothing was found.
-    pub const fn claim(self) -> &'static str {
-        match self {
-            Self::Tenancy => "no argument names a tenant",
-            Self::Manifest => "the manifest and the files say the same",
-            Self::StrictSchemas => "every schema refuses what it does not know",
-            Self::Pages => "every tool has a page that lists its actions",
-            Self::Files => "every file can be read",
-            Self::WriteClass => "every action says what it changes",
-            Self::Hosts => "every address is among the hosts that the tool may reach",
-            Self::Arguments => "every argument has a place in the request",
-            Self::Examples => "every example fits its schema",
-            Self::Intents => "every tool has requests by which it is found",
-            Self::Secrets => "no file holds a secret",
-            Self::DatedData => "one row of dated data holds at any time",
-        }
-    }
-}
-
-impl fmt::Display for CheckId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 impl fmt::Display for CheckFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.check, self.file.display())?;
+        write!(f, "{}:", self.file.display())?;
         if let Some(line) = self.line {
-            write!(f, ", line {line}")?;
+            write!(f, "{line}:")?;
         }
-        write!(f, ": {}", self.message)
+        write!(f, " check {}: {}", self.check, self.message)
     }
 }
 

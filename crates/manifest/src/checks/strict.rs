@@ -27,15 +27,37 @@ fn broken(tool: &ToolFile, action: &ToolAction, input: &CheckInput<'_>) -> Optio
     ))
 }
 
-fn of_action(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
-    let parts = parts(&action.input);
-    let mut findings: Vec<CheckFinding> = parts
-        .iter()
+/// A part of a schema that takes what it does not know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoosePart {
+    /// The JSON pointer to the part.
+    pub path: String,
+    pub message: String,
+    pub advice: &'static str,
+}
+
+/// Returns every part of any schema that takes what it does not know.
+pub fn loose_parts(schema: &Map<String, Value>) -> Vec<LoosePart> {
+    parts(schema)
+        .into_iter()
         .filter_map(|part| {
-            let (message, advice) = wrong_with(part)?;
+            let (message, advice) = wrong_with(&part)?;
+            Some(LoosePart {
+                path: part.path,
+                message,
+                advice,
+            })
+        })
+        .collect()
+}
+
+fn of_action(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
+    let mut findings: Vec<CheckFinding> = loose_parts(&action.input)
+        .into_iter()
+        .map(|part| {
             let line = action.line_in_input(&last_name(&part.path));
-            let message = format!("action `{}`: {message}", action.name);
-            Some(finding(CheckId::StrictSchemas, tool, line, message, advice))
+            let message = format!("action `{}`: {}", action.name, part.message);
+            finding(CheckId::StrictSchemas, tool, line, message, part.advice)
         })
         .collect();
     findings.sort_by_key(|finding| finding.line);

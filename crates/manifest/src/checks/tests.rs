@@ -109,7 +109,7 @@ fn a_tenant_as_an_argument_is_found_at_every_depth() {
     planted()
         .without_example()
         .in_tool(argument, nested)
-        .finds(&["03 tenancy: ticket.toml, line 47: action `open` takes `orgId` as an argument"]);
+        .finds(&["ticket.toml:47: check 03 tenancy: action `open` takes `orgId` as an argument"]);
     planted()
         .without_example()
         .in_tool(argument, nested)
@@ -120,29 +120,29 @@ fn a_tenant_as_an_argument_is_found_at_every_depth() {
         .in_tool(argument, tenant)
         .in_tool("{subject}", "{subject} {tenant_id}")
         .finds(&[
-            "03 tenancy: ticket.toml, line 47: action `open` takes `tenant_id` as an argument",
+            "ticket.toml:47: check 03 tenancy: action `open` takes `tenant_id` as an argument",
         ]);
 }
 
 #[test]
 fn the_manifest_and_the_files_are_compared_both_ways() {
     planted().in_manifest("| ticket |", "| tickets |").finds(&[
-        "04 manifest: TOOLS.md, line 3: `tickets` has a row and no file `tickets.toml`",
-        "04 manifest: ticket.toml, line 1: `ticket` has a file and no row in TOOLS.md",
+        "TOOLS.md:3: check 04 manifest: `tickets` has a row and no file `tickets.toml`",
+        "ticket.toml:1: check 04 manifest: `ticket` has a file and no row in TOOLS.md",
     ]);
     planted()
         .in_manifest("curated", "platform")
         .in_manifest("read + write", "read")
         .finds(&[
-            "04 manifest: ticket.toml, line 2: `kind` is \"curated\", and \"platform\" in TOOLS.md, line 3",
-            "04 manifest: ticket.toml, line 6: `writes` is \"read + write\", and \"read\" in TOOLS.md, line 3",
+            "ticket.toml:2: check 04 manifest: `kind` is \"curated\", and \"platform\" in TOOLS.md, line 3",
+            "ticket.toml:6: check 04 manifest: `writes` is \"read + write\", and \"read\" in TOOLS.md, line 3",
         ]);
     planted().in_tool("name = \"ticket\"", "name = \"tickets\"").finds(&[
-        "04 manifest: ticket.toml, line 1: `ticket` is called `tickets`, and `ticket` finds nothing",
+        "ticket.toml:1: check 04 manifest: `ticket` is called `tickets`, and `ticket` finds nothing",
     ]);
     planted()
         .in_manifest("support |\n", "support |\n\n| Tool | Removed | Reason |\n|---|---|---|\n| ticket | 2026-05-17 | Gone. |\n")
-        .finds(&["04 manifest: ticket.toml, line 1: `ticket` was removed on 2026-05-17: Gone."]);
+        .finds(&["ticket.toml:1: check 04 manifest: `ticket` was removed on 2026-05-17: Gone."]);
 }
 
 #[test]
@@ -152,13 +152,13 @@ fn a_schema_that_takes_what_it_does_not_know_is_found_wherever_it_is() {
             .without_example()
             .in_tool(r#"{ "type": "string", "description": "One line." }"#, schema)
             .finds(&[&format!(
-                "08 strict schemas: ticket.toml, line 47: action `open`: {place} takes members that it does not know"
+                "ticket.toml:47: check 08 strict schemas: action `open`: {place} takes members that it does not know"
             )]);
     };
     planted()
         .without_example()
         .in_tool("\"enum\": [\"low\", \"high\"]", "\"enum\": \"low\"")
-        .finds(&["08 strict schemas: ticket.toml, line 44: action `open`: the schema is none: value is not of type \"array\""]);
+        .finds(&["ticket.toml:44: check 08 strict schemas: action `open`: the schema is none: value is not of type \"array\""]);
     finds(r#"{ "type": "object" }"#, "`/properties/subject`");
     finds(
         r#"{ "type": ["object", "null"], "additionalProperties": true }"#,
@@ -178,38 +178,38 @@ fn a_schema_that_takes_what_it_does_not_know_is_found_wherever_it_is() {
     );
     planted()
         .in_tool("\"required\": [\"subject\"],", "\"required\": [\"subject\"], \"$defs\": { \"x\": { \"type\": \"object\" } },")
-        .finds(&["08 strict schemas: ticket.toml, line 50: action `open`: `/$defs/x` takes members that it does not know"]);
+        .finds(&["ticket.toml:50: check 08 strict schemas: action `open`: `/$defs/x` takes members that it does not know"]);
 }
 
 #[test]
 fn a_page_lists_every_action() {
     planted()
         .with_page(Some("Actions: `search`."))
-        .finds(&["14 pages: ticket.md: the page does not list the action `open`"]);
+        .finds(&["ticket.md: check 14 pages: the page does not list the action `open`"]);
     planted()
         .with_page(None)
-        .finds(&["14 pages: ticket.toml, line 1: `ticket` has no page"]);
+        .finds(&["ticket.toml:1: check 14 pages: `ticket` has no page"]);
 }
 
 #[test]
 fn a_file_that_cannot_be_read_or_has_no_write_class_is_found() {
     planted().in_tool("writes = \"write\"\n", "").finds(&[
-        "write class: ticket.toml, line 35: in `actions.open`: the key `writes` is missing",
+        "ticket.toml:35: check write class: in `actions.open`: the key `writes` is missing",
     ]);
     planted()
         .in_tool("kind = \"curated\"", "kind = 1")
-        .finds(&["files: ticket.toml, line 2: in `kind`: expected a text, found an integer"]);
+        .finds(&["ticket.toml:2: check files: in `kind`: expected a text, found an integer"]);
 }
 
 #[test]
 fn a_request_that_leaves_its_hosts_or_loses_arguments_is_found() {
     planted()
         .in_tool("credential = \"desk\"", "hosts = [\"desk.example\"]\ncredential = \"desk\"")
-        .finds(&["hosts: ticket.toml, line 11: requests go to `x.desk.example`, and the hosts are desk.example"]);
+        .finds(&["ticket.toml:11: check hosts: requests go to `x.desk.example`, and the hosts are desk.example"]);
     planted()
         .in_tool(", \"priority\": \"{priority}\"", "")
         .finds(&[
-            "arguments: ticket.toml, line 48: action `open` takes `priority` and sends it nowhere",
+            "ticket.toml:48: check arguments: action `open` takes `priority` and sends it nowhere",
         ]);
     planted()
         .in_tool(
@@ -217,31 +217,31 @@ fn a_request_that_leaves_its_hosts_or_loses_arguments_is_found() {
             "\"required\": [\"words\", \"who\"]",
         )
         .finds(&[
-            "arguments: ticket.toml, line 31: action `search` requires `who`, which is no property",
+            "ticket.toml:31: check arguments: action `search` requires `who`, which is no property",
         ]);
 }
 
 #[test]
 fn an_example_that_does_not_fit_a_missing_intent_and_a_secret_are_found() {
     planted().in_tool("{ \"subject\": \"The", "{ \"titel\": \"The").finds(&[
-        "examples: ticket.toml, line 53: an example of `open` does not fit: Additional properties are not allowed ('titel' was unexpected)",
+        "ticket.toml:53: check examples: an example of `open` does not fit: Additional properties are not allowed ('titel' was unexpected)",
     ]);
     planted()
         .in_tool(
             "intents = [\"is there a ticket about the printer\"]",
             "intents = []",
         )
-        .finds(&["intents: ticket.toml, line 7: `ticket` has no intents"]);
+        .finds(&["ticket.toml:7: check intents: `ticket` has no intents"]);
     let secret = concat!(
         "X-Client = \"ghp_",
         "abcdefghijklmnopqrstuvwxyz0123456789\""
     );
     planted()
         .in_tool("X-Client = \"kitbag\"", secret)
-        .finds(&["secrets: ticket.toml, line 13: this line seems to hold a secret"]);
+        .finds(&["ticket.toml:13: check secrets: this line seems to hold a secret"]);
     planted()
         .in_tool("X-Client = \"kitbag\"", "X-Auth-Token = \"hunter2\"")
-        .finds(&["secrets: ticket.toml, line 13: `x-auth-token` has a fixed value"]);
+        .finds(&["ticket.toml:13: check secrets: `x-auth-token` has a fixed value"]);
 }
 
 #[test]

@@ -186,9 +186,9 @@ impl Remedy for ToolFileMistake {
             }
             Self::NameTaken { .. } => "give one of the two another name".to_owned(),
             Self::TooLarge { .. } => "split the tool into several".to_owned(),
+            Self::MissingKey { key } => format!("add {key} = …"),
             Self::Unreadable { .. } => "check the path, and that Kitbag may read it".to_owned(),
             Self::Syntax { .. }
-            | Self::MissingKey { .. }
             | Self::WrongType { .. }
             | Self::NotOneOf { .. }
             | Self::EmptyValue

@@ -112,6 +112,12 @@ impl ToolFile {
         self.actions.iter().find(|it| it.name.as_str() == name)
     }
 
+    /// Returns the most that any of its actions does.
+    pub fn write_class(&self) -> WriteClass {
+        let classes = self.actions.iter().map(ToolAction::write_class);
+        classes.max_by_key(|class| rank(*class)).unwrap_or_default()
+    }
+
     /// Returns the action that arguments ask for, and the arguments for it.
     pub fn choose(
         &self,
@@ -179,6 +185,11 @@ impl ToolAction {
         let before = self.input_text.find(words).unwrap_or(0);
         self.input_line + view::line_at(&self.input_text, before) - 1
     }
+}
+
+fn rank(class: WriteClass) -> usize {
+    let mut all = WriteClass::ALL.iter();
+    all.position(|it| *it == class).unwrap_or_default()
 }
 
 fn max_pages() -> Value {

@@ -50,8 +50,8 @@ impl OpenApiDocument {
         title.trim().to_owned()
     }
 
-    /// Returns the operations with one of the tags, or all if there are no tags.
-    pub(super) fn operations(&self, tags: &[String]) -> Vec<FoundOperation<'_>> {
+    /// Returns the operations that are wanted by tag, id or title; all if nothing is named.
+    pub(super) fn operations(&self, only: &[String]) -> Vec<FoundOperation<'_>> {
         let paths = self.root["paths"].as_object().into_iter().flatten();
         let found = paths.flat_map(|(path, item)| {
             let item = self.resolve(item).and_then(Value::as_object);
@@ -59,7 +59,7 @@ impl OpenApiDocument {
             item.unwrap_or_default()
         });
         found
-            .filter(|it| tags.is_empty() || it.tags().iter().any(|tag| tags.contains(tag)))
+            .filter(|it| only.is_empty() || only.iter().any(|word| it.is_called(word)))
             .collect()
     }
 
@@ -115,6 +115,12 @@ fn of_item<'d>(path: &'d str, item: &'d Map<String, Value>) -> Vec<FoundOperatio
 impl FoundOperation<'_> {
     pub(super) fn title(&self) -> String {
         format!("{} {}", self.method, self.path)
+    }
+
+    fn is_called(&self, word: &str) -> bool {
+        self.text("operationId") == Some(word)
+            || self.title() == word
+            || self.tags().iter().any(|tag| tag == word)
     }
 
     pub(super) fn text(&self, key: &str) -> Option<&str> {

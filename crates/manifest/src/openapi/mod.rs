@@ -46,8 +46,8 @@ pub struct ImportOptions {
     pub server: Option<String>,
     /// True for one file for each tag, with an action for each operation.
     pub grouped: bool,
-    /// Only operations with one of these tags, unless it is empty.
-    pub tags: Vec<String>,
+    /// Only operations with one of these as a tag, as their id or as their method and path, unless it is empty.
+    pub only: Vec<String>,
 }
 
 /// The files, and the operations for which there is none.
@@ -113,7 +113,7 @@ pub fn import(
 ) -> Result<Imported, ImportError> {
     let document = OpenApiDocument::read(text)?;
     let mut import = ImportRun::new(&document, options);
-    let operations = document.operations(&options.tags);
+    let operations = document.operations(&options.only);
     if operations.is_empty() {
         return Err(ImportError::NoOperations);
     }

@@ -280,7 +280,7 @@ fn operations_of_one_tag_become_one_tool_on_request() {
     let options = ImportOptions {
         grouped: true,
         provider: Some("shop".to_owned()),
-        tags: vec!["pets".to_owned()],
+        only: vec!["pets".to_owned()],
         credential: Some("till".to_owned()),
         server: Some("https://till.example/".to_owned()),
         ..ImportOptions::default()

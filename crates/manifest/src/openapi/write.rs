@@ -79,13 +79,10 @@ impl FileParts<'_> {
         tags
     }
 
-    /// People name the thing they want and the place where it is.
     fn intents(&self) -> Vec<String> {
-        let purposes = self.actions.iter().map(|it| it.purpose.as_str()).take(5);
         let place = self.provider.replace('_', " ");
-        purposes
-            .map(|purpose| format!("{} in {place}", begin_small(purpose)))
-            .collect()
+        let actions = self.actions.iter().take(5);
+        actions.map(|it| intent(it, &place)).collect()
     }
 
     /// Names such as `org` mean things of this provider; a tenant has its own credential all the same.
@@ -111,6 +108,17 @@ impl FileParts<'_> {
             text.push_str(&format!("auth = {auth}\n"));
         }
         text
+    }
+}
+
+/// People name the thing they want and the place where it is: with its area, because several areas have such things.
+fn intent(action: &ImportedAction, place: &str) -> String {
+    let purpose = begin_small(&action.purpose);
+    let area = action.tags.first().map(|tag| tag.replace(['-', '_'], " "));
+    let known = format!("{purpose} {place}").to_lowercase();
+    match area.filter(|area| !known.contains(&area.to_lowercase())) {
+        Some(area) => format!("{purpose} in {area} of {place}"),
+        None => format!("{purpose} in {place}"),
     }
 }
 

@@ -17,6 +17,8 @@ use clap::{Args, Subcommand};
 
 use super::Invocation;
 
+pub(super) use sets::read_tools;
+
 /// Measure how well tools are found, how much use teaches, and how well models use tools.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]

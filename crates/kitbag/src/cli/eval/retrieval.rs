@@ -30,6 +30,9 @@ pub(super) struct Arguments {
     catalog: Vec<PathBuf>,
     #[arg(long, value_enum, default_value_t = Ranker::Hybrid)]
     ranker: Ranker,
+    /// Name each request that finds no right tool among the first three, and those that came.
+    #[arg(long)]
+    misses: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -40,7 +43,8 @@ Examples:
   kitbag eval retrieval --dataset evals/small \\
     --queries evals/absent/queries.jsonl
 
-tools.jsonl:   {\"id\", \"server\"?, \"name\", \"description\", \"schema\"?, \"tags\"?}
+tools.jsonl:   {\"id\", \"server\"?, \"group\"?, \"name\", \"description\",
+                \"schema\"?, \"tags\"?, \"scopes\"?}
 queries.jsonl: {\"id\", \"query\", \"relevant\": [ids]}, none where no tool answers";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -76,6 +80,8 @@ struct RetrievalReport {
     seen_through: DoubtShare,
     latencies: Vec<Duration>,
     build: Duration,
+    /// Absent unless they were asked for.
+    misses: Option<Vec<Value>>,
 }
 
 async fn measure(
@@ -97,11 +103,16 @@ async fn measure(
         going_on.update(&format!("Searching: {number} of {all}"));
         searches.push(TimedSearch::of(query, ranker, index, &built).await?);
     }
-    Ok(RetrievalReport::of(&searches, built.len(), build))
+    let missed = searches.iter().filter_map(TimedSearch::missed);
+    Ok(RetrievalReport {
+        misses: arguments.misses.then(|| missed.collect()),
+        ..RetrievalReport::of(&searches, built.len(), build)
+    })
 }
 
 /// A request of the set, and the tools that were found for it.
 struct TimedSearch {
+    query: String,
     relevant: Vec<String>,
     ranked: Vec<String>,
     /// True if the ranking went with a doubt.
@@ -120,7 +131,7 @@ impl TimedSearch {
         let intent = if ranker.has_vectors() {
             embedded_request(index, &query.query).await?
         } else {
-            EmbeddedIntent::of_words(query.query)
+            EmbeddedIntent::of_words(query.query.clone())
         };
         let options = Options {
             weights: ranker.weights(),
@@ -132,6 +143,7 @@ impl TimedSearch {
             doubt: confident(&found) == Some(false),
             ranked: found.iter().map(|it| it.entry.tool_name.clone()).collect(),
             relevant: query.relevant,
+            query: query.query,
         })
     }
 
@@ -139,6 +151,14 @@ impl TimedSearch {
     fn is_answered(&self) -> bool {
         let mut shown = self.ranked.iter().take(SHOWN);
         shown.any(|name| self.relevant.contains(name))
+    }
+
+    /// Returns the request with the first three tools, if none of them is right and one would be.
+    fn missed(&self) -> Option<Value> {
+        let first: Vec<&String> = self.ranked.iter().take(3).collect();
+        let is_found = first.iter().any(|name| self.relevant.contains(name));
+        (!is_found && !self.relevant.is_empty())
+            .then(|| json!({ "query": self.query, "relevant": self.relevant, "found": first }))
     }
 
     fn judged(&self) -> Judged<'_> {
@@ -207,6 +227,7 @@ impl RetrievalReport {
             seen_through,
             latencies,
             build,
+            misses: None,
         }
     }
 
@@ -226,6 +247,7 @@ impl RetrievalReport {
             "unsure": { "answered": self.doubted.figure(), "absent": self.seen_through.figure() },
             "latency_ms": { "p50": self.latency(0.5), "p99": self.latency(0.99) },
             "build_s": self.build.as_secs_f64(),
+            "misses": self.misses,
         })
     }
 
@@ -259,7 +281,9 @@ impl RetrievalReport {
             format!("{:.2} ms", self.latency(0.99)),
         ]);
         rows.push(["built in".into(), duration(self.build)]);
-        table(["FIGURE", "VALUE"], rows)
+        let misses = self.misses.iter().flatten().map(ToString::to_string);
+        let misses: Vec<String> = misses.collect();
+        format!("{}{}", table(["FIGURE", "VALUE"], rows), misses.join("\n"))
     }
 
     fn latency(&self, quantile: f64) -> f64 {

@@ -35,6 +35,10 @@ struct ToolLine {
     schema: Value,
     #[serde(default)]
     tags: Option<Vec<String>>,
+    #[serde(default)]
+    scopes: Vec<String>,
+    #[serde(default)]
+    group: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -82,7 +86,10 @@ pub(super) async fn embedded_request(
 }
 
 /// The tools of the set, then those of the catalogs that are not in it already.
-pub(super) fn read_tools(dataset: &Path, catalogs: &[PathBuf]) -> anyhow::Result<Vec<ToolSource>> {
+pub(in crate::cli) fn read_tools(
+    dataset: &Path,
+    catalogs: &[PathBuf],
+) -> anyhow::Result<Vec<ToolSource>> {
     let mut seen = HashSet::new();
     let mut tools = Vec::new();
     for folder in std::iter::once(dataset).chain(catalogs.iter().map(PathBuf::as_path)) {
@@ -95,6 +102,8 @@ pub(super) fn read_tools(dataset: &Path, catalogs: &[PathBuf]) -> anyhow::Result
                     description: line.description.unwrap_or_default(),
                     schema: line.schema,
                     tags: line.tags.unwrap_or_default(),
+                    scopes: line.scopes,
+                    group: line.group,
                     ..ToolSource::default()
                 });
             }

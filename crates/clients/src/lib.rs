@@ -34,7 +34,7 @@ pub use config::{
     ClientConfig, ClientLaunch, FileFault, FileProblem, FoundServer, ImportNote, NeededVariable,
     VariableSource,
 };
-pub use directories::{ClientDirectories, Platform};
+pub use directories::{ClientDirectories, OperatingSystem};
 pub use edit::{FileEditError, KitbagEntry, NAME, Uninstalled, install, uninstall};
 pub use merge::{MergedServer, ServerOrigin, merge};
 pub use on_disk::{

@@ -160,7 +160,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;
-    use crate::directories::Platform;
+    use crate::directories::OperatingSystem;
 
     fn entry(command: &str) -> KitbagEntry {
         KitbagEntry::Stdio {
@@ -171,7 +171,7 @@ mod tests {
 
     fn directories(home: &Path) -> ClientDirectories {
         ClientDirectories::new(
-            Platform::Linux,
+            OperatingSystem::Linux,
             home.to_owned(),
             home.join("project"),
             |_| None,

@@ -103,6 +103,10 @@ pub enum Problem {
     NameTaken { name: ServerName },
     #[error("`{name}` is the name that rules have for the tools of tool files")]
     NameReserved { name: ServerName },
+    #[error("not a name for a tool")]
+    Alias,
+    #[error("another tool is called `{name}`")]
+    AliasTaken { name: String },
     #[error("not the address of an API: {reason}")]
     ProviderUrl { reason: String },
     #[error("there is a header `Authorization` already")]
@@ -227,6 +231,10 @@ impl Problem {
             }
             Self::NameReserved { .. } => "give it another name".to_owned(),
             Self::NameTaken { .. } => "give one of the two another name".to_owned(),
+            Self::Alias => {
+                "write at most 50 letters, digits, `_` and `-`, without `__`".to_owned()
+            }
+            Self::AliasTaken { .. } => "choose another name".to_owned(),
             Self::BearerTwice => "keep one of the two".to_owned(),
             Self::SecretWithoutClient => "set `client_id` as well".to_owned(),
             Self::FlowWithoutSecret => {

@@ -53,8 +53,11 @@ pub use sections::agents::Agents;
 pub use sections::audit::{ArgumentsKept, Audit};
 pub use sections::catalog::{CatalogSettings, ToolEndpoint};
 pub use sections::code::Code;
+pub use sections::context::ContextSettings;
+pub use sections::icp::IcpSettings;
 pub use sections::index::{Embedder, EmbeddingsEndpoint, ModelDirectory, Prefixes};
 pub use sections::learning::LearningSettings;
+pub use sections::lock::{Lock, LockState, OnDrift, ServerLock};
 pub use sections::models::{ForeignTools, ModelVendor, Models};
 pub use sections::priors::{CronSchedule, PriorsSettings};
 pub use sections::provider::ProviderConfig;
@@ -64,7 +67,7 @@ pub use sections::serve::{OpenDoor, Serve, parse_bind};
 pub use sections::store::StorePlace;
 pub use sections::surfaces::{ColdStart, Surfaces};
 pub use sections::telemetry::Telemetry;
-pub use sections::tools::DeclaredTool;
+pub use sections::tools::{DeclaredTool, RESERVED as RESERVED_TOOL_NAMES};
 pub use trust::{Trust, TrustError, TrustFile, create_private};
 
 #[derive(Debug, Clone)]
@@ -85,6 +88,10 @@ pub struct Config {
     pub tools: BTreeMap<String, DeclaredTool>,
     /// The tool files in force.
     pub catalog: CatalogSettings,
+    /// The definitions of other people's tools and prompts that were approved.
+    pub lock: Lock,
+    pub context: ContextSettings,
+    pub icp: IcpSettings,
     pub surfaces: Surfaces,
     pub code: Code,
     pub models: Models,

@@ -17,9 +17,12 @@ use super::sections::agents::RawAgents;
 use super::sections::audit::RawAudit;
 use super::sections::catalog::{RawCatalog, RawEndpoint};
 use super::sections::code::RawCode;
+use super::sections::context::RawContext;
+use super::sections::icp::RawIcp;
 use super::sections::import::RawImport;
 use super::sections::index::RawIndex;
 use super::sections::learning::RawLearning;
+use super::sections::lock::RawLock;
 use super::sections::models::RawModels;
 use super::sections::policy::{RawRules, RawTenants};
 use super::sections::priors::RawPriors;
@@ -51,6 +54,9 @@ pub(super) struct RawConfig {
     pub(super) tools: Named<RawTool>,
     pub(super) catalog: RawCatalog,
     pub(super) endpoints: Named<RawEndpoint>,
+    pub(super) lock: RawLock,
+    pub(super) context: RawContext,
+    pub(super) icp: RawIcp,
     pub(super) surfaces: RawSurfaces,
     pub(super) groups: Named<Texts>,
     pub(super) code: RawCode,

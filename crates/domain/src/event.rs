@@ -51,6 +51,13 @@ pub enum Action {
     /// The operator had lessons of the use of tools forgotten.
     LessonsForgotten,
     LessonsImported,
+    /// The operator approved definitions of a server, or withdrew what was approved.
+    LockChanged,
+    /// The operator took facts into the context plane.
+    FactsImported,
+    FactsForgotten,
+    /// The operator resolved a report of an agent.
+    FeedbackResolved,
     /// A command changed the configuration file.
     ConfigurationEdited,
     /// A running gateway took over another configuration.
@@ -75,7 +82,7 @@ impl Event {
 }
 
 impl Action {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 25] = [
         Self::KeyRefused,
         Self::KeyCreated,
         Self::KeyRevoked,
@@ -95,6 +102,10 @@ impl Action {
         Self::TemplateImported,
         Self::LessonsForgotten,
         Self::LessonsImported,
+        Self::LockChanged,
+        Self::FactsImported,
+        Self::FactsForgotten,
+        Self::FeedbackResolved,
         Self::ConfigurationEdited,
         Self::ConfigurationInForce,
     ];
@@ -120,6 +131,10 @@ impl Action {
             Self::TemplateImported => "template_imported",
             Self::LessonsForgotten => "lessons_forgotten",
             Self::LessonsImported => "lessons_imported",
+            Self::LockChanged => "lock_changed",
+            Self::FactsImported => "facts_imported",
+            Self::FactsForgotten => "facts_forgotten",
+            Self::FeedbackResolved => "feedback_resolved",
             Self::ConfigurationEdited => "configuration_edited",
             Self::ConfigurationInForce => "configuration_in_force",
         }

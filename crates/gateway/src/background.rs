@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
+use kitbag_config::ServerLock;
 use kitbag_domain::Remedy as _;
 use kitbag_domain::{ExposedName, KeyId, ServerName, Timestamp};
 use kitbag_store::StoredListing;
@@ -14,8 +15,10 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::announce::{Changes, announce_changes, announce_update};
 use crate::clock::now;
+use crate::drift;
 use crate::gateway::Gateway;
 use crate::host::GatewayHost;
+use crate::overrides;
 
 /// Servers that are started at once to be listed for the first time.
 const LISTED_AT_ONCE: usize = 4;
@@ -288,15 +291,15 @@ pub(crate) fn mention_unknown_tools(gateway: &Gateway) {
         server.is_none_or(|server| server.listing().is_some())
     };
     let catalog = gateway.catalog();
-    let unknown = gateway
-        .declared
-        .keys()
-        .filter(|name| catalog.tool(name).is_none());
+    let unknown = gateway.declared.keys().filter(|name| !catalog.knows(name));
     for tool in unknown.filter(|name| asked(name)) {
         tracing::warn!(
             tool,
             "the configuration has a [tools] entry for a tool that no server offers"
         );
+    }
+    for (tool, problem) in overrides::problems(gateway, &catalog) {
+        tracing::warn!(tool, "the configuration does not fit the tool: {problem}");
     }
 }
 
@@ -347,6 +350,7 @@ pub(crate) async fn refresh(
     host.rebuild_catalog().await;
     let gateway = host.gateway();
     keep(&gateway, server, &listing).await;
+    keep_approved(&gateway, server.name(), &listing).await;
     announce_changes(
         &gateway,
         server.name(),
@@ -392,6 +396,20 @@ fn mention_failure(server: &Server, listed: Result<Arc<Listing>, CallError>) {
             tracing::debug!(server = %server.name(), "{error}");
         }
         Err(error) => tracing::warn!(server = %server.name(), "{error}"),
+    }
+}
+
+/// Keeps the texts of what was approved, also on a machine where no person approved it: a later change
+/// can then be shown there, too.
+async fn keep_approved(gateway: &Gateway, server: &ServerName, listing: &Listing) {
+    let ServerLock::Locked(locked) = gateway.lock.of(server) else {
+        return;
+    };
+    let listed = drift::offer(listing).definitions().into_iter();
+    let approved = listed.filter(|it| locked.is_approved(it));
+    let approved: Vec<_> = approved.map(drift::approved_definition).collect();
+    if let Err(error) = gateway.services.store.put_approved(&approved).await {
+        tracing::warn!(%server, %error, "the approved definitions could not be kept");
     }
 }
 

@@ -89,14 +89,15 @@ pub(crate) async fn find(
     let _ = tokio::time::timeout(BEGINNING, gateway.services.index.begun()).await;
     let mut intent = gateway.services.index.intent(text).await;
     intent.votes = votes(gateway, caller, &intent).await;
-    let snapshot = gateway.services.index.snapshot();
-    let mut candidates = snapshot.search(&intent, options, |it| may_find(gateway, caller, it));
+    let (snapshot, catalog) = (gateway.services.index.snapshot(), gateway.catalog());
+    let may_find = |it: &Subject| may_find(gateway, &catalog, caller, it);
+    let mut candidates = snapshot.search(&intent, options, may_find);
     if !names_built_in(gateway, options)
         && best(gateway, &candidates, true).is_some()
         && !is_about_agents(gateway, text, &candidates)
     {
         candidates = snapshot.search(&intent, options, |it| {
-            may_find(gateway, caller, it) && !gateway.is_built_in(it.owner())
+            may_find(it) && !gateway.is_built_in(it.owner())
         });
     }
     let confident = gateway
@@ -110,7 +111,7 @@ pub(crate) async fn find(
         confident,
         votes: intent.votes,
         degraded: intent.degraded,
-        catalog: gateway.catalog(),
+        catalog,
     }
 }
 
@@ -122,9 +123,12 @@ async fn votes(gateway: &Gateway, caller: &Caller, intent: &EmbeddedIntent) -> O
     learner.votes(&gateway.learning, caller, &intent).await
 }
 
-fn may_find(gateway: &Gateway, caller: &Caller, subject: &Subject) -> bool {
+/// The index follows the catalog with a delay, so what is held back is looked up.
+fn may_find(gateway: &Gateway, catalog: &Catalog, caller: &Caller, subject: &Subject) -> bool {
     match subject {
-        Subject::Tool(capability) => gateway.policy.visible(caller, capability),
+        Subject::Tool(capability) => {
+            gateway.policy.visible(caller, capability) && catalog.held.reason(capability).is_none()
+        }
         Subject::Provider(name) => {
             gateway.providers.get(name).is_some() && gateway.policy.may_reach(caller, name)
         }

@@ -9,7 +9,7 @@ use kitbag_upstream::{Listing, Server, StartError};
 
 use crate::announce::{Changes, announce_changes};
 use crate::background;
-use crate::declared_tools;
+use crate::follow_tool_files::look;
 use crate::gateway::Gateway;
 use crate::host::{GatewayHost, stored_listing};
 
@@ -47,7 +47,7 @@ pub async fn follow(host: Arc<GatewayHost>) {
 /// Offers the tools for which there is a credential now.
 async fn take_over_credentials(host: &Arc<GatewayHost>) {
     match host.gateway().services.credentials.look().await {
-        Ok(()) => declared_tools::look(host).await,
+        Ok(()) => look(host).await,
         Err(error) => tracing::debug!(%error, "the credentials could not be read again"),
     }
 }

@@ -11,9 +11,8 @@ use kitbag_store::{Store, StoredListing};
 use kitbag_upstream::{Listing, Notice, Server, ServerSpec, UpstreamContext, Upstreams};
 use tokio::sync::{Notify, mpsc};
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, CatalogSources};
 use crate::credentials::{Credentials, credential_names};
-use crate::declared_tools::{DeclaredTools, FileTools};
 use crate::gateway::{Gateway, Reached};
 use crate::inside;
 use crate::login;
@@ -22,6 +21,7 @@ use crate::providers::Providers;
 use crate::services::Services;
 use crate::store_place::store_address;
 use crate::template_check::check_templates;
+use crate::tool_files::{DeclaredTools, FileTools};
 use crate::vault;
 use kitbag_domain::sync::lock;
 use kitbag_embed::TextEmbedder;
@@ -74,6 +74,14 @@ impl GatewayHost {
     /// Returns the [`Gateway`] that is in use now; a request takes it once.
     pub fn gateway(&self) -> Arc<Gateway> {
         self.gateway.load_full()
+    }
+
+    /// Tells the operator from now on, in the log, what is not as it was approved.
+    pub fn tell_drift(&self) {
+        let gateway = self.gateway();
+        let log = &gateway.services.drift_log;
+        log.switch_on();
+        log.tell(&gateway.lock, &gateway.catalog().held);
     }
 
     /// Builds the catalog anew from what the servers listed last, on a thread of its own: requests
@@ -200,7 +208,12 @@ pub async fn known(config: &Config, store: &Store) -> Result<Catalog, kitbag_sto
         .filter_map(|(spec, listing)| Some((spec.name, Arc::new(listing?))));
     let credentials = credential_names(&store.vault(None)).await?;
     let tools = DeclaredTools::read(config.catalog.clone(), &credentials, &FileTools::default());
-    Ok(Catalog::build(listings.collect(), &tools.offered()))
+    Ok(Catalog::build(CatalogSources {
+        listings: listings.collect(),
+        lock: &config.lock,
+        tool_files: &tools.offered(),
+        declared: &config.tools,
+    }))
 }
 
 /// Each server with what it offered in an earlier run, unless its configuration has changed since.

@@ -16,10 +16,12 @@ use crate::bridge;
 use crate::call::{Call, CallSubject};
 use crate::catalog::CatalogEntry;
 use crate::consent::{consent, write_class};
-use crate::declared_tools;
+use crate::declared_call;
 use crate::failure::Failure;
+use crate::held;
 use crate::hidden;
 use crate::observe::NotedUse;
+use crate::overrides;
 use crate::prompts;
 use crate::record::CallRecord;
 use crate::resolve::{self, ApiTarget, CallTarget, Executor, McpTarget};
@@ -48,6 +50,7 @@ async fn attempt(
     record: &mut CallRecord,
 ) -> Result<Raw, Failure> {
     decide(turn, target)?;
+    overrides::strip(turn, target)?;
     validate(turn, target)?;
     consent(turn, target).await?;
     // This is the last step before a server is touched: where the audit is required, the call is
@@ -93,6 +96,10 @@ fn decide_mcp(turn: &Turn, capability: &Capability, target: &McpTarget) -> Resul
     {
         hidden::permit(turn, part, || resolve::unknown(turn, &target.subject))?;
     }
+    if overrides::is_hidden(turn, capability) {
+        return Err(resolve::unknown(turn, &target.subject));
+    }
+    held::permit(turn, &target.subject, capability)?;
     match hidden::is_listed(turn, &target.subject, capability) {
         true => Ok(()),
         false => Err(resolve::unknown(turn, &target.subject)),
@@ -191,13 +198,16 @@ fn check_tool_arguments(
 }
 
 async fn dispatch(turn: &Turn, target: &mut CallTarget) -> Result<Raw, Failure> {
+    let capability = &target.capability;
     match &mut target.executor {
         Executor::Mcp(target) => {
+            held::still_approved(turn, target, capability).await?;
+            overrides::complete(turn, capability, target);
             let result = bridge::carry(turn, target).await?;
             shallow(target, result)
         }
         Executor::Api(target) => ask_api(turn, target).await,
-        Executor::Declared(target) => declared_tools::carry_out(turn, target).await,
+        Executor::Declared(target) => Box::pin(declared_call::carry_out(turn, target)).await,
     }
 }
 

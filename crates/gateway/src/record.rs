@@ -133,7 +133,7 @@ fn price(turn: &Turn, capability: &Capability) -> Option<NanoUsd> {
     // Most operators declare nothing.
     let declared = Some(&turn.gateway.declared).filter(|it| !it.is_empty())?;
     let entry = turn.catalog.tool_of(capability)?;
-    let usd = declared.get(&entry.exposed)?.cost_usd?;
+    let usd = declared.get(&entry.plain_name)?.cost_usd?;
     Some(NanoUsd::from_usd(usd))
 }
 

@@ -62,7 +62,7 @@ pub(crate) enum Refused {
         key: Option<KeyId>,
     },
     #[error(
-        "this is an operator's key: it reads /metrics, /v1/tokens and /v1/audit and calls nothing; for tools, make one with \
+        "this is an operator's key: it reads /metrics, /v1/tokens, /v1/audit and /admin/feedback and calls nothing; for tools, make one with \
          `kitbag key create --tenant NAME`"
     )]
     CallsNothing,

@@ -10,8 +10,9 @@ use kitbag_wire::RawObject;
 
 use crate::call::{ApiCall, Call, CallSubject, McpCall};
 use crate::completion::{self, CompletionReference};
-use crate::declared_tools::DeclaredTarget;
+use crate::declared_call::DeclaredTarget;
 use crate::failure::Failure;
+use crate::held;
 use crate::resources::{Route, marked};
 use crate::turn::Turn;
 use crate::view::View;
@@ -191,9 +192,7 @@ fn tool(turn: &Turn, name: &str) -> Result<Capability, Failure> {
 
 fn prompt(turn: &Turn, name: &str) -> Result<Capability, Failure> {
     let entry = turn.catalog.prompt(name);
-    let entry = entry.ok_or_else(|| Failure::UnknownPrompt {
-        name: name.to_owned(),
-    })?;
+    let entry = entry.ok_or_else(|| unknown_prompt(turn, name))?;
     Ok(entry.capability.clone())
 }
 
@@ -258,16 +257,26 @@ pub(crate) fn unknown(turn: &Turn, subject: &CallSubject) -> Failure {
     match (subject, subject.kind_and_name()) {
         (CallSubject::Task(_, id), _) => unknown_task(id),
         (_, (Kind::Tool, name)) => unknown_tool(turn, name),
-        (_, (Kind::Prompt, name)) => Failure::UnknownPrompt {
-            name: name.to_owned(),
-        },
+        (_, (Kind::Prompt, name)) => unknown_prompt(turn, name),
         (_, (Kind::Resource, uri)) => Failure::UnknownResource {
             uri: uri.to_owned(),
         },
     }
 }
 
+fn unknown_prompt(turn: &Turn, name: &str) -> Failure {
+    let unknown = || Failure::UnknownPrompt {
+        name: name.to_owned(),
+    };
+    held::held_prompt(turn, name).unwrap_or_else(unknown)
+}
+
+/// The refusal for a name that the catalog does not have: the tool is held back, or there is none.
 pub(crate) fn unknown_tool(turn: &Turn, name: &str) -> Failure {
+    held::held_tool(turn, name).unwrap_or_else(|| no_such_tool(turn, name))
+}
+
+fn no_such_tool(turn: &Turn, name: &str) -> Failure {
     let tools = turn.catalog.tools.iter();
     let names = tools
         .filter(|entry| turn.sees(&entry.capability))

@@ -8,6 +8,7 @@ use kitbag_store::{AuditSink, Store};
 use crate::conversations::Conversations;
 use crate::credentials::Credentials;
 use crate::definitions::Definitions;
+use crate::drift::DriftLog;
 use crate::flights::Flights;
 use crate::index::CapabilityIndex;
 use crate::intents::Intents;
@@ -49,6 +50,7 @@ pub struct Services {
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) given_secrets: Arc<GivenSecrets>,
     pub(crate) definitions: Arc<Definitions>,
+    pub(crate) drift_log: Arc<DriftLog>,
     /// The connections to vendors of models, made when the first request to one comes.
     relay: OnceLock<Relay>,
     pub(crate) intents: Arc<Intents>,
@@ -87,6 +89,7 @@ impl Services {
             readiness: Arc::default(),
             given_secrets: Arc::default(),
             definitions: Arc::default(),
+            drift_log: Arc::default(),
             relay: OnceLock::new(),
             intents: Arc::default(),
             credentials,

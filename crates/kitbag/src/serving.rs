@@ -17,8 +17,8 @@ use crate::local::listener::LocalListener;
 use crate::reload::{Follower, ServingTransport};
 use kitbag_gateway::app::App;
 use kitbag_gateway::background;
-use kitbag_gateway::declared_tools;
 use kitbag_gateway::follow_store;
+use kitbag_gateway::follow_tool_files;
 use kitbag_gateway::front;
 use kitbag_gateway::host::GatewayHost;
 use kitbag_gateway::priors_schedule;
@@ -116,6 +116,7 @@ pub(crate) async fn serve_stdio(
 }
 
 fn work_beside_requests(app: &App, follower: Follower, entrance: ServingTransport) {
+    app.host().tell_drift();
     app.work_until_closed([
         tokio::spawn(follower.follow(app.host().clone(), entrance)).abort_handle(),
         tokio::spawn(background::follow_catalog(app.host().clone())).abort_handle(),
@@ -125,7 +126,7 @@ fn work_beside_requests(app: &App, follower: Follower, entrance: ServingTranspor
         tokio::spawn(background::close_ended_keys(app.host().clone())).abort_handle(),
         tokio::spawn(background::keep_key_uses(app.host().clone())).abort_handle(),
         tokio::spawn(follow_store::follow(app.host().clone())).abort_handle(),
-        tokio::spawn(declared_tools::follow(app.host().clone())).abort_handle(),
+        tokio::spawn(follow_tool_files::follow(app.host().clone())).abort_handle(),
         tokio::spawn(check_templates(app.host().gateway())).abort_handle(),
     ]);
 }

@@ -16,6 +16,7 @@
 //! - `explain`: the text that a model reads
 //! - `example`: a value that would have been accepted, made with `repair` and `fix` from the one
 //!   that was sent, and with `skeleton` from the schema alone
+//! - `overriding`: a definition as the operator wants it
 //! - `near`: names like a mistyped one; `pointer`: JSON pointers
 //! - `meaning`: the only possible meaning of a value of the wrong sort; `taken`: arguments that are
 //!   read so
@@ -36,6 +37,7 @@ mod mistake;
 #[cfg(test)]
 mod mutations;
 mod near;
+mod overriding;
 mod pointer;
 mod repair;
 mod skeleton;
@@ -55,6 +57,7 @@ pub use declaration::{DeclarationSize, declaration, member_call};
 pub use explain::Misfit;
 pub use fits::{fits, schema_fault};
 pub use near::near;
+pub use overriding::DefinitionOverride;
 pub use taken::Taken;
 #[cfg(test)]
 pub(crate) use violation::{Violation, ViolationKind};

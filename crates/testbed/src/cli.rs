@@ -113,6 +113,9 @@ pub(crate) enum Misbehaviour {
     Usurp,
     /// Offers `turncoat`, which says that it only reads until it is called.
     Redefine,
+    /// Lists the tools and prompts of `edited.json` in its data folder, too, as the file is at that
+    /// moment, and answers for every name.
+    Edited,
     /// A million small tools, in forty pages.
     ManyTools,
     /// A hundred thousand resource templates in one answer.

@@ -83,6 +83,10 @@ impl TestServer {
         }
     }
 
+    pub(crate) fn in_data_dir(&self, file: &str) -> Option<PathBuf> {
+        self.data_dir.as_ref().map(|dir| dir.join(file))
+    }
+
     /// Waits until a test has created a file of this name.
     pub(crate) async fn file(&self, name: &str) {
         let Some(dir) = &self.data_dir else {

@@ -19,7 +19,10 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "kitbag-schema",
         &["kitbag-domain", "kitbag-wire", "kitbag-script"],
     ),
-    ("kitbag-store", &["kitbag-domain", "kitbag-testkit"]),
+    (
+        "kitbag-store",
+        &["kitbag-declared", "kitbag-domain", "kitbag-testkit"],
+    ),
     ("kitbag-relevance", &["kitbag-domain"]),
     ("kitbag-budget", &["kitbag-wire"]),
     ("kitbag-clients", &["kitbag-domain"]),
@@ -27,6 +30,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "kitbag-registry",
         &["kitbag-domain", "kitbag-fetch", "kitbag-testkit"],
     ),
+    ("kitbag-lockfile", &["kitbag-domain", "kitbag-wire"]),
     ("kitbag-models", &["kitbag-vendor"]),
     ("kitbag-script", &[]),
     // Its tests want itself with the feature that attacks.
@@ -57,6 +61,16 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         ],
     ),
     ("kitbag-web", &["kitbag-domain", "kitbag-fetch"]),
+    // A room above the store: its tools are little more than what the store keeps.
+    (
+        "kitbag-platform",
+        &[
+            "kitbag-declared",
+            "kitbag-domain",
+            "kitbag-manifest",
+            "kitbag-store",
+        ],
+    ),
     (
         "kitbag-upstream",
         &["kitbag-domain", "kitbag-wire", "kitbag-fetch"],
@@ -64,8 +78,10 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     (
         "kitbag-config",
         &[
+            "kitbag-declared",
             "kitbag-domain",
             "kitbag-intents",
+            "kitbag-lockfile",
             "kitbag-wire",
             "kitbag-policy",
             "kitbag-apis",
@@ -101,6 +117,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &[
             "kitbag-declared",
             "kitbag-manifest",
+            "kitbag-platform",
             "kitbag-embed",
             "kitbag-config",
             "kitbag-domain",
@@ -118,6 +135,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-clients",
             "kitbag-sandbox",
             "kitbag-intents",
+            "kitbag-lockfile",
             "kitbag-agents",
             "kitbag-models",
             "kitbag-vendor",
@@ -129,9 +147,11 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-gateway",
             "kitbag-declared",
             "kitbag-manifest",
+            "kitbag-platform",
             "kitbag-review",
             "kitbag-sandbox",
             "kitbag-intents",
+            "kitbag-lockfile",
             "kitbag-embed",
             "kitbag-config",
             "kitbag-domain",

@@ -8,9 +8,12 @@ pub(crate) mod agents;
 pub(crate) mod audit;
 pub(crate) mod catalog;
 pub(crate) mod code;
+pub(crate) mod context;
+pub(crate) mod icp;
 pub(crate) mod import;
 pub(crate) mod index;
 pub(crate) mod learning;
+pub(crate) mod lock;
 pub(crate) mod models;
 pub(crate) mod oauth;
 pub(crate) mod policy;
@@ -42,6 +45,9 @@ pub(crate) const SECTIONS: &[SectionRow] = &[
     tools::SECTION,
     catalog::SECTION,
     catalog::ENDPOINTS_SECTION,
+    lock::SECTION,
+    context::SECTION,
+    icp::SECTION,
     surfaces::SECTION,
     surfaces::GROUPS_SECTION,
     code::SECTION,

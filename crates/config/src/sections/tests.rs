@@ -7,9 +7,12 @@ use super::agents::RawAgents;
 use super::audit::RawAudit;
 use super::catalog::{RawCatalog, RawEndpoint};
 use super::code::RawCode;
+use super::context::RawContext;
+use super::icp::RawIcp;
 use super::import::RawImport;
 use super::index::{RawElsewhere, RawIndex};
 use super::learning::RawLearning;
+use super::lock::RawLock;
 use super::models::{RawModelVendor, RawModels};
 use super::oauth::RawOauth;
 use super::policy::{RawRules, RawTenants};
@@ -42,6 +45,9 @@ const FIELDS: &[(&str, FieldNames)] = &[
     ("tools.\"NAME\"", fields_of::<RawTool>),
     ("catalog", fields_of::<RawCatalog>),
     ("endpoints.ID", fields_of::<RawEndpoint>),
+    ("lock", fields_of::<RawLock>),
+    ("context", fields_of::<RawContext>),
+    ("icp", fields_of::<RawIcp>),
     ("surfaces", fields_of::<RawSurfaces>),
     ("code", fields_of::<RawCode>),
     ("models", fields_of::<RawModels>),
@@ -114,6 +120,7 @@ impl ValueType {
             Self::Duration => &["text", "whole number"],
             Self::Texts => &["texts"],
             Self::Pairs => &["texts by name"],
+            Self::Values => &["texts by name", "numbers by name"],
             // No table has a key with the name in the samples.
             Self::Table(_) => &[],
         };

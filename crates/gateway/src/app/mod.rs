@@ -2,9 +2,11 @@
 //! command line.
 //!
 //! # Layout
+//! - `definitions`: the definitions that servers list, for the person who approves them
 //! - `index`: the verbs that build, check and search the index
 //! - `report`: what the gateway tells of itself and of its servers
 
+mod definitions;
 mod index;
 mod report;
 
@@ -26,6 +28,7 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
+pub use self::definitions::ServerDefinitions;
 pub use self::index::NotIndexed;
 pub use self::report::{CallProgress, ServerReport, ServerStatus, Status};
 use crate::announce::Changes;
@@ -155,16 +158,6 @@ impl App {
     pub fn resources(&self) -> Vec<ResourceRow> {
         let gateway = self.host.gateway();
         offers::resources(&gateway.catalog(), &gateway.policy)
-    }
-
-    /// Returns the definition of the tool of that name, as a local client gets it.
-    pub fn definition(&self, name: &str) -> Option<Value> {
-        let gateway = self.host.gateway();
-        let catalog = gateway.catalog();
-        let entry = catalog
-            .tool(name)
-            .filter(|it| gateway.policy.visible(&Caller::local(), &it.capability));
-        entry.and_then(|entry| serde_json::from_str(entry.definition.get()).ok())
     }
 
     /// Calls a tool by the name the endpoint shows, in the way in which every client of a frugal
@@ -298,7 +291,7 @@ impl App {
 
     /// True if a tool of that name is known without asking any server.
     pub fn knows(&self, name: &str) -> bool {
-        self.host.gateway().catalog().tool(name).is_some()
+        self.host.gateway().catalog().knows(name)
     }
 
     /// Returns what the gateway says of itself.

@@ -13,7 +13,7 @@ use kitbag_wire::Era;
 
 use super::admitted::AdmittedRequest;
 use super::response::{json, not_admitted, not_allowed, refuse_at_door};
-use super::{access, audit, auth, context, metrics, models, ready, retrieve, tokens};
+use super::{access, audit, auth, context, feedback, metrics, models, ready, retrieve, tokens};
 use crate::failure::Failure;
 use crate::gateway::Gateway;
 use crate::host::GatewayHost;
@@ -34,6 +34,7 @@ pub(super) fn router(host: Arc<GatewayHost>) -> Router {
         .route("/openai/{*path}", any(models::openai))
         .route("/v1/tokens", get(tokens::tokens))
         .route("/v1/audit", get(audit::answer))
+        .route("/admin/feedback", get(feedback::answer))
         .route("/metrics", get(metrics::metrics))
         .route("/health", get(health))
         .route("/ready", get(ready::ready))
@@ -106,7 +107,8 @@ async fn nowhere() -> HttpResponse {
     let text = "Nothing here. MCP is at /mcp, /mcp/{search,adaptive,code,all} and /servers/{name}/mcp; \
                 tools for an intent are at /v1/retrieve, words of a person go to /v1/context, \
                 models are behind /anthropic/ and /openai/, \
-                figures at /v1/tokens and /metrics, what happened at /v1/audit, and how it does at /health \
+                figures at /v1/tokens and /metrics, what happened at /v1/audit, reports of agents at \
+                /admin/feedback, and how it does at /health \
                 and /ready.\n";
     (StatusCode::NOT_FOUND, text).into_response()
 }

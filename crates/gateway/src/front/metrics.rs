@@ -257,6 +257,13 @@ fn servers(page: &mut MetricsPage, gateway: &Gateway, catalog: &Catalog, caller:
     let help = "Definitions of tools and prompts that a server replaced by others";
     let rows = visible.map(|(server, count)| (vec![("server", server.as_str())], *count));
     page.counters("kitbag_definitions_changed", help, rows);
+    let held = catalog.held.counts();
+    let visible = held
+        .iter()
+        .filter(|(server, _)| gateway.server_visible(catalog, caller, server));
+    let help = "Tools and prompts that are held back, because they are not as they were approved";
+    let rows = visible.map(|(server, count)| (vec![("server", server.as_str())], *count));
+    page.gauges("kitbag_definitions_held", help, rows);
 }
 
 /// Writes the figures of the gateway itself.

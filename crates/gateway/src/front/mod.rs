@@ -16,6 +16,7 @@
 //! - `models`: requests to models, passed on to their vendors
 //! - `metrics`: the figures of the meter, for Prometheus; `tokens`:
 //!   for people
+//! - `audit`: what happened; `feedback`: reports of agents
 //! - `ready`: tells if the gateway can do its work now
 //! - `response`: JSON or a stream of events, over HTTP; `work`: where an answer is worked out
 //! - `crate::reply`: the form of every error on the wire; no other module gives errors a form
@@ -27,6 +28,7 @@ mod auth;
 mod body;
 mod connections;
 mod context;
+mod feedback;
 mod guard;
 mod headers;
 mod hello;

@@ -418,7 +418,7 @@ impl Snapshot {
 impl Contents<'_> {
     fn source(&self, entry: &CatalogEntry, measured: &Measured, now: Timestamp) -> IndexSource {
         let of_file = entry.declared.as_ref().map(|tool| tool.facts());
-        let declared = self.declared.get(&entry.exposed).or(of_file.as_ref());
+        let declared = self.declared.get(&entry.plain_name).or(of_file.as_ref());
         let priors = measured.with(declared, &entry.capability, self.usd_per_million_tokens);
         let tool = match declared {
             Some(declared) => ToolSource::of(entry).declared(declared),

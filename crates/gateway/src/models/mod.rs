@@ -45,7 +45,7 @@ pub(crate) async fn trim(
     let tools = SortedTools::of(gateway, catalog, caller, request);
     let rooms = ToolRooms::of(gateway.models.foreign_tools(), request.api, &tools);
     let (Some(rooms), Some(conversation)) = (rooms, request.dialogue.conversation) else {
-        return written(request, &tools, &all_of(request));
+        return written(request, &tools, &tools.passing());
     };
     let conversations = &gateway.services.conversations;
     let (said, before) = conversations.change(caller, conversation, |memory| {
@@ -83,7 +83,7 @@ impl<'r> RelevantTools<'r> {
 }
 
 /// Says for each tool whether it stays. A request that would lose all its tools keeps them, because
-/// vendors refuse an empty list, or a choice without tools.
+/// vendors refuse an empty list, or a choice without tools. What is held back never stays.
 fn chosen(
     memory: &mut ConversationMemory,
     tools: &SortedTools<'_>,
@@ -109,12 +109,8 @@ fn chosen(
     if is_kept.contains(&true) {
         is_kept
     } else {
-        vec![true; is_kept.len()]
+        tools.passing()
     }
-}
-
-fn all_of(request: &ModelRequest<'_>) -> Vec<bool> {
-    vec![true; request.tools.len()]
 }
 
 fn written(

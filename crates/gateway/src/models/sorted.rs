@@ -27,6 +27,8 @@ pub(crate) struct SortedTools<'r> {
 enum ToolSide<'r> {
     /// Our tool, under our name.
     Own(&'r str),
+    /// Our tool that is held back, which no model gets.
+    Held,
     /// A function of the client or of another server.
     Foreign(&'r str),
     /// A tool of the vendor, or one that costs the model nothing before it is searched for.
@@ -57,12 +59,25 @@ impl<'r> SortedTools<'r> {
             foreign: HashSet::new(),
         };
         for tool in &request.tools {
-            sorted.add(tool, |name| is_ours(gateway, catalog, caller, name));
+            let is_held = |name: &str| is_held(gateway, catalog, caller, name);
+            sorted.add(tool, is_held, |name| {
+                is_ours(gateway, catalog, caller, name)
+            });
         }
         sorted
     }
 
-    fn add(&mut self, tool: &'r ListedTool<'r>, is_ours: impl Fn(&str) -> bool) {
+    fn add(
+        &mut self,
+        tool: &'r ListedTool<'r>,
+        is_held: impl Fn(&str) -> bool,
+        is_ours: impl Fn(&str) -> bool,
+    ) {
+        let function = tool.function.as_deref();
+        if function.is_some_and(|written| own_name(written, NAME, is_held).is_some()) {
+            self.sides.push(ToolSide::Held);
+            return;
+        }
         let Some(written) = tool.function.as_deref().filter(|_| !tool.is_deferred) else {
             self.sides.push(ToolSide::Fixed);
             return;
@@ -100,7 +115,7 @@ impl<'r> SortedTools<'r> {
     pub(super) fn all_own(&self) -> impl Iterator<Item = &'r str> {
         self.sides.iter().filter_map(|side| match side {
             ToolSide::Own(name) => Some(*name),
-            ToolSide::Foreign(_) | ToolSide::Fixed => None,
+            ToolSide::Held | ToolSide::Foreign(_) | ToolSide::Fixed => None,
         })
     }
 
@@ -141,8 +156,14 @@ impl<'r> SortedTools<'r> {
                 ToolSide::Own(name) => keeps_own(name),
                 ToolSide::Foreign(name) => keeps_foreign(name),
                 ToolSide::Fixed => true,
+                ToolSide::Held => false,
             })
             .collect()
+    }
+
+    /// Everything but what is held back.
+    pub(super) fn passing(&self) -> Vec<bool> {
+        self.decide(|_| true, |_| true)
     }
 
     /// Our tools that stay.
@@ -168,6 +189,11 @@ fn is_ours(gateway: &Gateway, catalog: &Catalog, caller: &Caller, name: &str) ->
     is_visible || AlwaysOn::named(name).is_some()
 }
 
+fn is_held(gateway: &Gateway, catalog: &Catalog, caller: &Caller, name: &str) -> bool {
+    let held = catalog.held.tool(name);
+    held.is_some_and(|capability| gateway.policy.visible(caller, capability))
+}
+
 impl ToolRooms {
     /// Returns nothing if the tools that are not ours are too many for the vendor by themselves.
     /// Then the vendor is to say so, and not a request that lacks tools for no use.
@@ -181,7 +207,8 @@ impl ToolRooms {
             ForeignTools::Trim => MAX_TOP_K,
         };
         let most = api.vendor().most_tools().unwrap_or(usize::MAX);
-        let fixed = tools.sides.len() - tools.all_own().count() - tools.foreign_count();
+        let sides = tools.sides.iter();
+        let fixed = sides.filter(|it| matches!(it, ToolSide::Fixed)).count();
         let others = fixed + tools.foreign_count().min(foreign);
         if others > most {
             warn_once(others, most);

@@ -7,7 +7,7 @@ use kitbag_manifest::ToolAction;
 use super::groups;
 use super::search::line;
 use crate::catalog::CatalogEntry;
-use crate::declared_tools::FileTool;
+use crate::tool_files::FileTool;
 use crate::turn::Turn;
 
 /// One line for each provider of which the caller may see a tool.

@@ -4,8 +4,8 @@
 //!
 //! # Layout
 //! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`check`], [`resources`], [`prompts`],
-//!   [`key`], [`secret`], [`credentials`], [`openapi`], [`audit`], [`templates`], [`learned`], [`trust`], [`import`], [`install`],
-//!   [`hook`], [`doctor`]
+//!   [`key`], [`secret`], [`credentials`], [`openapi`], [`context`], [`feedback`], [`audit`], [`templates`], [`learned`],
+//!   [`trust`], [`import`], [`install`], [`hook`], [`doctor`], [`lock`]
 //! - `gateway`: the gateway a verb works with, the one that runs or one of its own
 //! - `listing`: the list of prompts or resources; `content`: a block of an answer, as people read it
 //! - [`output`]: tables for people, JSON for programs
@@ -27,11 +27,13 @@ pub mod completions;
 pub mod config;
 mod confirm;
 mod content;
+pub mod context;
 pub mod credentials;
 pub mod describe;
 pub mod doctor;
 pub mod eval;
 pub mod failure;
+pub mod feedback;
 mod gateway;
 pub mod health;
 pub mod hook;
@@ -42,6 +44,7 @@ mod journal;
 pub mod key;
 pub mod learned;
 mod listing;
+pub mod lock;
 pub mod logging;
 pub mod logs;
 pub mod man;
@@ -137,10 +140,13 @@ enum Verb {
     Secret(secret::Arguments),
     Credentials(credentials::Arguments),
     Openapi(openapi::Arguments),
+    Context(context::Arguments),
+    Feedback(feedback::Arguments),
     Store(store::Arguments),
     Templates(templates::Arguments),
     Learned(learned::Arguments),
     Trust(trust::Arguments),
+    Lock(lock::Arguments),
     Import(import::Arguments),
     Install(install::InstallArguments),
     Uninstall(install::UninstallArguments),
@@ -317,9 +323,12 @@ impl Verb {
             Self::Secret(arguments) => secret::run(arguments, &invocation).await,
             Self::Credentials(arguments) => credentials::run(arguments, &invocation).await,
             Self::Openapi(arguments) => openapi::run(arguments, &invocation).await,
+            Self::Context(arguments) => context::run(arguments, &invocation).await,
+            Self::Feedback(arguments) => feedback::run(arguments, &invocation).await,
             Self::Store(arguments) => store::run(arguments, &invocation).await,
             Self::Templates(arguments) => templates::run(arguments, &invocation).await,
             Self::Learned(arguments) => learned::run(arguments, &invocation).await,
+            Self::Lock(arguments) => lock::run(arguments, &invocation).await,
             Self::Trust(arguments) => trust::run(&arguments, &invocation).await,
             Self::Import(arguments) => import::run(arguments, &invocation).await,
             Self::Install(arguments) => install::install(arguments, &invocation).await,

@@ -16,7 +16,10 @@ pub(crate) async fn answer(
             LocalAnswer::Silent(silent.iter().map(ToString::to_string).collect())
         }
         LocalRequest::Tools => LocalAnswer::Tools(app.tools()),
-        LocalRequest::Definition { name } => LocalAnswer::Definition(app.definition(&name)),
+        LocalRequest::Definition { name } => LocalAnswer::Definition(app.definition(&name)?),
+        LocalRequest::Definitions { servers } => {
+            LocalAnswer::Definitions(app.definitions(&servers).await)
+        }
         LocalRequest::Prompts => LocalAnswer::Prompts(app.prompts()),
         LocalRequest::Prompt { name, arguments } => {
             LocalAnswer::Result(offers::prompt(app, &name, &arguments, meanwhile).await?)

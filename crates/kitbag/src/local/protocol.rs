@@ -17,7 +17,7 @@ use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt as _};
 use kitbag_wire::lines::{Line, read_line};
 
 use crate::cli::failure::CommandFailure;
-use kitbag_gateway::app::{CallProgress, ServerReport, Status};
+use kitbag_gateway::app::{CallProgress, ServerDefinitions, ServerReport, Status};
 use kitbag_gateway::heard::ToolsForWords;
 use kitbag_gateway::offers::{PromptRow, ResourceRow, ToolRow};
 use kitbag_gateway::search::SearchResult;
@@ -70,6 +70,10 @@ pub(crate) enum LocalRequest {
     Definition {
         name: String,
     },
+    /// Asks these servers anew for their tools and prompts, to the letter.
+    Definitions {
+        servers: Vec<ServerName>,
+    },
     Prompts,
     /// Asks for what a prompt says with these arguments.
     Prompt {
@@ -116,6 +120,7 @@ pub(crate) enum LocalAnswer {
     Silent(Vec<String>),
     Tools(Vec<ToolRow>),
     Definition(Option<Value>),
+    Definitions(Vec<ServerDefinitions>),
     Prompts(Vec<PromptRow>),
     Resources(Vec<ResourceRow>),
     Found(SearchResult),

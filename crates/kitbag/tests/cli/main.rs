@@ -6,11 +6,13 @@
 //! - [`keys_and_secrets`]: `kitbag key` and `kitbag secret`
 //! - [`check`]: `kitbag check`
 //! - [`templates`]: `kitbag templates`
+//! - [`context`]: `kitbag context`
 //! - [`hooks`]: `kitbag install --hook`
 //! - [`configuration`]: files, variables and flags
 
 mod check;
 mod configuration;
+mod context;
 mod hooks;
 mod keys_and_secrets;
 mod servers;

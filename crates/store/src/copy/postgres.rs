@@ -198,7 +198,7 @@ pub(super) async fn delete(
 
 /// Lets the next rows that are numbered have ids above those that were copied.
 pub(super) async fn go_on_counting(postgres: &Postgres) -> Result<(), Error> {
-    for table in ["audit", "lessons"] {
+    for table in ["audit", "lessons", "agent_feedback", "context_facts"] {
         let count = format!(
             "SELECT setval(pg_get_serial_sequence('{table}', 'id'), newest)
              FROM (SELECT max(id) AS newest FROM {table}) AS rows WHERE newest IS NOT NULL"

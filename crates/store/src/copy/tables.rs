@@ -39,7 +39,7 @@ pub(super) type CopiedRow = Vec<CopiedValue>;
 const ALL_ROWS: Option<&str> = Some("TRUE");
 
 /// Every table whose rows are worth keeping. Small ones are copied anew after an interruption.
-pub(super) const TABLES: [CopiedTable; 13] = [
+pub(super) const TABLES: [CopiedTable; 18] = [
     CopiedTable {
         name: "listings",
         columns: &[
@@ -119,6 +119,81 @@ pub(super) const TABLES: [CopiedTable; 13] = [
         ],
         key: 1,
         // A lesson does not change.
+        stale: None,
+    },
+    CopiedTable {
+        name: "approved_definitions",
+        columns: &[bytes("hash"), text("body"), number("approved_at")],
+        key: 1,
+        // The text of a hash does not change.
+        stale: None,
+    },
+    CopiedTable {
+        name: "agent_state",
+        columns: &[
+            text("tenant"),
+            text("key"),
+            number("version"),
+            number("bytes"),
+            number("updated_at"),
+            number("expires_at"),
+            text("value"),
+        ],
+        key: 2,
+        stale: ALL_ROWS,
+    },
+    CopiedTable {
+        name: "agent_state_sums",
+        columns: &[
+            text("tenant"),
+            number("keys"),
+            number("bytes"),
+            number("last_version"),
+        ],
+        key: 1,
+        stale: ALL_ROWS,
+    },
+    CopiedTable {
+        name: "agent_feedback",
+        columns: &[
+            number("id"),
+            text("tenant"),
+            text("key_id"),
+            text("client"),
+            number("at"),
+            text("kind"),
+            text("severity"),
+            text("tool"),
+            text("summary"),
+            text("details"),
+            number("resolved_at"),
+            text("resolution"),
+        ],
+        key: 1,
+        stale: ALL_ROWS,
+    },
+    CopiedTable {
+        name: "context_facts",
+        columns: &[
+            number("id"),
+            text("tenant"),
+            bytes("fingerprint"),
+            text("subject"),
+            text("subject_key"),
+            text("predicate"),
+            text("predicate_key"),
+            text("object"),
+            text("source"),
+            text("url"),
+            text("quote"),
+            number("authority"),
+            number("observed_at"),
+            number("valid_until"),
+            text("model"),
+            bytes("vector"),
+        ],
+        key: 1,
+        // A fact does not change.
         stale: None,
     },
     CopiedTable {

@@ -2,14 +2,13 @@
 //!
 //! The gateway knows what a signal means. A lesson is added, read and forgotten, and never changed.
 
-mod context_vector;
 mod postgres;
 mod sqlite;
 
 use kitbag_domain::{KeyId, Tenant, Timestamp};
 
 use crate::engine::statement;
-use crate::{Error, Store, unreadable};
+use crate::{Error, Store, small_vector, unreadable};
 
 /// A lesson to keep.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,7 +104,7 @@ struct LessonRow {
 
 fn read(row: LessonRow) -> Result<StoredLesson, Error> {
     let tenant = row.tenant.parse();
-    let vector = row.vector.as_deref().and_then(context_vector::read);
+    let vector = row.vector.as_deref().and_then(small_vector::read);
     let context = row.model.zip(vector);
     Ok(StoredLesson {
         id: row.id,

@@ -2,9 +2,9 @@
 
 use sqlx::QueryBuilder;
 
-use super::{COLUMNS, LessonFilter, LessonRow, NewLesson, context_vector};
+use super::{COLUMNS, LessonFilter, LessonRow, NewLesson};
 use crate::engine::postgres::{Postgres, PostgresTransaction};
-use crate::{Error, failed};
+use crate::{Error, failed, small_vector};
 
 /// Well below the number of values PostgreSQL accepts in one statement.
 const ROWS_PER_STATEMENT: usize = 256;
@@ -79,7 +79,7 @@ fn insertion(lessons: &[NewLesson]) -> QueryBuilder<sqlx::Postgres> {
             .push_bind(lesson.tool.clone())
             .push_bind(lesson.signal.clone())
             .push_bind(context.map(|context| context.model.clone()))
-            .push_bind(context.map(|context| context_vector::bytes(&context.vector)))
+            .push_bind(context.map(|context| small_vector::bytes(&context.vector)))
             .push_bind(lesson.words.clone());
     });
     insert

@@ -18,7 +18,7 @@ use crate::call::{CallOutcome, Reply, TestCall, invalid};
 use crate::catalog::ForeignTool;
 use crate::cli::Misbehaviour;
 use crate::server::TestServer;
-use crate::{catalog, hostile};
+use crate::{catalog, edited, hostile};
 
 /// A tool of the table: its definition, and the function that runs it.
 pub(crate) struct TestTool {
@@ -34,6 +34,7 @@ pub(crate) fn definitions(server: &TestServer) -> Vec<Raw> {
     }
     let mut definitions: Vec<Raw> = table().map(TestTool::definition).collect();
     definitions.push(exotic::definition());
+    definitions.extend(edited::definitions(server, "tools"));
     definitions.extend(by_misbehaviour(server).map(TestTool::definition));
     if server.has(Misbehaviour::Redefine) {
         definitions.push(signals::turncoat_definition(server));
@@ -78,6 +79,9 @@ async fn run_special(call: TestCall, name: String) -> CallOutcome {
     }
     if let Some(foreign) = &call.server.foreign_tools {
         return run_foreign(&call, catalog::find(foreign, &name)).await;
+    }
+    if call.server.has(Misbehaviour::Edited) {
+        return ours::echo(call).await;
     }
     Err(invalid(format!("unknown tool `{name}`")))
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::server;
 use crate::announce::{Changes, announce_changes};
 use crate::host::GatewayHost;
+use crate::tool_files::server;
 
 /// The interval at which the directories are looked at: one call of `stat` for each file.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

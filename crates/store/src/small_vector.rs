@@ -1,8 +1,8 @@
-//! A vector in as many bytes as it has dimensions: two digits are enough to tell contexts apart, and
+//! A vector in as many bytes as it has dimensions: two digits are enough to tell meanings apart, and
 //! a store holds many of them.
 
 /// The vector as a step and a multiple of it for each dimension.
-pub(super) fn bytes(vector: &[f32]) -> Vec<u8> {
+pub(crate) fn bytes(vector: &[f32]) -> Vec<u8> {
     let largest = vector.iter().fold(0.0_f32, |most, it| most.max(it.abs()));
     let step = largest / f32::from(i8::MAX);
     let multiples = vector.iter().map(|it| multiple(*it, step));
@@ -18,7 +18,7 @@ fn multiple(number: f32, step: f32) -> u8 {
 }
 
 /// The vector again; nothing if the bytes are no vector.
-pub(super) fn read(bytes: &[u8]) -> Option<Vec<f32>> {
+pub(crate) fn read(bytes: &[u8]) -> Option<Vec<f32>> {
     let (step, multiples) = bytes.split_first_chunk()?;
     let step = f32::from_le_bytes(*step);
     let numbers = multiples

@@ -1,14 +1,9 @@
-//! The tools that come from files: those that are offered, and how a call of one is carried out.
+//! The tools that come from files, as they are in force: read with the configuration, and again when a
+//! file or a credential changes.
 //!
-//! - `file_tools`: the tools in force, built anew when a file or a credential changes
-//! - `target`: a call of one, from its arguments to the action that they choose
-//! - `follow`: notices files that change
-//! - `carry_out`: the action, with the credential of the caller's tenant
+//! - `in_force`: the tools, ready to be listed and called
 
-mod carry_out;
-mod file_tools;
-mod follow;
-mod target;
+mod in_force;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -20,11 +15,7 @@ use kitbag_domain::ServerName;
 use kitbag_domain::sync::lock;
 use kitbag_manifest::{CatalogDirectories, ToolFileError};
 
-pub(crate) use carry_out::carry_out;
-pub(crate) use file_tools::{FileTool, FileTools};
-pub use follow::follow;
-pub(crate) use follow::look;
-pub(crate) use target::DeclaredTarget;
+pub(crate) use in_force::{FileTool, FileTools};
 
 /// The name that rules have for all tools that come from files.
 pub(crate) fn server() -> ServerName {

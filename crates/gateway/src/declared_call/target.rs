@@ -8,8 +8,8 @@ use kitbag_schema::Checker;
 use kitbag_wire::{MAX_NESTING, Raw, RawObject, is_too_deep, raw};
 use serde_json::{Map, Value};
 
-use super::FileTool;
 use crate::failure::Failure;
+use crate::tool_files::FileTool;
 
 /// A call on its way. The action is chosen and its arguments are checked before it is carried out.
 pub(crate) struct DeclaredTarget {

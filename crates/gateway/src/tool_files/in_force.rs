@@ -9,6 +9,7 @@ use kitbag_declared::CredentialName;
 use kitbag_domain::NanoUsd;
 use kitbag_fetch::AddressGuard;
 use kitbag_manifest::{ToolAction, ToolCatalog, ToolFile, definition};
+use kitbag_platform::carries_out;
 use kitbag_policy::AddressRules;
 use kitbag_wire::{Raw, raw};
 use serde_json::json;
@@ -28,10 +29,10 @@ pub(crate) struct FileTool {
     /// The definition that clients see.
     pub(crate) definition: Raw,
     /// For each action, the definition that its arguments are held against.
-    pub(super) action_definitions: Vec<Raw>,
+    pub(crate) action_definitions: Vec<Raw>,
     endpoint: ToolEndpoint,
     /// Absent for a tool that Kitbag carries out itself.
-    pub(super) api: Option<DeclaredApi>,
+    pub(crate) api: Option<DeclaredApi>,
 }
 
 impl FileTools {
@@ -100,7 +101,7 @@ fn is_offered(
     settings: &CatalogSettings,
     credentials: &BTreeSet<CredentialName>,
 ) -> bool {
-    if file.api.is_none() {
+    if file.api.is_none() && !carries_out(&file.id) {
         return false;
     }
     if !file.is_built_in() {
@@ -117,7 +118,7 @@ impl FileTool {
         let api = file.api.as_ref().map(|api| {
             let overrides = ApiOverrides {
                 url: endpoint.url.clone(),
-                ..ApiOverrides::default()
+                token_url: endpoint.token_url.clone(),
             };
             let client = clients.under(&endpoint.addresses);
             DeclaredApi::new(
@@ -135,6 +136,13 @@ impl FileTool {
             endpoint,
             file: file.clone(),
         }
+    }
+
+    /// A tool that no gateway offers.
+    pub(crate) fn alone(file: &Arc<ToolFile>, settings: &CatalogSettings) -> Self {
+        let endpoint = settings.endpoints.get(&file.id);
+        let endpoint = endpoint.cloned().unwrap_or_default();
+        Self::of(file, endpoint, &mut ApiClients::default())
     }
 
     fn is(&self, file: &Arc<ToolFile>, endpoint: &ToolEndpoint) -> bool {

@@ -20,6 +20,7 @@ mod completion;
 mod consent;
 pub mod context_embedding;
 mod conversations;
+pub mod credential_trial;
 mod credentials;
 mod declared_call;
 mod definitions;

@@ -20,14 +20,18 @@ pub fn logins(config: &Config, store: &Store) -> anyhow::Result<Logins> {
         vault: vault::vault(config.secret_key, store)?,
         store: store.clone(),
     };
-    let guards = AddressGuards {
-        public: guard(false),
-        private: guard(true),
-    };
     Ok(Logins {
         store: Arc::new(grants),
-        guards,
+        guards: address_guards(),
     })
+}
+
+/// Returns the rules about the addresses of authorization servers.
+pub fn address_guards() -> AddressGuards {
+    AddressGuards {
+        public: guard(false),
+        private: guard(true),
+    }
 }
 
 fn guard(private: bool) -> AddressGuard {

@@ -97,6 +97,19 @@ impl DeclaredApi {
         answer.map_err(|fault| self.error(fault))
     }
 
+    /// Fetches the token that a call of the action would need, and sends nothing else.
+    pub async fn fetch_token(
+        &self,
+        action: &ActionDeclaration,
+        credential: &Credential,
+        tokens: &TokenCache,
+    ) -> Result<(), ActionError> {
+        self.check(action, credential)?;
+        let run = ActionRun::new(self, action, credential, tokens);
+        let fetched = run.token_fetched().await;
+        fetched.map_err(|fault| self.error(fault))
+    }
+
     /// Checks that the credential has every field that the action needs.
     pub fn check(
         &self,

@@ -76,6 +76,20 @@ const ENDPOINT: KeyTable = KeyTable {
             ..KeyRow::PLAIN
         },
         KeyRow {
+            name: "token_url",
+            secrecy: Secrecy::Address,
+            default: Fallback::Unset("that of the tool file"),
+            meaning: "The address that gives out its tokens, where it logs in with OAuth 2.0.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "authorize_url",
+            secrecy: Secrecy::Address,
+            default: Fallback::Unset("that of the tool file"),
+            meaning: "The address that `kitbag credentials login` sends a browser to.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
             name: "allow_private",
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(false)),
@@ -104,6 +118,8 @@ pub(crate) struct RawCatalog {
 #[serde(default, expecting = "a table")]
 pub(crate) struct RawEndpoint {
     url: Option<Spanned<String>>,
+    token_url: Option<Spanned<String>>,
+    authorize_url: Option<Spanned<String>>,
     allow_private: bool,
     allow_addresses: Texts,
 }
@@ -129,6 +145,8 @@ impl CatalogSettings {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolEndpoint {
     pub url: Option<Url>,
+    pub token_url: Option<Url>,
+    pub authorize_url: Option<Url>,
     pub addresses: AddressRules,
 }
 
@@ -157,12 +175,18 @@ pub(crate) fn build(
 
 fn endpoint((id, raw): (Spanned<String>, RawEndpoint)) -> Result<(ToolId, ToolEndpoint), Fault> {
     let section = Section::named("endpoints", &id);
-    let url = raw.url.map(|url| base(&url, &section)).transpose()?;
-    let addresses = AddressRules {
-        private: raw.allow_private,
-        networks: networks(&raw.allow_addresses, &section)?,
+    let address =
+        |key, url: Option<Spanned<String>>| url.map(|url| base(key, &url, &section)).transpose();
+    let endpoint = ToolEndpoint {
+        url: address("url", raw.url)?,
+        token_url: address("token_url", raw.token_url)?,
+        authorize_url: address("authorize_url", raw.authorize_url)?,
+        addresses: AddressRules {
+            private: raw.allow_private,
+            networks: networks(&raw.allow_addresses, &section)?,
+        },
     };
-    Ok((tool_id(&id)?, ToolEndpoint { url, addresses }))
+    Ok((tool_id(&id)?, endpoint))
 }
 
 fn tool_id(id: &Spanned<String>) -> Result<ToolId, Fault> {
@@ -173,9 +197,9 @@ fn tool_id(id: &Spanned<String>) -> Result<ToolId, Fault> {
     })
 }
 
-fn base(url: &Spanned<String>, section: &Section) -> Result<Url, Fault> {
+fn base(key: &'static str, url: &Spanned<String>, section: &Section) -> Result<Url, Fault> {
     super::provider::base(url.get_ref())
-        .map_err(|reason| section.wrong_at("url", url, Problem::ProviderUrl { reason }))
+        .map_err(|reason| section.wrong_at(key, url, Problem::ProviderUrl { reason }))
 }
 
 #[cfg(test)]

@@ -52,9 +52,6 @@ pub struct ToolSource {
 
 impl ToolSource {
     pub(crate) fn of(entry: &catalog::CatalogEntry) -> Self {
-        if let Some(tool) = &entry.declared {
-            return Self::of_file(&tool.file);
-        }
         let definition = RawObject::open(&entry.definition).unwrap_or_default();
         Self {
             exposed: entry.exposed.clone(),

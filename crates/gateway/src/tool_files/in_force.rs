@@ -118,7 +118,7 @@ impl FileTool {
         let api = file.api.as_ref().map(|api| {
             let overrides = ApiOverrides {
                 url: endpoint.url.clone(),
-                ..ApiOverrides::default()
+                token_url: endpoint.token_url.clone(),
             };
             let client = clients.under(&endpoint.addresses);
             DeclaredApi::new(
@@ -136,6 +136,13 @@ impl FileTool {
             endpoint,
             file: file.clone(),
         }
+    }
+
+    /// A tool that no gateway offers.
+    pub(crate) fn alone(file: &Arc<ToolFile>, settings: &CatalogSettings) -> Self {
+        let endpoint = settings.endpoints.get(&file.id);
+        let endpoint = endpoint.cloned().unwrap_or_default();
+        Self::of(file, endpoint, &mut ApiClients::default())
     }
 
     fn is(&self, file: &Arc<ToolFile>, endpoint: &ToolEndpoint) -> bool {

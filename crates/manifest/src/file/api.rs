@@ -16,6 +16,7 @@ const KEYS: &[&str] = &[
     "hosts",
     "credential",
     "optional_fields",
+    "test",
     "auth",
     "headers",
     "timeout",

@@ -104,6 +104,8 @@ pub enum ToolFileMistake {
     PageManner,
     #[error("`auth` has neither `header` nor `query`, or both")]
     KeyPlace,
+    #[error("`{name}` {}", if *is_known { "does more than read" } else { "is no action" })]
+    TestAction { name: String, is_known: bool },
     #[error("the name `{name}` is taken by `{taken_by}` ({})", at.display())]
     NameTaken {
         name: String,
@@ -184,6 +186,7 @@ impl Remedy for ToolFileMistake {
             Self::KeyPlace => {
                 "write header = \"x-api-key\" or query = \"key\"".to_owned()
             }
+            Self::TestAction { .. } => "name an action that only reads and costs nothing".to_owned(),
             Self::NameTaken { .. } => "give one of the two another name".to_owned(),
             Self::TooLarge { .. } => "split the tool into several".to_owned(),
             Self::MissingKey { key } => format!("add {key} = …"),

@@ -50,6 +50,8 @@ pub struct ToolFile {
     pub api: Option<Arc<ApiDeclaration>>,
     /// Never empty; in the order of the file.
     pub actions: Vec<ToolAction>,
+    /// The action that shows whether a credential works: one of `actions`, and one that only reads.
+    pub test: Option<ActionName>,
     pub path: PathBuf,
     source: Arc<str>,
     lines: BTreeMap<String, usize>,
@@ -138,6 +140,16 @@ impl ToolFile {
         }
     }
 
+    /// Returns the harmless call that shows whether a credential works: the one that the file names, or else the first
+    /// that reads and needs no arguments.
+    pub fn test_call(&self) -> Option<(&ToolAction, Map<String, Value>)> {
+        let named = self.test.as_ref();
+        let named = named.and_then(|name| self.action(name.as_str()));
+        let action = named.or_else(|| self.actions.iter().find(|it| it.is_plain_read()))?;
+        let arguments = action.examples.first().cloned().unwrap_or_default();
+        Some((action, arguments))
+    }
+
     /// Returns the line of a key, such as `actions.search.path`; of the table around it if the file does
     /// not have the key.
     pub fn line(&self, key: &str) -> usize {
@@ -164,6 +176,14 @@ impl ToolAction {
             properties.insert(PageRule::ARGUMENT.to_owned(), max_pages());
         }
         schema
+    }
+
+    /// True if the action gets something and needs no arguments for it.
+    fn is_plain_read(&self) -> bool {
+        let gets = |it: &Arc<ActionDeclaration>| it.method == http::Method::GET;
+        self.writes == ActionWrites::Read
+            && schema::required(&self.input).next().is_none()
+            && self.request.as_ref().is_some_and(gets)
     }
 
     pub fn has_pages(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use kitbag_declared::{DeclaredWrites, ToolId, ToolKind};
+use kitbag_declared::{ActionName, ActionWrites, DeclaredWrites, ToolId, ToolKind};
 use kitbag_domain::NanoUsd;
 use toml::de::{DeTable, DeValue};
 
@@ -76,8 +76,10 @@ fn read_tool(view: &TableView<'_>, lines: BTreeMap<String, usize>) -> Option<Too
     if !view.source.has_mistakes() {
         expect_writes(view, writes.as_ref(), declared, &actions);
     }
+    let test = view.table("api").and_then(|api| test(&api, &actions));
     let id: ToolId = id?;
     Some(ToolFile {
+        test,
         name: name?,
         aliases,
         kind: kind?,
@@ -109,6 +111,25 @@ fn id(view: &TableView<'_>) -> Option<ToolId> {
         Ok(id) => Some(id),
         Err(error) => {
             view.note(ToolFileMistake::Name(error));
+            None
+        }
+    }
+}
+
+/// Reads the action that tries a credential out. Without an action that could not be read, nothing is said of it.
+fn test(view: &TableView<'_>, actions: &[ToolAction]) -> Option<ActionName> {
+    let name = view.text("test")?;
+    if view.source.has_mistakes() {
+        return None;
+    }
+    match actions.iter().find(|it| it.name.as_str() == name.value) {
+        Some(action) if action.writes == ActionWrites::Read => Some(action.name.clone()),
+        found => {
+            let mistake = ToolFileMistake::TestAction {
+                name: name.value.clone(),
+                is_known: found.is_some(),
+            };
+            view.source.note_at(&name, mistake);
             None
         }
     }

@@ -18,6 +18,12 @@ pub(super) struct GivenField {
     value: Option<String>,
 }
 
+impl GivenField {
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
 impl FromStr for GivenField {
     type Err = Infallible;
 

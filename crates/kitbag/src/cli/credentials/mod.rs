@@ -1,6 +1,12 @@
 //! `kitbag credentials`: the credentials with which declared tools call APIs, for each tenant.
+//!
+//! - `field`: a field on the command line; `wanted`: the fields that tools want
+//! - `test`: a credential is tried out; `login`: a person logs in
 
 mod field;
+mod login;
+mod test;
+mod wanted;
 
 use std::process::ExitCode;
 
@@ -10,7 +16,8 @@ use clap_complete::ArgValueCandidates;
 use kitbag_declared::CredentialName;
 use kitbag_domain::{Action, Tenant};
 use kitbag_store::{
-    CredentialChange, CredentialHolder, CredentialInfo, CredentialKey, Store, Vault,
+    CredentialChange, CredentialFields, CredentialHolder, CredentialInfo, CredentialKey, Store,
+    Vault,
 };
 use serde_json::{Value, json};
 
@@ -20,9 +27,12 @@ use super::failure::Advise as _;
 use super::output::{date, table};
 use crate::trail;
 use field::GivenField;
+use kitbag_config::Config;
 use kitbag_gateway::clock::now;
 use kitbag_gateway::store_place::store_address;
 use kitbag_gateway::vault::vault;
+use login::LoginWishes;
+use wanted::{KnownTools, WantedFields};
 
 /// Keep the credentials of declared tools encrypted in the store.
 #[derive(Debug, Args)]
@@ -38,6 +48,8 @@ Examples:
   kitbag credentials set aws region=eu-west-1 access_key_id secret_access_key
   kitbag credentials set hubspot token --tenant acme < token.txt
   kitbag credentials list
+  kitbag credentials test hubspot
+  kitbag credentials login google-ads
   kitbag credentials remove hubspot --tenant acme
 
 A tool file names the credential that its tool needs. Each tenant has its own;
@@ -65,6 +77,30 @@ enum Verb {
         after_help = "Examples:\n  kitbag credentials list\n  kitbag credentials list --json"
     )]
     List,
+    /// Call something harmless with a credential, to see whether it works.
+    #[command(
+        after_help = "Examples:\n  kitbag credentials test hubspot\n  kitbag credentials test hubspot --tenant acme"
+    )]
+    Test {
+        #[arg(add = ArgValueCandidates::new(credentials))]
+        name: CredentialName,
+        /// The tenant that calls, `local` unless given.
+        #[arg(long, value_name = "NAME")]
+        tenant: Option<Tenant>,
+    },
+    /// Log in at the provider with a browser, and keep the refresh token.
+    #[command(
+        after_help = "Examples:\n  kitbag credentials login google-ads\n  kitbag credentials login google-ads --headless --tenant acme\n\nclient_id and client_secret must be set before: they are those of the client\nthat you registered at the provider, with http://127.0.0.1 to come back to."
+    )]
+    Login {
+        #[arg(add = ArgValueCandidates::new(credentials))]
+        name: CredentialName,
+        /// The tenant that gets the login, `local` unless given.
+        #[arg(long, value_name = "NAME")]
+        tenant: Option<Tenant>,
+        #[command(flatten)]
+        wishes: LoginWishes,
+    },
     /// Forget a credential, or some of its fields.
     #[command(
         visible_alias = "rm",
@@ -108,7 +144,9 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let opened = OpenedStore {
         vault: vault(config.secret_key, &store)?,
         store,
+        config,
     };
+    let mut is_well = true;
     match arguments.verb {
         Verb::Set {
             name,
@@ -116,6 +154,19 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
             holder,
         } => opened.set(holder.key(name), fields, invocation).await?,
         Verb::List => opened.list(invocation).await?,
+        Verb::Test { name, tenant } => {
+            let tenant = tenant.unwrap_or_else(Tenant::local);
+            let (vault, config) = (opened.vault.clone(), &opened.config);
+            is_well = test::test(&name, &tenant, vault, config, invocation).await?;
+        }
+        Verb::Login {
+            name,
+            tenant,
+            wishes,
+        } => {
+            let tenant = tenant.unwrap_or_else(Tenant::local);
+            opened.login(name, tenant, &wishes, invocation).await?;
+        }
         Verb::Remove {
             name,
             fields,
@@ -123,13 +174,14 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         } => opened.remove(holder.key(name), fields, invocation).await?,
     }
     opened.store.close().await;
-    Ok(ExitCode::SUCCESS)
+    Ok(super::exit_code(is_well))
 }
 
 /// The store, with the key to what is encrypted in it.
 struct OpenedStore {
     store: Store,
     vault: Vault,
+    config: Config,
 }
 
 impl OpenedStore {
@@ -139,13 +191,55 @@ impl OpenedStore {
         given: Vec<GivenField>,
         invocation: &Invocation,
     ) -> anyhow::Result<()> {
+        let tools = KnownTools::read(&self.config);
+        let wanted = tools.fields(&key.name);
+        warn_of_unknown(&given, &key.name, &wanted, &tools, invocation);
         let change = CredentialChange::set(field::values(given, &key.name)?);
         let fields = self.vault.change_credential(&key, change, now()).await?;
         self.record("kitbag credentials set", Action::CredentialSet, &key)
             .await?;
         let names = fields.names();
+        let missing = wanted.missing(&names);
+        let mut row = described(&key, &names);
+        row["missing"] = json!(missing);
+        row["tools"] = json!(tools.names_using(&key.name));
+        invocation.output.show(&row, |_| {
+            let next = next(&key, &missing, wanted.by_login);
+            format!("Kept {key}, which has {}{next}", names.join(", "))
+        })
+    }
+
+    /// Keeps the refresh token of a login. A tenant that used the client of all tenants gets a credential of its own.
+    async fn login(
+        &self,
+        name: CredentialName,
+        tenant: Tenant,
+        wishes: &LoginWishes,
+        invocation: &Invocation,
+    ) -> anyhow::Result<()> {
+        let tools = KnownTools::read(&self.config);
+        let found = self.vault.credential(&tenant, &name).await?;
+        let fields = found.map(|(_, fields)| fields);
+        let settings = &self.config.catalog;
+        let authority = login::authority(&tools, &name, &tenant, fields.as_ref(), settings)?;
+        let token = login::login(&authority, wishes, invocation).await?;
+        let known = fields.iter().flat_map(CredentialFields::iter);
+        let known = known.map(|(field, value)| (field.to_owned(), value.clone()));
+        let set = known.chain([(REFRESH_TOKEN.to_owned(), token)]);
+        let key = CredentialKey {
+            holder: CredentialHolder::Tenant(tenant),
+            name,
+        };
+        let change = CredentialChange::set(set);
+        let fields = self.vault.change_credential(&key, change, now()).await?;
+        self.record("kitbag credentials login", Action::CredentialSet, &key)
+            .await?;
+        let (names, test) = (
+            fields.names(),
+            format!("kitbag credentials test {}", key.name),
+        );
         invocation.output.show(&described(&key, &names), |_| {
-            format!("Kept {key}, which has {}", names.join(", "))
+            format!("Logged in for {key}\nSee whether it works: {test}")
         })
     }
 
@@ -157,7 +251,8 @@ impl OpenedStore {
                 .note("No credentials yet. Keep one: kitbag credentials set NAME FIELD");
             return Ok(());
         }
-        let rows: Vec<Value> = credentials.iter().map(listed).collect();
+        let tools = KnownTools::read(&self.config);
+        let rows: Vec<Value> = credentials.iter().map(|it| listed(it, &tools)).collect();
         invocation.output.show(&rows, |_| {
             let cells = credentials.iter().map(|it| {
                 let CredentialKey { holder, name } = &it.key;
@@ -166,9 +261,10 @@ impl OpenedStore {
                     holder.to_string(),
                     it.fields.join(", "),
                     date(it.updated_at),
+                    tools.names_using(name).join(", "),
                 ]
             });
-            table(["NAME", "TENANT", "FIELDS", "CHANGED"], cells)
+            table(["NAME", "TENANT", "FIELDS", "CHANGED", "TOOLS"], cells)
         })
     }
 
@@ -211,8 +307,55 @@ fn described(key: &CredentialKey, fields: &[String]) -> Value {
     json!({ "name": key.name.as_str(), "tenant": key.holder.to_string(), "fields": fields })
 }
 
-fn listed(info: &CredentialInfo) -> Value {
+/// The field that a login sets.
+const REFRESH_TOKEN: &str = "refresh_token";
+
+/// Tells the person what is still to be done, if anything.
+fn next(key: &CredentialKey, missing: &[&str], by_login: bool) -> String {
+    let (by_person, typed): (Vec<&str>, Vec<&str>) = missing
+        .iter()
+        .partition(|field| by_login && **field == REFRESH_TOKEN);
+    let name = &key.name;
+    match (typed.as_slice(), by_person.as_slice()) {
+        ([], []) => String::new(),
+        ([], _) => format!("\nNow log in: kitbag credentials login {name}"),
+        (typed, _) => format!(
+            "\nIts tools also want {}: kitbag credentials set {name} {}",
+            typed.join(", "),
+            typed.join(" ")
+        ),
+    }
+}
+
+/// Tells of a credential or a field that no tool knows; it is kept all the same, because the tool may come later.
+fn warn_of_unknown(
+    given: &[GivenField],
+    name: &CredentialName,
+    wanted: &WantedFields,
+    tools: &KnownTools,
+    invocation: &Invocation,
+) {
+    if tools.using(name).is_empty() {
+        let advice = test::near_names(name.as_str(), tools);
+        let text = format!("no tool uses the credential `{name}`\n  try: {advice}");
+        invocation.output.warn(&text);
+        return;
+    }
+    let unknown = given.iter().map(GivenField::name);
+    for field in unknown.filter(|field| !wanted.is_known(field)) {
+        let near = kitbag_schema::near(field, wanted.all());
+        let advice = match near.first() {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("they know {}", wanted.all().collect::<Vec<_>>().join(", ")),
+        };
+        let text = format!("no tool that uses `{name}` knows the field `{field}`\n  try: {advice}");
+        invocation.output.warn(&text);
+    }
+}
+
+fn listed(info: &CredentialInfo, tools: &KnownTools) -> Value {
     let mut row = described(&info.key, &info.fields);
+    row["tools"] = json!(tools.names_using(&info.key.name));
     row["updated_at"] = date(info.updated_at).into();
     row
 }

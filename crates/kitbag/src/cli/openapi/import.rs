@@ -172,7 +172,8 @@ impl MadeFiles {
     }
 
     async fn check(&mut self, invocation: &Invocation) -> anyhow::Result<()> {
-        let places = CheckedPlaces::named(std::slice::from_ref(&self.out), &BesidePlaces::default())?;
+        let places =
+            CheckedPlaces::named(std::slice::from_ref(&self.out), &BesidePlaces::default())?;
         self.check = Some(checked(&places, &WantedChecks::default(), invocation).await?);
         Ok(())
     }

@@ -90,7 +90,7 @@ impl Desk {
         let field = format!("token={token}");
         let words = ["credentials", "set", "desk", &field, "--tenant", tenant];
         let told = self.home.kitbag(&words).await;
-        assert!(told.success, "{told:?}");
+        assert_eq!(told.code, Some(0), "{told:?}");
     }
 
     fn tokens_seen(&self) -> Vec<String> {

@@ -10,11 +10,14 @@ use arc_swap::ArcSwap;
 use kitbag_config::{Audit, Code, Config, LearningSettings, Lock, PriorsSettings, Serve, Surfaces};
 use kitbag_domain::{Caller, ServerName, WriteClass};
 use kitbag_intents::{TemplateName, TemplateSet};
+use kitbag_platform::{Platform, PlatformServices};
 use kitbag_policy::Policy;
 use kitbag_sandbox::Sandbox;
 use kitbag_upstream::Upstreams;
 
 use crate::catalog::{Catalog, CatalogEntry, CatalogSources};
+use crate::clock::now;
+use crate::context_embedding::embed_function;
 use crate::index::Contents;
 use crate::index::priors::Declared;
 use crate::intents::declared_templates;
@@ -49,6 +52,8 @@ pub struct Gateway {
     pub(crate) models: ModelVendors,
     /// The tools that come from files.
     pub(crate) tool_files: DeclaredTools,
+    /// Carries out those of them that have no API.
+    pub(crate) platform: Platform,
     /// Swapped when a server lists something else. A request takes it once, into its turn.
     catalog: ArcSwap<Catalog>,
     pub services: Arc<Services>,
@@ -89,6 +94,7 @@ impl Gateway {
             providers,
             models,
             tool_files,
+            platform: platform(config, &services),
             catalog: ArcSwap::default(),
             services,
         }
@@ -215,6 +221,16 @@ impl Gateway {
         self.services.drift_log.tell(lock, &catalog.held);
         mention_contests(&before, &catalog);
     }
+}
+
+fn platform(config: &Config, services: &Services) -> Platform {
+    Platform::new(PlatformServices {
+        store: services.store.clone(),
+        embed: embed_function(services.index.embedder()),
+        now,
+        context: config.context.enabled,
+        icp_profiles: config.icp.profiles.clone(),
+    })
 }
 
 /// Warns of URIs that several servers claim since the catalog before. Two servers of a kind share

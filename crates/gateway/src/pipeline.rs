@@ -207,7 +207,7 @@ async fn dispatch(turn: &Turn, target: &mut CallTarget) -> Result<Raw, Failure> 
             shallow(target, result)
         }
         Executor::Api(target) => ask_api(turn, target).await,
-        Executor::Declared(target) => declared_call::carry_out(turn, target).await,
+        Executor::Declared(target) => Box::pin(declared_call::carry_out(turn, target)).await,
     }
 }
 

@@ -3,11 +3,14 @@
 //! A failure is a result that the model can read, with a word for programs and advice: the tool was
 //! called, and this is how that ended.
 
-use kitbag_apis::{ActionAnswer, ActionError, DeclaredApi};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kitbag_apis::{ActionError, DeclaredApi};
 use kitbag_domain::Remedy as _;
 use kitbag_domain::text::visible;
+use kitbag_platform::{PlatformAnswer, PlatformCaller, PlatformError};
 use kitbag_wire::{Raw, raw};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::target::{ChosenAction, DeclaredTarget};
 use crate::failure::Failure;
@@ -15,13 +18,11 @@ use crate::turn::Turn;
 
 pub(crate) async fn carry_out(turn: &Turn, target: &DeclaredTarget) -> Result<Raw, Failure> {
     let chosen = target.chosen()?;
-    let Some(api) = &target.tool.api else {
-        unreachable!("only tools with an API are offered");
+    let done = match &target.tool.api {
+        Some(api) => ask_api(turn, target, api, &chosen).await,
+        None => ask_platform(turn, target, chosen).await,
     };
-    Ok(match ask(turn, target, api, &chosen).await {
-        Ok(answer) => answer.tool_result(),
-        Err(refusal) => refused(&refusal),
-    })
+    Ok(done.unwrap_or_else(|refusal| refusal.tool_result()))
 }
 
 /// The reason why there is no answer.
@@ -31,12 +32,12 @@ struct Refusal {
     advice: Option<String>,
 }
 
-async fn ask(
+async fn ask_api(
     turn: &Turn,
     target: &DeclaredTarget,
     api: &DeclaredApi,
     chosen: &ChosenAction<'_>,
-) -> Result<ActionAnswer, Refusal> {
+) -> Result<Raw, Refusal> {
     let declaration = target.tool.file.api.as_ref();
     let name = declaration.and_then(|api| api.credential.as_ref());
     let credentials = &turn.gateway.services.credentials;
@@ -45,11 +46,40 @@ async fn ask(
     let request = chosen.action.request.as_ref();
     let request = request.expect("every action of a tool with an API is a request");
     let answer = api.call(request, &chosen.arguments, &credential, &credentials.tokens);
-    answer.await.map_err(|error| Refusal::of_action(&error))
+    let answer = answer.await.map_err(|error| Refusal::of_action(&error))?;
+    Ok(answer.tool_result())
+}
+
+async fn ask_platform(
+    turn: &Turn,
+    target: &DeclaredTarget,
+    chosen: ChosenAction<'_>,
+) -> Result<Raw, Refusal> {
+    let caller = PlatformCaller {
+        tenant: turn.caller().tenant.clone(),
+        key: turn.caller().key.clone(),
+        client: turn.client.name.clone(),
+    };
+    let ChosenAction { action, arguments } = chosen;
+    let (platform, id) = (&turn.gateway.platform, &target.tool.file.id);
+    let answer = platform
+        .carry_out(id, &action.name, arguments, &caller)
+        .await;
+    answer
+        .map(own_answer)
+        .map_err(|error| Refusal::of_platform(&error))
 }
 
 impl Refusal {
     fn of_action(error: &ActionError) -> Self {
+        Self {
+            code: error.code(),
+            message: error.to_string(),
+            advice: error.remedy(),
+        }
+    }
+
+    fn of_platform(error: &PlatformError) -> Self {
         Self {
             code: error.code(),
             message: error.to_string(),
@@ -66,15 +96,33 @@ impl Refusal {
             advice: Some("the operator finds the reason in the log of the gateway".to_owned()),
         }
     }
+
+    fn tool_result(&self) -> Raw {
+        let mut words = format!("{}: {}", self.code, self.message);
+        if let Some(advice) = &self.advice {
+            words.push_str(&format!("\n{advice}"));
+        }
+        raw(&json!({ "content": [text(&words)], "isError": true }))
+    }
 }
 
-fn refused(refusal: &Refusal) -> Raw {
-    let mut text = format!("{}: {}", refusal.code, refusal.message);
-    if let Some(advice) = &refusal.advice {
-        text.push_str(&format!("\n{advice}"));
-    }
-    raw(&json!({
-        "content": [{ "type": "text", "text": visible(&text) }],
-        "isError": true,
-    }))
+fn own_answer(answer: PlatformAnswer) -> Raw {
+    let content = match answer {
+        PlatformAnswer::Json(value) => vec![text(&value.to_string())],
+        PlatformAnswer::Text(words) => vec![text(&words)],
+        PlatformAnswer::Image {
+            bytes,
+            media_type,
+            about,
+        } => {
+            let data = STANDARD.encode(bytes);
+            let image = json!({ "type": "image", "data": data, "mimeType": media_type });
+            vec![image, text(&about.to_string())]
+        }
+    };
+    raw(&json!({ "content": content, "isError": false }))
+}
+
+fn text(words: &str) -> Value {
+    json!({ "type": "text", "text": visible(words) })
 }

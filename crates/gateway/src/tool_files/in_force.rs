@@ -9,6 +9,7 @@ use kitbag_declared::CredentialName;
 use kitbag_domain::{NanoUsd, WriteClass};
 use kitbag_fetch::AddressGuard;
 use kitbag_manifest::{ToolAction, ToolCatalog, ToolFile, definition};
+use kitbag_platform::carries_out;
 use kitbag_policy::AddressRules;
 use kitbag_wire::{Raw, raw};
 use serde_json::json;
@@ -100,7 +101,7 @@ fn is_offered(
     settings: &CatalogSettings,
     credentials: &BTreeSet<CredentialName>,
 ) -> bool {
-    if file.api.is_none() {
+    if file.api.is_none() && !carries_out(&file.id) {
         return false;
     }
     if !file.is_built_in() {

@@ -1,5 +1,6 @@
 //! Everything that must hold before a change is merged, cheapest first.
 
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Instant;
 
 use anyhow::{Context, anyhow};
@@ -9,13 +10,29 @@ use xtask::{cargo, processes, setup};
 
 use crate::{conformance, fuzz};
 
+/// Setting up waits for the network, and the steps before it need the processor, so it begins with the
+/// first of them.
 pub(crate) fn all(repository: &Repository) -> anyhow::Result<()> {
     let begin = Instant::now();
-    for step in Step::ALL {
-        perform(repository, step)?;
-    }
-    println!("\nall steps passed in {:.0?}", begin.elapsed());
-    Ok(())
+    thread::scope(|scope| {
+        let mut setting_up = Some(scope.spawn(|| perform(repository, Step::Setup)));
+        for step in Step::ALL {
+            match (step, setting_up.take()) {
+                (Step::Setup, Some(setup)) => finished(setup)?,
+                (_, going_on) => {
+                    setting_up = going_on;
+                    perform(repository, step)?;
+                }
+            }
+        }
+        Ok(())
+    })
+    .inspect(|()| println!("\nall steps passed in {:.0?}", begin.elapsed()))
+}
+
+fn finished(step: ScopedJoinHandle<'_, anyhow::Result<()>>) -> anyhow::Result<()> {
+    step.join()
+        .unwrap_or_else(|_| Err(anyhow!("a step came to no end")))
 }
 
 pub(crate) fn only(repository: &Repository, name: &str) -> anyhow::Result<()> {

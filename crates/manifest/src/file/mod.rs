@@ -180,10 +180,10 @@ impl ToolAction {
 
     /// True if the action gets something and needs no arguments for it.
     fn is_plain_read(&self) -> bool {
-        let gets = |it: &Arc<ActionDeclaration>| it.method == http::Method::GET;
+        let request = self.request.as_ref();
         self.writes == ActionWrites::Read
             && schema::required(&self.input).next().is_none()
-            && self.request.as_ref().is_some_and(gets)
+            && request.is_some_and(|it| it.method == http::Method::GET)
     }
 
     pub fn has_pages(&self) -> bool {

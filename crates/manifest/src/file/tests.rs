@@ -137,7 +137,7 @@ fn a_mistake_in_a_key_is_told_with_its_place_and_advice() {
         "ownr = ",
         &[
             "line 5: there is no key `ownr` => did you mean `owner`?",
-            "line 1: the key `owner` is missing",
+            "line 1: the key `owner` is missing => add owner = …",
         ],
     );
     check(
@@ -159,6 +159,15 @@ fn a_mistake_in_a_key_is_told_with_its_place_and_advice() {
             "line 14, in `api.timeout`: `soon` is not a duration => write it like \"90s\", \"10m\" or \"1h30m\"",
         ],
     );
+    for (action, wrong) in [("open", "does more than read"), ("opn", "is no action")] {
+        check(
+            "credential = \"desk\"",
+            &format!("credential = \"desk\"\ntest = \"{action}\""),
+            &[&format!(
+                "line 12, in `api.test`: `{action}` {wrong} => name an action that only reads and costs nothing"
+            )],
+        );
+    }
     check(
         "name = \"ticket\"",
         "name = \"Ticket\"",

@@ -116,7 +116,7 @@ fn intent(action: &ImportedAction, place: &str) -> String {
     let purpose = begin_small(&action.purpose);
     let area = action.tags.first().map(|tag| tag.replace(['-', '_'], " "));
     let known = format!("{purpose} {place}").to_lowercase();
-    match area.filter(|area| !known.contains(&area.to_lowercase())) {
+    match area.filter(|area| !known.contains(area.to_lowercase().trim_end_matches('s'))) {
         Some(area) => format!("{purpose} in {area} of {place}"),
         None => format!("{purpose} in {place}"),
     }

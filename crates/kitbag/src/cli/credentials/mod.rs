@@ -261,7 +261,7 @@ impl OpenedStore {
                     holder.to_string(),
                     it.fields.join(", "),
                     date(it.updated_at),
-                    tools.names_using(name).join(", "),
+                    a_few(&tools.names_using(name)),
                 ]
             });
             table(["NAME", "TENANT", "FIELDS", "CHANGED", "TOOLS"], cells)
@@ -305,6 +305,15 @@ impl OpenedStore {
 
 fn described(key: &CredentialKey, fields: &[String]) -> Value {
     json!({ "name": key.name.as_str(), "tenant": key.holder.to_string(), "fields": fields })
+}
+
+/// Returns the first names, and how many there are besides: an imported API may have a thousand tools.
+fn a_few(names: &[String]) -> String {
+    const FEW: usize = 4;
+    match names.len().checked_sub(FEW) {
+        Some(more @ 1..) => format!("{} and {more} more", names[..FEW].join(", ")),
+        _ => names.join(", "),
+    }
 }
 
 /// The field that a login sets.

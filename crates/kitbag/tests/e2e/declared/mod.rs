@@ -1,6 +1,8 @@
 //! Tools that come from files, through the real binary: they are found and called as soon as the file
 //! is there, with the credential of the caller's tenant, and take no argument that the file does not name.
 
+mod own_tools;
+
 use std::fs;
 use std::sync::Arc;
 
@@ -129,7 +131,7 @@ async fn a_file_is_found_and_called_seconds_later_and_a_bad_one_harms_no_other()
         assert!(told.contains("method"), "{told}");
     }
     let seen = desk.api.seen();
-    assert_eq!(seen[0].uri, "/v1/items?q=two+words");
+    assert_eq!(seen[0].uri, "/v1/items?q=two%20words");
     assert_eq!(seen[1].body, r#"{"ticket":{"subject":"door"}}"#);
     assert_eq!(desk.tokens_seen(), ["Bearer t0ken"; 2]);
 

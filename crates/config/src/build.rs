@@ -14,8 +14,8 @@ use super::raw::{Named, RawConfig};
 use super::sections::provider::{self, RawProvider};
 use super::sections::server::{self, RawServer};
 use super::sections::{
-    agents, audit, catalog, code, context, icp, import, index, learning, lock, models, policy,
-    priors, registry, secrets, serve, store, surfaces, telemetry, tools,
+    agents, audit, catalog, code, context, import, index, learning, lock, models, policy, priors,
+    registry, secrets, serve, store, surfaces, telemetry, tools,
 };
 use super::values::{Section, parse_key};
 use super::{CatalogSettings, Config, Project, ProviderConfig};
@@ -44,7 +44,6 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
         catalog: catalog::build(raw.catalog, raw.endpoints, ground)?,
         lock: lock::build(raw.lock)?,
         context: context::build(raw.context),
-        icp: icp::build(raw.icp, ground),
         surfaces: surfaces::build(raw.surfaces, raw.groups)?,
         code: code::build(raw.code, ground)?,
         models: models::build(raw.models)?,

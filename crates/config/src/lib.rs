@@ -54,7 +54,6 @@ pub use sections::audit::{ArgumentsKept, Audit};
 pub use sections::catalog::{CatalogSettings, ToolEndpoint};
 pub use sections::code::Code;
 pub use sections::context::ContextSettings;
-pub use sections::icp::IcpSettings;
 pub use sections::index::{Embedder, EmbeddingsEndpoint, ModelDirectory, Prefixes};
 pub use sections::learning::LearningSettings;
 pub use sections::lock::{Lock, LockState, OnDrift, ServerLock};
@@ -91,7 +90,6 @@ pub struct Config {
     /// The definitions of other people's tools and prompts that were approved.
     pub lock: Lock,
     pub context: ContextSettings,
-    pub icp: IcpSettings,
     pub surfaces: Surfaces,
     pub code: Code,
     pub models: Models,

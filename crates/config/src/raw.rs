@@ -18,7 +18,6 @@ use super::sections::audit::RawAudit;
 use super::sections::catalog::{RawCatalog, RawEndpoint};
 use super::sections::code::RawCode;
 use super::sections::context::RawContext;
-use super::sections::icp::RawIcp;
 use super::sections::import::RawImport;
 use super::sections::index::RawIndex;
 use super::sections::learning::RawLearning;
@@ -56,7 +55,6 @@ pub(super) struct RawConfig {
     pub(super) endpoints: Named<RawEndpoint>,
     pub(super) lock: RawLock,
     pub(super) context: RawContext,
-    pub(super) icp: RawIcp,
     pub(super) surfaces: RawSurfaces,
     pub(super) groups: Named<Texts>,
     pub(super) code: RawCode,

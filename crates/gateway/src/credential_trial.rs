@@ -12,7 +12,7 @@ use kitbag_store::{Error, Vault};
 use crate::credentials::Credentials;
 use crate::tool_files::FileTool;
 
-/// How a credential was tried out.
+/// The outcome of trying a credential out.
 pub enum CredentialTrial {
     /// An action was carried out, and this came back.
     Called {

@@ -229,7 +229,7 @@ fn platform(config: &Config, services: &Services) -> Platform {
         embed: embed_function(services.index.embedder()),
         now,
         context: config.context.enabled,
-        icp_profiles: config.icp.profiles.clone(),
+        data_files: config.catalog.data.clone(),
     })
 }
 

@@ -32,12 +32,10 @@ pub enum PlatformError {
     NoContextPlane,
     #[error("no fact says anything about `{predicate}` of `{subject}`")]
     NoFact { subject: String, predicate: String },
-    #[error("the operator has not said who the ideal customers are")]
+    #[error("the operator has no ideal customer profile that is in force today")]
     NoIcpProfile,
-    #[error("no ideal customer profile of the operator is in force today")]
-    NoIcpProfileInForce,
-    #[error("the operator's file of ideal customer profiles has a mistake: {reason}")]
-    IcpProfiles { reason: String },
+    #[error("a data file of the operator has a mistake: {reason}")]
+    DataFile { reason: String },
     #[error("there is no ideal customer profile `{wanted}`")]
     UnknownIcpProfile { wanted: String, known: Vec<String> },
     #[error("there are several ideal customer profiles")]
@@ -62,8 +60,8 @@ impl PlatformError {
                 "LIMIT_REACHED"
             }
             Self::NoContextPlane => "CONTEXT_PLANE_UNAVAILABLE",
-            Self::NoIcpProfile | Self::NoIcpProfileInForce => "CONFIG_MISSING",
-            Self::IcpProfiles { .. } => "CONFIG_INVALID",
+            Self::NoIcpProfile => "CONFIG_MISSING",
+            Self::DataFile { .. } => "CONFIG_INVALID",
             Self::Store => "STORE_UNAVAILABLE",
         }
     }
@@ -102,13 +100,11 @@ impl Remedy for PlatformError {
                     .to_owned()
             }
             Self::NoIcpProfile => {
-                "the operator names a file with `profiles` under [icp]; docs/platform-tools.md has an example"
+                "the operator names a file with a table [[profile]] in `data` under [catalog]; docs/tools/icp-scorer.md \
+                 has an example"
                     .to_owned()
             }
-            Self::NoIcpProfileInForce => {
-                "the operator changes `valid_from` and `valid_until` in the file of profiles".to_owned()
-            }
-            Self::IcpProfiles { .. } => "ask the operator to correct the file".to_owned(),
+            Self::DataFile { .. } => "ask the operator to correct the file".to_owned(),
             Self::UnknownIcpProfile { known, .. } | Self::WhichIcpProfile { known } => {
                 format!("name one of these as `profile`: {}", known.join(", "))
             }

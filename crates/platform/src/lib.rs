@@ -9,12 +9,14 @@
 //! - [`context`]: facts with their sources, and the weighing of claims
 //! - [`icp`]: companies against the operator's ideal customer profile
 //! - [`embedding`]: the function that makes vectors of texts; it is handed in
+//! - `data_files`: the operator's dated data
 //! - `arguments`: the arguments of an action as a type; `moment`: moments as people and models read them
 //! - [`error`]: the reasons why an action was not carried out
 
 pub mod agent_state;
 mod arguments;
 pub mod context;
+mod data_files;
 pub mod embedding;
 pub mod error;
 pub mod feedback;
@@ -53,8 +55,8 @@ pub struct PlatformServices {
     pub now: fn() -> Timestamp,
     /// False if the operator has switched the context plane off.
     pub context: bool,
-    /// The file with the operator's ideal customer profiles, if there is one.
-    pub icp_profiles: Option<PathBuf>,
+    /// The operator's files of dated data, such as ideal customer profiles.
+    pub data_files: Vec<PathBuf>,
 }
 
 /// The caller of a tool.
@@ -170,7 +172,7 @@ impl fmt::Debug for PlatformServices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PlatformServices")
             .field("context", &self.context)
-            .field("icp_profiles", &self.icp_profiles)
+            .field("data_files", &self.data_files)
             .finish_non_exhaustive()
     }
 }

@@ -145,6 +145,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "kitbag",
         &[
             "kitbag-gateway",
+            "kitbag-apis",
             "kitbag-declared",
             "kitbag-manifest",
             "kitbag-platform",

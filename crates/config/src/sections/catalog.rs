@@ -21,8 +21,8 @@ pub(crate) const SECTION: SectionRow = SectionRow {
     layout: TableLayout::One(&TABLE),
     in_force: Some(|config| {
         format!(
-            "{:?} {:?}",
-            config.catalog.directories, config.catalog.tools
+            "{:?} {:?} {:?}",
+            config.catalog.directories, config.catalog.data, config.catalog.tools
         )
     }),
 };
@@ -43,6 +43,14 @@ const TABLE: KeyTable = KeyTable {
             default: Fallback::Unset("`tools` in the data directory"),
             meaning: "The directories of your own [tool files](tool-files.md), `*.toml`. Their tools are always offered. \
                       Changes are noticed while the gateway runs.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "data",
+            value: ValueType::Texts,
+            default: Fallback::Value(|| texts(&[])),
+            meaning: "Files of your own [dated data](tool-files.md#dated-data), such as the profile for \
+                      [`icp_scorer`](tools/icp-scorer.md). They are read for each call.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -102,6 +110,7 @@ const ENDPOINT: KeyTable = KeyTable {
 #[serde(default, expecting = "a table")]
 pub(crate) struct RawCatalog {
     directories: Option<Vec<String>>,
+    data: Vec<String>,
     tools: Texts,
 }
 
@@ -119,6 +128,8 @@ pub(crate) struct RawEndpoint {
 #[derive(Debug, Clone, Default)]
 pub struct CatalogSettings {
     pub directories: Vec<PathBuf>,
+    /// The operator's files of dated data.
+    pub data: Vec<PathBuf>,
     /// The built-in tools that are offered whether or not their credential is set.
     pub tools: Vec<Pattern>,
     pub endpoints: BTreeMap<ToolId, ToolEndpoint>,
@@ -151,6 +162,7 @@ pub(crate) fn build(
             Some(directories) => directories.iter().map(|it| ground.path(it)).collect(),
             None => vec![ground.data_dir.join("tools")],
         },
+        data: raw.data.iter().map(|it| ground.path(it)).collect(),
         tools: tools
             .map(|text| pattern(&section, "tools", text, Pattern::any))
             .collect::<Result<_, Fault>>()?,
@@ -197,11 +209,12 @@ mod tests {
     #[test]
     fn directories_tools_and_endpoints_are_taken_over() {
         let config = config(
-            "[catalog]\ndirectories = ['mine']\ntools = ['aws-*']\n\
+            "[catalog]\ndirectories = ['mine']\ndata = ['icp.toml']\ntools = ['aws-*']\n\
              [endpoints.aws-ses]\nurl = 'http://127.0.0.1:5000'\nallow_private = true",
         );
         let catalog = config.unwrap().catalog;
         assert!(catalog.directories[0].ends_with("mine"));
+        assert!(catalog.data[0].ends_with("icp.toml"));
         assert!(catalog.tools[0].matches("aws-ses"));
         let endpoint = &catalog.endpoints[&"aws-ses".parse().unwrap()];
         assert_eq!(endpoint.url.as_ref().unwrap().port(), Some(5000));

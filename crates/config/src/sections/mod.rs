@@ -9,7 +9,6 @@ pub(crate) mod audit;
 pub(crate) mod catalog;
 pub(crate) mod code;
 pub(crate) mod context;
-pub(crate) mod icp;
 pub(crate) mod import;
 pub(crate) mod index;
 pub(crate) mod learning;
@@ -47,7 +46,6 @@ pub(crate) const SECTIONS: &[SectionRow] = &[
     catalog::ENDPOINTS_SECTION,
     lock::SECTION,
     context::SECTION,
-    icp::SECTION,
     surfaces::SECTION,
     surfaces::GROUPS_SECTION,
     code::SECTION,

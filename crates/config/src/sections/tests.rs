@@ -8,7 +8,6 @@ use super::audit::RawAudit;
 use super::catalog::{RawCatalog, RawEndpoint};
 use super::code::RawCode;
 use super::context::RawContext;
-use super::icp::RawIcp;
 use super::import::RawImport;
 use super::index::{RawElsewhere, RawIndex};
 use super::learning::RawLearning;
@@ -47,7 +46,6 @@ const FIELDS: &[(&str, FieldNames)] = &[
     ("endpoints.ID", fields_of::<RawEndpoint>),
     ("lock", fields_of::<RawLock>),
     ("context", fields_of::<RawContext>),
-    ("icp", fields_of::<RawIcp>),
     ("surfaces", fields_of::<RawSurfaces>),
     ("code", fields_of::<RawCode>),
     ("models", fields_of::<RawModels>),

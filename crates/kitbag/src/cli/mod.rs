@@ -4,8 +4,8 @@
 //!
 //! # Layout
 //! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`check`], [`resources`], [`prompts`],
-//!   [`key`], [`secret`], [`credentials`], [`openapi`], [`context`], [`feedback`], [`audit`], [`templates`], [`learned`],
-//!   [`trust`], [`import`], [`install`], [`hook`], [`doctor`], [`lock`]
+//!   [`key`], [`secret`], [`credentials`], [`openapi`], [`context`], [`feedback`], [`audit`], [`templates`],
+//!   [`learned`], [`trust`], [`import`], [`install`], [`hook`], [`doctor`], [`lock`]
 //! - `gateway`: the gateway a verb works with, the one that runs or one of its own
 //! - `listing`: the list of prompts or resources; `content`: a block of an answer, as people read it
 //! - [`output`]: tables for people, JSON for programs
@@ -139,9 +139,9 @@ enum Verb {
     Key(key::Arguments),
     Secret(secret::Arguments),
     Credentials(credentials::Arguments),
-    Openapi(openapi::Arguments),
     Context(context::Arguments),
     Feedback(feedback::Arguments),
+    Openapi(openapi::Arguments),
     Store(store::Arguments),
     Templates(templates::Arguments),
     Learned(learned::Arguments),
@@ -322,9 +322,9 @@ impl Verb {
             Self::Key(arguments) => key::run(arguments, &invocation).await,
             Self::Secret(arguments) => secret::run(arguments, &invocation).await,
             Self::Credentials(arguments) => credentials::run(arguments, &invocation).await,
-            Self::Openapi(arguments) => openapi::run(arguments, &invocation).await,
             Self::Context(arguments) => context::run(arguments, &invocation).await,
             Self::Feedback(arguments) => feedback::run(arguments, &invocation).await,
+            Self::Openapi(arguments) => openapi::run(arguments, &invocation).await,
             Self::Store(arguments) => store::run(arguments, &invocation).await,
             Self::Templates(arguments) => templates::run(arguments, &invocation).await,
             Self::Learned(arguments) => learned::run(arguments, &invocation).await,

@@ -68,7 +68,7 @@ fn sound() -> Home {
 #[track_caller]
 fn finds(check: &str, file: &str, from: &str, to: &str, expected: &str) {
     let home = sound();
-    let text = std::fs::read_to_string(home.path(file)).unwrap();
+    let text = std::fs::read_to_string(home.path(file)).expect("the file is there");
     assert!(text.contains(from), "{from} is not in {file}");
     home.write(file, &text.replacen(from, to, 1));
     let CommandOutcome { code, stdout, .. } = home.run(&["check", "cat", "--only", check]);

@@ -61,3 +61,24 @@ fn facts_are_taken_in_replaced_listed_and_forgotten_and_that_is_on_record() {
     let audit = home.ok(&["audit", "--event", "facts_forgotten"]);
     assert!(audit.contains("source Wiki"), "{audit}");
 }
+
+#[test]
+fn a_question_in_other_words_finds_its_fact_and_what_an_agent_keeps_outlives_the_process() {
+    let home = Home::new();
+    let config = home.config();
+    let config = config.to_str().unwrap_or_default();
+    home.write(config, "[catalog]\ntools = ['context-*', 'agent-state', 'icp-scorer']\n[context]\nenabled = true\n");
+    home.write("facts.jsonl", FACTS);
+    home.ok(&["context", "import", "facts.jsonl"]);
+    let question = "question=how many people work at Contoso?";
+    let answer = home.ok(&["call", "context_query", question, "limit=1"]);
+    assert!(answer.contains("Headcount: 900"), "{answer}");
+    let value = "value.record=1800";
+    home.ok(&["call", "agent_state", "action=set", "key=k", value]);
+    let kept = home.ok(&["call", "agent_state", "action=get", "key=k"]);
+    assert!(kept.contains("1800"), "{kept}");
+    let companies = r#"companies=[{"name": "a"}]"#;
+    let unscored = home.run(&["call", "icp_scorer", companies]);
+    let told = format!("{}{}", unscored.stdout, unscored.stderr);
+    assert!(told.contains("CONFIG_MISSING"), "{told}");
+}

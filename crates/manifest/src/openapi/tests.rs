@@ -336,36 +336,3 @@ fn a_document_that_cannot_be_used_is_refused_with_advice() {
         assert_eq!(told, expected);
     }
 }
-
-/// Run it with `KITBAG_OPENAPI=FILE cargo nextest run -p kitbag-manifest --run-ignored only --no-capture`.
-#[test]
-#[ignore = "it reads the document that KITBAG_OPENAPI names"]
-fn a_large_document_is_imported_within_seconds_and_passes_the_checks() {
-    let path = std::env::var("KITBAG_OPENAPI").unwrap();
-    let text = std::fs::read_to_string(&path).unwrap();
-    for grouped in [false, true] {
-        let options = ImportOptions {
-            grouped,
-            auth: Some(ImportAuth::Bearer),
-            ..ImportOptions::default()
-        };
-        let before = std::time::Instant::now();
-        let imported = import(&text, &options, &kitbag_schema::schema_fault).unwrap();
-        println!(
-            "{path}: {} files, {} skipped, {:?}, {} bytes at most",
-            imported.files.len(),
-            imported.skipped.len(),
-            before.elapsed(),
-            imported
-                .files
-                .iter()
-                .map(|it| it.text.len())
-                .max()
-                .unwrap_or_default()
-        );
-        for skipped in imported.skipped.iter().take(20) {
-            println!("  {}: {}", skipped.operation, skipped.reason);
-        }
-        check_all(&imported);
-    }
-}

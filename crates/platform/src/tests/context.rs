@@ -197,7 +197,7 @@ async fn a_question_is_compared_by_words_where_meanings_cannot_be_computed() {
             embed,
             now: || NOW,
             context: true,
-            icp_profiles: None,
+            data_files: Vec::new(),
         }),
         ..kitbag
     };

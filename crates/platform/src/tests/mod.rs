@@ -28,7 +28,7 @@ impl TestPlatform {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("kitbag.db").as_path()).await;
         let store = store.unwrap();
-        let icp_profiles = profiles.map(|text| -> PathBuf {
+        let file = profiles.map(|text| -> PathBuf {
             let path = folder.path().join("icp.toml");
             std::fs::write(&path, text).unwrap();
             path
@@ -38,7 +38,7 @@ impl TestPlatform {
             embed: by_words(),
             now: || NOW,
             context: true,
-            icp_profiles,
+            data_files: file.into_iter().collect(),
         };
         Self {
             platform: Platform::new(services),
@@ -302,7 +302,7 @@ async fn what_the_operator_has_not_switched_on_or_written_says_so() {
         embed: by_words(),
         now: || NOW,
         context: false,
-        icp_profiles: None,
+        data_files: Vec::new(),
     });
     let kitbag = TestPlatform {
         platform: off,
@@ -323,44 +323,65 @@ async fn what_the_operator_has_not_switched_on_or_written_says_so() {
         (
             "icp-scorer score",
             company.clone(),
-            "CONFIG_MISSING: the operator has not said who",
+            "CONFIG_MISSING: the operator has no ideal customer profile",
         ),
     ] {
         let answer = kitbag.call("acme", call, arguments).await;
         assert!(answer.as_str().unwrap().starts_with(told), "{answer}");
     }
-    let broken = TestPlatform::open(Some("[profiles.a]\nx = 1")).await;
+    let broken = TestPlatform::open(Some("[[profile]]\nx = 1")).await;
     let answer = broken.call("acme", "icp-scorer score", company).await;
-    let told = "CONFIG_INVALID: the operator's file of ideal customer profiles has a mistake: line 2: unknown field `x`";
+    let told = "CONFIG_INVALID: a data file of the operator has a mistake: line 2, `profile`: there is no key `x`";
     assert!(answer.as_str().unwrap().starts_with(told), "{answer}");
 }
 
+const PROFILES: &str = r#"
+[[profile]]
+name = "usual"
+valid_from = 2026-01-01
+source = "sales"
+employees = { weight = 3, ranges = [{ from = 50, to = 500, fit = 100 }] }
+country = { weight = 1, fits = { NL = 100 } }
+
+[[profile]]
+name = "next"
+valid_from = 2027-01-01
+source = "sales"
+country = { weight = 1, fits = { FR = 100 } }
+"#;
+
 #[tokio::test]
-async fn companies_are_scored_the_best_first() {
-    let profile = "[profiles.usual]\nemployees = { weight = 3, best = [50, 500], good = [10, 5000] }\n\
-                   country = { weight = 1, best = ['NL'] }";
-    let kitbag = TestPlatform::open(Some(profile)).await;
-    let companies = json!({ "companies": [
+async fn companies_are_scored_the_best_first_against_the_profile_of_the_day() {
+    let kitbag = TestPlatform::open(Some(PROFILES)).await;
+    let companies = json!([
         { "name": "small", "employees": 12 },
-        { "name": "right", "employees": 240, "country": "NL" }
-    ] });
-    let answer = kitbag.call("acme", "icp-scorer score", companies).await;
+        { "name": "right", "employees": 240, "country": "nl" }
+    ]);
+    let asked = json!({ "companies": companies });
+    let answer = kitbag.call("acme", "icp-scorer score", asked).await;
+    assert_eq!(answer["profile"], "usual");
+    assert_eq!(
+        answer["companies"][0],
+        json!({
+            "name": "right", "score": 100, "known_percent": 100,
+            "reasons": ["employees 240: 100 of 100, weight 3", "country nl: 100 of 100, weight 1"]
+        })
+    );
+    assert_eq!(answer["companies"][1]["known_percent"], 75);
+    let asked = json!({ "companies": companies, "profile": "next" });
+    let answer = kitbag.call("acme", "icp-scorer score", asked.clone()).await;
     assert_eq!(
         answer,
-        json!({
-            "profile": "usual",
-            "companies": [
-                { "name": "right", "score": 100, "could_be": 100, "reasons": [
-                    { "criterion": "country", "points": 25.0, "of": 25.0, "reason": "`NL` is `NL`, the best fit" },
-                    { "criterion": "employees", "points": 75.0, "of": 75.0,
-                      "reason": "240 is within the range that is the best fit" }
-                ] },
-                { "name": "small", "score": 38, "could_be": 63, "reasons": [
-                    { "criterion": "country", "points": 0.0, "of": 25.0, "reason": "it is not known" },
-                    { "criterion": "employees", "points": 37.5, "of": 75.0,
-                      "reason": "12 is within the range that is a good fit" }
-                ] }
-            ]
-        })
+        "NOT_FOUND: there is no ideal customer profile `next`"
+    );
+    let both = PROFILES.replace("2027-01-01", "2026-01-01");
+    let kitbag = TestPlatform::open(Some(&both)).await;
+    let named = kitbag.call("acme", "icp-scorer score", asked).await;
+    assert_eq!(named["profile"], "next");
+    let unnamed = json!({ "companies": companies });
+    let unnamed = kitbag.call("acme", "icp-scorer score", unnamed).await;
+    assert_eq!(
+        unnamed,
+        "INVALID_ARGUMENTS: there are several ideal customer profiles"
     );
 }

@@ -20,7 +20,7 @@ use crate::cli::output::count;
 /// A tool must be among this many.
 const PLACES: usize = 3;
 
-/// What came of asking each intent.
+/// The tools that came back for each intent.
 pub(super) struct IntentSearch {
     pub(super) findings: Vec<CheckFinding>,
     pub(super) intents: usize,

@@ -175,12 +175,10 @@ pub(crate) fn build(
 
 fn endpoint((id, raw): (Spanned<String>, RawEndpoint)) -> Result<(ToolId, ToolEndpoint), Fault> {
     let section = Section::named("endpoints", &id);
-    let address =
-        |key, url: Option<Spanned<String>>| url.map(|url| base(key, &url, &section)).transpose();
     let endpoint = ToolEndpoint {
-        url: address("url", raw.url)?,
-        token_url: address("token_url", raw.token_url)?,
-        authorize_url: address("authorize_url", raw.authorize_url)?,
+        url: address("url", raw.url, &section)?,
+        token_url: address("token_url", raw.token_url, &section)?,
+        authorize_url: address("authorize_url", raw.authorize_url, &section)?,
         addresses: AddressRules {
             private: raw.allow_private,
             networks: networks(&raw.allow_addresses, &section)?,
@@ -195,6 +193,14 @@ fn tool_id(id: &Spanned<String>) -> Result<ToolId, Fault> {
         let reason = error.to_string();
         Fault::new(id.span(), "endpoints", Problem::ToolId { reason })
     })
+}
+
+fn address(
+    key: &'static str,
+    url: Option<Spanned<String>>,
+    section: &Section,
+) -> Result<Option<Url>, Fault> {
+    url.map(|url| base(key, &url, section)).transpose()
 }
 
 fn base(key: &'static str, url: &Spanned<String>, section: &Section) -> Result<Url, Fault> {

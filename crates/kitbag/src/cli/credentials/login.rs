@@ -1,5 +1,6 @@
 //! `kitbag credentials login`: a person says yes in a browser, and the refresh token is kept.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
@@ -55,48 +56,68 @@ pub(super) async fn login(
     Ok(Secret::new(token.reveal().to_owned()))
 }
 
+/// A credential as a tenant has it; without fields if it has none.
+pub(super) struct HeldCredential<'a> {
+    pub(super) name: &'a CredentialName,
+    pub(super) tenant: &'a Tenant,
+    pub(super) fields: Option<&'a CredentialFields>,
+}
+
+impl HeldCredential<'_> {
+    fn field(&self, field: &str) -> Option<String> {
+        let value = self.fields?.get(field)?;
+        Some(value.reveal().to_owned())
+    }
+
+    fn needed(&self, field: &str) -> anyhow::Result<String> {
+        let Self { name, tenant, .. } = self;
+        self.field(field)
+            .with_context(|| format!("{name} of {tenant} has no `{field}`"))
+            .advise(|| {
+                format!("set it first: kitbag credentials set {name} {field} --tenant {tenant}")
+            })
+    }
+
+    /// Returns the operator's own address, or that of the tool file with the fields of the credential in it.
+    fn address(&self, own: Option<Url>, declared: &TextTemplate) -> anyhow::Result<Url> {
+        if let Some(own) = own {
+            return Ok(own);
+        }
+        let nothing = Map::new();
+        let filled = declared.fill(&FillValues::new(
+            &nothing,
+            &nothing,
+            BTreeSet::new(),
+            &|name| self.field(name),
+        ));
+        let text = filled.unwrap_or_default();
+        Url::parse(&text).with_context(|| format!("`{text}` is no address to log in at"))
+    }
+}
+
 /// Returns the authorization server that a tool file names for the credential, with the client in the credential.
 pub(super) fn authority(
     tools: &KnownTools,
-    name: &CredentialName,
-    tenant: &Tenant,
-    fields: Option<&CredentialFields>,
+    held: &HeldCredential<'_>,
     settings: &CatalogSettings,
 ) -> anyhow::Result<KnownAuthority> {
-    let using = tools.using(name);
-    let Some((tool, parts)) = using
-        .iter()
-        .find_map(|tool| Some((*tool, login_parts(tool)?)))
-    else {
+    let name = held.name;
+    let mut using = tools.using(name).into_iter();
+    let Some((tool, parts)) = using.find_map(|tool| Some((tool, login_parts(tool)?))) else {
         return Err(anyhow!("no tool that uses `{name}` lets a person log in"))
             .advise(|| format!("set its fields: kitbag credentials set {name} FIELD"));
     };
-    let field = |field: &str| {
-        let value = fields.and_then(|fields| fields.get(field));
-        value.map(|it| it.reveal().to_owned())
-    };
-    let needed = |wanted: &str| {
-        field(wanted)
-            .with_context(|| format!("{name} of {tenant} has no `{wanted}`"))
-            .advise(|| {
-                format!("set it first: kitbag credentials set {name} {wanted} --tenant {tenant}")
-            })
-    };
-    let endpoint = settings
-        .endpoints
-        .get(&tool.id)
-        .cloned()
-        .unwrap_or_default();
+    let endpoint = settings.endpoints.get(&tool.id);
     let ToolEndpoint {
         token_url,
         authorize_url,
         ..
-    } = endpoint;
+    } = endpoint.cloned().unwrap_or_default();
     Ok(KnownAuthority {
-        authorize_url: address(authorize_url, &parts.authorize_url, &field)?,
-        token_url: address(token_url, &parts.token_url, &field)?,
-        client_id: needed("client_id")?,
-        client_secret: SecretText::new(needed("client_secret")?),
+        authorize_url: held.address(authorize_url, &parts.authorize_url)?,
+        token_url: held.address(token_url, &parts.token_url)?,
+        client_id: held.needed("client_id")?,
+        client_secret: SecretText::new(held.needed("client_secret")?),
         scopes: parts.scopes.iter().collect(),
     })
 }
@@ -122,19 +143,4 @@ fn login_parts(tool: &Arc<ToolFile>) -> Option<LoginParts> {
         token_url: token_url.clone(),
         scopes: scopes.clone(),
     })
-}
-
-/// Returns the operator's own address, or that of the tool file with the fields of the credential in it.
-fn address(
-    own: Option<Url>,
-    declared: &TextTemplate,
-    field: &(dyn Fn(&str) -> Option<String> + Send + Sync),
-) -> anyhow::Result<Url> {
-    if let Some(own) = own {
-        return Ok(own);
-    }
-    let nothing = Map::new();
-    let values = FillValues::new(&nothing, &nothing, Default::default(), field);
-    let text = declared.fill(&values).unwrap_or_default();
-    Url::parse(&text).with_context(|| format!("`{text}` is no address to log in at"))
 }

@@ -31,7 +31,7 @@ use kitbag_config::Config;
 use kitbag_gateway::clock::now;
 use kitbag_gateway::store_place::store_address;
 use kitbag_gateway::vault::vault;
-use login::LoginWishes;
+use login::{HeldCredential, LoginWishes};
 use wanted::{KnownTools, WantedFields};
 
 /// Keep the credentials of declared tools encrypted in the store.
@@ -220,8 +220,12 @@ impl OpenedStore {
         let tools = KnownTools::read(&self.config);
         let found = self.vault.credential(&tenant, &name).await?;
         let fields = found.map(|(_, fields)| fields);
-        let settings = &self.config.catalog;
-        let authority = login::authority(&tools, &name, &tenant, fields.as_ref(), settings)?;
+        let held = HeldCredential {
+            name: &name,
+            tenant: &tenant,
+            fields: fields.as_ref(),
+        };
+        let authority = login::authority(&tools, &held, &self.config.catalog)?;
         let token = login::login(&authority, wishes, invocation).await?;
         let known = fields.iter().flat_map(CredentialFields::iter);
         let known = known.map(|(field, value)| (field.to_owned(), value.clone()));

@@ -6,7 +6,7 @@ use kitbag_domain::{Caller, Kind, Outcome, ServerName};
 use kitbag_lockfile::HeldReason;
 use kitbag_store::Unrecorded;
 use kitbag_upstream::{CallError, StartError};
-use kitbag_wire::Malformed;
+use kitbag_wire::{MAX_NESTING, Malformed};
 
 use kitbag_schema::Misfit;
 
@@ -120,6 +120,12 @@ impl Failure {
         Self::BadParams {
             reason: reason.into(),
         }
+    }
+
+    pub(crate) fn arguments_too_deep() -> Self {
+        Self::params(format!(
+            "the arguments are nested deeper than {MAX_NESTING} levels"
+        ))
     }
 
     /// Returns the failure that the caller may be told.

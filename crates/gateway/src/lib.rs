@@ -5,6 +5,7 @@
     reason = "most of what the program holds of a gateway leads to secrets, and none of it is printed"
 )]
 
+pub mod address_guard;
 pub mod announce;
 pub mod app;
 pub mod audit;

@@ -11,6 +11,7 @@ use kitbag_policy::AddressRules;
 use kitbag_store::{Secret, Store, Vault};
 use kitbag_upstream::oauth::{AddressGuards, Grant, GrantStore, GrantStoreError, Logins};
 
+use crate::address_guard::address_guard;
 use crate::clock::now;
 use crate::vault;
 
@@ -35,11 +36,10 @@ pub fn address_guards() -> AddressGuards {
 }
 
 fn guard(private: bool) -> AddressGuard {
-    let rules = AddressRules {
+    address_guard(AddressRules {
         private,
         networks: Vec::new(),
-    };
-    Arc::new(move |address| rules.check(address).map_err(|refused| refused.to_string()))
+    })
 }
 
 struct StoredGrants {

@@ -8,7 +8,7 @@ use kitbag_domain::text::visible;
 use kitbag_domain::{Capability, Outcome, WriteClass};
 use kitbag_upstream::CallError;
 use kitbag_wire::meta::result_type;
-use kitbag_wire::{MAX_NESTING, Raw, RawObject, is_too_deep, raw};
+use kitbag_wire::{Raw, RawObject, is_too_deep, raw};
 use serde_json::json;
 
 use crate::authored;
@@ -146,9 +146,7 @@ fn validate_mcp(turn: &Turn, target: &mut McpTarget) -> Result<(), Failure> {
         .iter()
         .any(|(_, value)| is_too_deep(value.get().as_bytes()))
     {
-        return Err(Failure::params(format!(
-            "the arguments are nested deeper than {MAX_NESTING} levels"
-        )));
+        return Err(Failure::arguments_too_deep());
     }
     must_be_object(params, "_meta")?;
     // A client that wants everything as the servers have it leaves the checking to them, too.

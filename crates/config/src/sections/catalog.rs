@@ -139,6 +139,11 @@ impl CatalogSettings {
     /// The name that rules have for all tools that come from files: `catalog/aws_ses`. No server can
     /// have it.
     pub const SERVER: &str = "catalog";
+
+    /// Returns what the operator says about the place that a tool calls.
+    pub fn endpoint(&self, tool: &ToolId) -> ToolEndpoint {
+        self.endpoints.get(tool).cloned().unwrap_or_default()
+    }
 }
 
 /// The place that a tool calls, where the operator chose another one than the tool file.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kitbag_domain::WriteClass;
 use kitbag_manifest::{ToolAction, ToolFile};
 use kitbag_schema::Checker;
-use kitbag_wire::{MAX_NESTING, Raw, RawObject, is_too_deep, raw};
+use kitbag_wire::{Raw, RawObject, is_too_deep, raw};
 use serde_json::{Map, Value};
 
 use crate::failure::Failure;
@@ -38,9 +38,7 @@ impl DeclaredTarget {
     /// file says what the tool takes, and there is no server behind it that would check.
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), Failure> {
         if is_too_deep(self.arguments.get().as_bytes()) {
-            return Err(Failure::params(format!(
-                "the arguments are nested deeper than {MAX_NESTING} levels"
-            )));
+            return Err(Failure::arguments_too_deep());
         }
         let chosen = self.chosen()?;
         let place = self.position(chosen.action);

@@ -1,18 +1,19 @@
 //! The tools of files that are in force, ready to be listed and called.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use kitbag_apis::{ApiOverrides, Clock, DeclaredApi, GuardedClient};
 use kitbag_config::{CatalogSettings, DeclaredTool, ToolEndpoint};
 use kitbag_declared::CredentialName;
 use kitbag_domain::NanoUsd;
-use kitbag_fetch::AddressGuard;
 use kitbag_manifest::{ToolAction, ToolCatalog, ToolFile, definition};
 use kitbag_platform::carries_out;
 use kitbag_policy::AddressRules;
 use kitbag_wire::{Raw, raw};
 use serde_json::json;
+
+use crate::address_guard::address_guard;
 
 /// All tools of files that are in force at one moment.
 #[derive(Default)]
@@ -44,14 +45,16 @@ impl FileTools {
         before: &Self,
     ) -> Self {
         let mut clients = ApiClients::default();
+        let known: HashMap<_, _> = before.tools.iter().map(|it| (&it.file.id, it)).collect();
         let tools = files.tools().iter();
         let offered = tools.filter(|file| is_offered(file, settings, credentials));
         let tools = offered.map(|file| {
-            let endpoint = settings.endpoints.get(&file.id);
-            let endpoint = endpoint.cloned().unwrap_or_default();
-            let same = before.tools.iter().find(|it| it.is(file, &endpoint));
-            same.cloned()
-                .unwrap_or_else(|| Arc::new(FileTool::of(file, endpoint, &mut clients)))
+            let endpoint = settings.endpoint(&file.id);
+            let same = known.get(&file.id).filter(|it| it.is(file, &endpoint));
+            match same {
+                Some(same) => Arc::clone(same),
+                None => Arc::new(FileTool::of(file, endpoint, &mut clients)),
+            }
         });
         Self {
             tools: tools.collect(),
@@ -82,13 +85,7 @@ impl ApiClients {
         if let Some((_, client)) = self.0.iter().find(|(known, _)| known == rules) {
             return client.clone();
         }
-        let guarding = rules.clone();
-        let guard: AddressGuard = Arc::new(move |address| {
-            guarding
-                .check(address)
-                .map_err(|refused| refused.to_string())
-        });
-        let client = GuardedClient::new(guard);
+        let client = GuardedClient::new(address_guard(rules.clone()));
         self.0.push((rules.clone(), client.clone()));
         client
     }
@@ -140,8 +137,7 @@ impl FileTool {
 
     /// A tool that no gateway offers.
     pub(crate) fn alone(file: &Arc<ToolFile>, settings: &CatalogSettings) -> Self {
-        let endpoint = settings.endpoints.get(&file.id);
-        let endpoint = endpoint.cloned().unwrap_or_default();
+        let endpoint = settings.endpoint(&file.id);
         Self::of(file, endpoint, &mut ApiClients::default())
     }
 

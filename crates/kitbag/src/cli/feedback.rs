@@ -2,12 +2,11 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 use kitbag_domain::{Action, Event, Tenant};
 use kitbag_gateway::clock::now;
-use kitbag_gateway::store_place::store_address;
 use kitbag_platform::feedback::FeedbackKind;
 use kitbag_platform::feedback::reading::FeedbackLine;
 use kitbag_store::{FeedbackQuery, FeedbackResolution, Store, StoredFeedback};
@@ -17,6 +16,7 @@ use super::Invocation;
 use super::failure::Advise as _;
 use super::moment::relative;
 use super::output::{printable, table};
+use crate::cli::open_store::open_store;
 use crate::trail;
 
 /// Read what agents report, and say what became of it.
@@ -88,9 +88,7 @@ enum FeedbackStatus {
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let store = Store::open(store_address(&config)?)
-        .await
-        .context("the reports cannot be reached")?;
+    let store = open_store(&config, "the reports cannot be reached").await?;
     match arguments.verb {
         Verb::List(wanted) => list(&store, wanted, invocation).await?,
         Verb::Show { id } => show(&store, id, invocation).await?,

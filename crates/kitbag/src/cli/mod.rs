@@ -8,6 +8,7 @@
 //!   [`learned`], [`trust`], [`import`], [`install`], [`hook`], [`doctor`], [`lock`]
 //! - `gateway`: the gateway a verb works with, the one that runs or one of its own
 //! - `listing`: the list of prompts or resources; `content`: a block of an answer, as people read it
+//! - `open_store`: the store, for verbs that work with it alone
 //! - [`output`]: tables for people, JSON for programs
 //! - [`progress`]: a sign that work is going on, while it does
 //! - [`ask`]: questions to the person at the terminal; `confirm`: asks before foreign commands run
@@ -51,6 +52,7 @@ pub mod man;
 mod moment;
 mod new_file;
 mod next_steps;
+mod open_store;
 pub mod openapi;
 pub mod output;
 mod overriding;
@@ -79,14 +81,13 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, Parser, Subcommand};
 use kitbag_config::Edit;
 use kitbag_config::{Config, Overrides, Surroundings, Whereabouts};
-use kitbag_store::Store;
 use tracing::level_filters::LevelFilter;
 
 use crate::reload::Follower;
 use crate::trail;
 use failure::Advise as _;
-use kitbag_gateway::store_place::store_address;
 use logging::{LogFormat, Logging};
+use open_store::open_store;
 use output::{Color, Output};
 
 /// One MCP endpoint in front of all your MCP servers.
@@ -357,9 +358,7 @@ async fn recorded(verb: Verb, invocation: Invocation) -> anyhow::Result<ExitCode
 }
 
 async fn record_edits(edits: &[Edit], at: &Whereabouts) -> anyhow::Result<()> {
-    let store = Store::open(store_address(&at.load()?)?)
-        .await
-        .context("the audit cannot be reached")?;
+    let store = open_store(&at.load()?, "the audit cannot be reached").await?;
     for edit in edits {
         trail::record(&store, trail::edit(&trail::typed(), edit)).await?;
     }

@@ -2,21 +2,20 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use kitbag_store::Store;
 
 use super::Invocation;
 use super::completions::tools;
 use super::failure::Advise as _;
 use super::output::{count, table};
+use crate::cli::open_store::open_store;
 use kitbag_gateway::app::App;
 use kitbag_gateway::clock::now;
 use kitbag_gateway::priors_report::{PriorsReport, PriorsRow, report};
-use kitbag_gateway::store_place::store_address;
 
 /// Compute and show how tools have done.
 #[derive(Debug, Args)]
@@ -74,9 +73,7 @@ async fn compute(invocation: &Invocation) -> anyhow::Result<()> {
 
 async fn show(name: Option<&str>, invocation: &Invocation) -> anyhow::Result<()> {
     let config = invocation.config()?;
-    let store = Store::open(store_address(&config)?)
-        .await
-        .context("the priors cannot be reached")?;
+    let store = open_store(&config, "the priors cannot be reached").await?;
     let report = report(&config, &store, now()).await;
     store.close().await;
     let mut report = report?;

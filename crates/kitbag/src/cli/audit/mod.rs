@@ -7,7 +7,6 @@ mod text;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use kitbag_domain::Outcome;
 use kitbag_store::{AuditPage, AuditQuery, AuditRow, Store};
@@ -15,8 +14,8 @@ use kitbag_store::{AuditPage, AuditQuery, AuditRow, Store};
 use self::filter::AuditFilter;
 use super::Invocation;
 use super::output::Output;
+use crate::cli::open_store::open_store;
 use kitbag_gateway::audit::AuditLine;
-use kitbag_gateway::store_place::store_address;
 
 /// Show what was called, searched, refused and changed, by whom, and how it ended.
 #[derive(Debug, Args)]
@@ -58,9 +57,7 @@ pub(super) async fn run(
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let store = Store::open(store_address(&config)?)
-        .await
-        .context("the audit cannot be reached")?;
+    let store = open_store(&config, "the audit cannot be reached").await?;
     match &arguments.verb {
         Some(Verb::Export(arguments)) => export::run(arguments, &store, invocation.output).await?,
         None => show(arguments, &store, invocation.output).await?,

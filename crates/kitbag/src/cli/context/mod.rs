@@ -15,7 +15,6 @@ use kitbag_config::Config;
 use kitbag_domain::{Action, Event, Remedy as _, Tenant};
 use kitbag_embed::TextEmbedder;
 use kitbag_gateway::context_embedding::embed_function;
-use kitbag_gateway::store_place::store_address;
 use kitbag_gateway::vault;
 use kitbag_platform::context::fact::listed;
 use kitbag_platform::context::import::{ContextImport, ContextImportError, ImportedFacts, import};
@@ -26,6 +25,7 @@ use serde_json::{Value, json};
 use super::Invocation;
 use super::failure::{Advise as _, advised};
 use super::output::{count, table};
+use crate::cli::open_store::open_store;
 use crate::trail;
 use filter::{FactSelection, HolderChoice};
 
@@ -94,9 +94,7 @@ enum Verb {
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let store = Store::open(store_address(&config)?)
-        .await
-        .context("the facts cannot be reached")?;
+    let store = open_store(&config, "the facts cannot be reached").await?;
     match arguments.verb {
         Verb::Import {
             file,

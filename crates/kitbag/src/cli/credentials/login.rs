@@ -107,12 +107,11 @@ pub(super) fn authority(
         return Err(anyhow!("no tool that uses `{name}` lets a person log in"))
             .advise(|| format!("set its fields: kitbag credentials set {name} FIELD"));
     };
-    let endpoint = settings.endpoints.get(&tool.id);
     let ToolEndpoint {
         token_url,
         authorize_url,
         ..
-    } = endpoint.cloned().unwrap_or_default();
+    } = settings.endpoint(&tool.id);
     Ok(KnownAuthority {
         authorize_url: held.address(authorize_url, &parts.authorize_url)?,
         token_url: held.address(token_url, &parts.token_url)?,

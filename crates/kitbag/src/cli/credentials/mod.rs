@@ -25,11 +25,11 @@ use super::Invocation;
 use super::completions::credentials;
 use super::failure::Advise as _;
 use super::output::{date, table};
+use crate::cli::open_store::open_store;
 use crate::trail;
 use field::GivenField;
 use kitbag_config::Config;
 use kitbag_gateway::clock::now;
-use kitbag_gateway::store_place::store_address;
 use kitbag_gateway::vault::vault;
 use login::{HeldCredential, LoginWishes};
 use wanted::{KnownTools, WantedFields};
@@ -138,9 +138,7 @@ impl HolderArguments {
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let store = Store::open(store_address(&config)?)
-        .await
-        .context("the credentials cannot be reached")?;
+    let store = open_store(&config, "the credentials cannot be reached").await?;
     let opened = OpenedStore {
         vault: vault(config.secret_key, &store)?,
         store,

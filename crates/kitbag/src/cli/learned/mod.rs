@@ -8,17 +8,17 @@ mod text;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use kitbag_domain::{Action, Event, KeyId, Tenant, Timestamp};
 use kitbag_gateway::audit::terms::start;
-use kitbag_gateway::store_place::store_address;
 use kitbag_store::{LessonFilter, Store};
 use serde_json::json;
 
 use super::Invocation;
 use super::failure::Advise as _;
 use super::output::{count, table};
+use crate::cli::open_store::open_store;
 use crate::trail;
 
 /// Show what the use of tools has taught, and forget it.
@@ -114,9 +114,7 @@ struct ForgottenLessons {
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let store = Store::open(store_address(&config)?)
-        .await
-        .context("the lessons cannot be reached")?;
+    let store = open_store(&config, "the lessons cannot be reached").await?;
     match arguments.verb {
         Verb::List(of) => list(&store, of, invocation).await?,
         Verb::Show { tool, of } => show(&store, tool, of, invocation).await?,

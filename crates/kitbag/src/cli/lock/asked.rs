@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use kitbag_config::Config;
 use kitbag_domain::{ExposedName, Kind, ServerName};
 use kitbag_gateway::app::ServerDefinitions;
-use kitbag_gateway::store_place::store_address;
 use kitbag_lockfile::{Drift, ListedDefinition, LockFile};
 use kitbag_store::Store;
 
@@ -14,6 +13,7 @@ use super::row::{ApprovedText, DriftRow};
 use crate::cli::Invocation;
 use crate::cli::failure::{Advise as _, advised};
 use crate::cli::gateway::{JoinChoice, ReachedGateway};
+use crate::cli::open_store::open_store;
 use crate::cli::output::Output;
 use crate::cli::servers::find;
 
@@ -114,9 +114,7 @@ impl AskedServers {
         file: &LockFile,
         config: &Config,
     ) -> anyhow::Result<()> {
-        let store = Store::open(store_address(config)?)
-            .await
-            .context("the approved texts cannot be reached")?;
+        let store = open_store(config, "the approved texts cannot be reached").await?;
         for row in rows {
             let approved = approved_text(row, file, &store).await?;
             let now = self.text_of(row);

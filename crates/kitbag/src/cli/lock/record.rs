@@ -6,11 +6,10 @@ use anyhow::Context as _;
 use kitbag_config::{Config, ConfigError, LockState};
 use kitbag_domain::{Action, Event, ShortText};
 use kitbag_gateway::drift::approved_definition;
-use kitbag_gateway::store_place::store_address;
 use kitbag_lockfile::{ListedDefinition, LockFile};
-use kitbag_store::Store;
 
 use crate::cli::Invocation;
+use crate::cli::open_store::open_store;
 use crate::trail;
 
 /// The things that a person decided about.
@@ -34,9 +33,7 @@ pub(super) async fn keep(
     invocation: &Invocation,
 ) -> anyhow::Result<PathBuf> {
     let path = invocation.at.lock_file().ok_or(ConfigError::NoHome)?;
-    let store = Store::open(store_address(config)?)
-        .await
-        .context("the approved texts cannot be kept")?;
+    let store = open_store(config, "the approved texts cannot be kept").await?;
     let texts: Vec<_> = approved.into_iter().map(approved_definition).collect();
     store.put_approved(&texts).await?;
     if !matches!(&config.lock.state, LockState::Read(before) if before == file) {

@@ -1,11 +1,11 @@
 //! Reads an OpenAPI document from a file or, by https, from the public web.
 
 use std::fs;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use kitbag_fetch::{AddressGuard, cause, guard, guarded_client, redirect};
+use kitbag_gateway::address_guard::address_guard;
 use kitbag_policy::AddressRules;
 use reqwest::{Client, Response};
 use url::Url;
@@ -36,10 +36,7 @@ pub(super) async fn read(spec: &str) -> anyhow::Result<String> {
 }
 
 async fn fetched(mut url: Url) -> anyhow::Result<String> {
-    let guard: AddressGuard = Arc::new(|address| {
-        let rules = AddressRules::default();
-        rules.check(address).map_err(|refused| refused.to_string())
-    });
+    let guard = address_guard(AddressRules::default());
     let client = guarded_client(guard.clone()).timeout(TIMEOUT).build()?;
     for _ in 0..=MOST_REDIRECTS {
         let answer = asked(&client, &url, &guard).await?;

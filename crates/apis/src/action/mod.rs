@@ -5,7 +5,7 @@
 //! - `run`: one action being carried out; `attempts`: sending it, and sending it again where that is safe
 //! - `address`: the addresses it may reach; `build`: the request; `body`, `multipart`: its body
 //! - `prove`: the proof that the request carries
-//! - `pages`: the further pages of an answer; `answer`: what is handed on of it
+//! - `pages`: the further pages of an answer; `answer`: what is handed on of it; `storage`: its images
 //! - `error`: the failures of a call; `advice`: the advice on answers that refuse it
 
 mod address;
@@ -20,6 +20,7 @@ mod multipart;
 mod pages;
 mod prove;
 mod run;
+mod storage;
 #[cfg(test)]
 mod tests;
 
@@ -56,6 +57,7 @@ pub struct DeclaredApi {
 pub struct ApiOverrides {
     pub url: Option<Url>,
     pub token_url: Option<Url>,
+    pub storage_url: Option<Url>,
 }
 
 impl DeclaredApi {

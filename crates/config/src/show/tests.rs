@@ -48,6 +48,7 @@ url = "https://api.example/v1"
 [endpoints.desk]
 token_url = "https://host/token"
 authorize_url = "https://host/authorize"
+storage_url = "https://host/storage"
 "#;
 
 fn config(text: &str) -> Result<Config, ConfigError> {

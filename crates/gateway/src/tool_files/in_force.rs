@@ -116,6 +116,7 @@ impl FileTool {
             let overrides = ApiOverrides {
                 url: endpoint.url.clone(),
                 token_url: endpoint.token_url.clone(),
+                storage_url: endpoint.storage_url.clone(),
             };
             let client = clients.under(&endpoint.addresses);
             DeclaredApi::new(

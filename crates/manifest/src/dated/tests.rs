@@ -33,7 +33,7 @@ fn a_request_takes_the_route_that_the_first_manifest_wrote_down() {
     let data = DatedData::built_in();
     let of = |day: Date, request: RouteRequest| {
         let day = data.at(day);
-        let route = day.route(&request).unwrap();
+        let route = day.routes(&request)[0];
         let model = day.model(&route.provider, &route.model).unwrap();
         format!("{} {} {}", route.name, route.action, model.id)
     };

@@ -15,7 +15,7 @@ pub enum DataFileError {
     #[error("{}: {error}", path.display())]
     Unreadable { path: PathBuf, error: io::Error },
     #[error(transparent)]
-    Mistake(ToolFileError),
+    Mistake(Box<ToolFileError>),
 }
 
 impl DataFileError {
@@ -47,7 +47,7 @@ impl DatedData {
         let (data, mistakes) = self.with_file(path, &text);
         match mistakes.into_iter().next() {
             None => Ok(data),
-            Some(mistake) => Err(DataFileError::Mistake(mistake)),
+            Some(mistake) => Err(DataFileError::Mistake(Box::new(mistake))),
         }
     }
 }

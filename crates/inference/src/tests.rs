@@ -302,30 +302,31 @@ fn of_several_first_choices_the_one_that_costs_least_for_an_answer_is_asked() {
 
 #[test]
 fn the_first_choice_of_the_table_is_asked_first_unless_it_fails_more_often_than_it_answers() {
+    const FAILING: &str = "no other route fits; the first choice fails more often than it answers";
     let mut world = World::on(WINTER);
-    for (rate, first, why) in [
-        (0.55, "anthropic", "no other route fits"),
+    let cases: [(fn(&str, &str) -> ModelRecord, &str, &str); 2] = [
         (
-            0.4,
-            "gemini",
-            "no other route fits; the first choice fails more often than it answers",
+            |provider, _| answering(provider, 0.55),
+            "anthropic",
+            "no other route fits",
         ),
-    ] {
-        world.record = match rate < 0.5 {
-            true => |provider, _| ModelRecord {
-                success_rate: (provider == "anthropic").then_some(0.4),
-                tokens_per_answer: None,
-            },
-            false => |provider, _| ModelRecord {
-                success_rate: (provider == "anthropic").then_some(0.55),
-                tokens_per_answer: None,
-            },
-        };
+        (|provider, _| answering(provider, 0.4), "gemini", FAILING),
+    ];
+    for (record, first, why) in cases {
+        world.record = record;
         let found = world.candidates(ModelTool::AiInvoke, json!({})).unwrap();
         assert_eq!(
             (found[0].provider.as_str(), found[0].why.as_str()),
             (first, why)
         );
+    }
+}
+
+/// The record of models of which those of Anthropic answer so often.
+fn answering(provider: &str, rate: f64) -> ModelRecord {
+    ModelRecord {
+        success_rate: (provider == "anthropic").then_some(rate),
+        tokens_per_answer: None,
     }
 }
 

@@ -75,7 +75,10 @@ impl ModelCandidate {
             ("prompt", Some(json!(prompt.prompt))),
             ("system", prompt.system.as_ref().map(|it| json!(it))),
             ("max_tokens", max_tokens.map(|it| json!(it))),
-            ("temperature", prompt.temperature.map(|it| json!(it))),
+            (
+                "temperature",
+                prompt.temperature.as_ref().map(|it| json!(it)),
+            ),
         ];
         let given = given.into_iter();
         given

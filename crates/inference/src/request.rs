@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use crate::{InferenceError, ModelTool};
 
@@ -18,7 +18,7 @@ pub struct ModelPrompt {
     pub prompt: String,
     pub system: Option<String>,
     pub max_tokens: Option<u64>,
-    pub temperature: Option<f64>,
+    pub temperature: Option<Number>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -64,7 +64,7 @@ struct LlmInvokeArguments {
     provider: Option<String>,
     model: Option<String>,
     max_tokens: Option<u64>,
-    temperature: Option<f64>,
+    temperature: Option<Number>,
 }
 
 #[derive(Deserialize)]

@@ -339,10 +339,10 @@ fn the_arguments_of_a_provider_keep_to_the_limit_of_its_model() {
         prompt: "Which rivers?".to_owned(),
         system: None,
         max_tokens: Some(1_000_000),
-        temperature: Some(0.5),
+        temperature: Some(1.into()),
     };
     let expected = json!({
-        "model": "openai/gpt-oss-20b", "prompt": "Which rivers?", "max_tokens": 65_536, "temperature": 0.5,
+        "model": "openai/gpt-oss-20b", "prompt": "Which rivers?", "max_tokens": 65_536, "temperature": 1,
     });
     assert_eq!(Value::Object(candidate.arguments(&prompt)), expected);
 }

@@ -8,7 +8,7 @@ use kitbag_domain::NanoUsd;
 
 use crate::{ModelCandidate, ModelKnowledge, ModelPrompt, TokenUsage};
 
-/// How a model has done in the last days, as far as that is known.
+/// The record of a model over the last days, as far as it is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ModelRecord {
     pub success_rate: Option<f64>,

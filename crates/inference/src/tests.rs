@@ -12,7 +12,7 @@ use super::*;
 const SPRING: Date = date(2026, 6, 1);
 const WINTER: Date = date(2026, 12, 1);
 
-/// A day, the tokens of the prompt, and how models have done.
+/// A day, the tokens of the prompt, and the records of models.
 struct World {
     data: DatedData,
     day: Date,
@@ -152,7 +152,7 @@ fn a_long_prompt_takes_the_long_route_also_if_its_caller_did_not_count() {
     let found = world.candidates(ModelTool::AiInvoke, json!({})).unwrap();
     assert_eq!(found[0].chosen_by, ChosenBy::Route("long".to_owned()));
     assert_eq!(found[0].why, "the prompt has more than 180000 tokens");
-    // What the groq model cannot hold, it is not asked.
+    // A model is not asked to take more than it can.
     world.check(
         ModelTool::AiInvoke,
         &[(
@@ -403,7 +403,7 @@ fn answers_of_all_shapes_are_read_with_their_price() {
     assert_eq!(about["usage"], usage);
 }
 
-/// What is told of an answer besides its text.
+/// Everything that is told of an answer besides its text.
 fn told_of(arguments: &Value, answer: &Value) -> Value {
     let world = World::on(WINTER);
     let found = world.candidates(ModelTool::LlmInvoke, arguments.clone());

@@ -17,8 +17,10 @@ struct World {
     data: DatedData,
     day: Date,
     prompt_tokens: u64,
-    record: fn(&str, &str) -> ModelRecord,
+    record: RecordFunction,
 }
+
+type RecordFunction = fn(&str, &str) -> ModelRecord;
 
 impl World {
     fn on(day: Date) -> Self {
@@ -304,7 +306,7 @@ fn of_several_first_choices_the_one_that_costs_least_for_an_answer_is_asked() {
 fn the_first_choice_of_the_table_is_asked_first_unless_it_fails_more_often_than_it_answers() {
     const FAILING: &str = "no other route fits; the first choice fails more often than it answers";
     let mut world = World::on(WINTER);
-    let cases: [(fn(&str, &str) -> ModelRecord, &str, &str); 2] = [
+    let cases: [(RecordFunction, &str, &str); 2] = [
         (
             |provider, _| answering(provider, 0.55),
             "anthropic",

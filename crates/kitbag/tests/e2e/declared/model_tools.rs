@@ -106,11 +106,31 @@ impl ModelWorld {
         self.gateway.client(Era::Modern).await
     }
 
+    /// Waits until so many calls of `ai_invoke` are on record, and returns the rows of all calls.
+    async fn rows_of_calls(&self, count: usize) -> Vec<Value> {
+        until("all calls are on record", async || {
+            let told = self
+                .home
+                .kitbag(&["audit", "--json", "--event", "call"])
+                .await;
+            let lines = told.stdout.lines();
+            let rows: Vec<Value> = lines.map(|it| serde_json::from_str(it).unwrap()).collect();
+            (outcomes(&rows, "ai_invoke").len() == count).then_some(rows)
+        })
+        .await
+    }
+
     async fn client_of(&self, tenant: &str) -> Client {
         let key = self.home.key(tenant).await;
         let visitor = self.gateway.visitor("/mcp/all", Era::Modern);
         visitor.key(&key).connect().await
     }
+}
+
+/// The outcomes of the rows about a thing, the newest first.
+fn outcomes<'a>(rows: &'a [Value], name: &str) -> Vec<&'a str> {
+    let rows = rows.iter().filter(|row| row["name"] == name);
+    rows.filter_map(|row| row["outcome"].as_str()).collect()
 }
 
 /// The words of a result, and what is told about them.
@@ -299,6 +319,10 @@ async fn another_model_steps_in_only_where_the_first_did_not_work_on_the_prompt(
         "{text}"
     );
     assert_eq!(about["usage"]["estimated"], true);
+
+    // Of a tenant's credential, quota and prompt, other tenants' choice of a model does not hear.
+    let rows = world.rows_of_calls(9).await;
+    assert_eq!(outcomes(&rows, "anthropic/m-default"), ["tool_error"; 2]);
 }
 
 #[tokio::test]
@@ -316,16 +340,7 @@ async fn a_call_is_on_record_with_its_price_and_a_model_that_fails_is_asked_last
     for _ in 0..9 {
         asked(&client, "ai_invoke", prompt.clone()).await;
     }
-    let rows = until("all calls are on record", async || {
-        let told = world
-            .home
-            .kitbag(&["audit", "--json", "--event", "call"])
-            .await;
-        let lines = told.stdout.lines();
-        let rows: Vec<Value> = lines.map(|it| serde_json::from_str(it).unwrap()).collect();
-        (rows.len() == 20).then_some(rows)
-    })
-    .await;
+    let rows = world.rows_of_calls(10).await;
     let model = "anthropic/m-default";
     for (name, outcome, count, cost_usd) in [
         ("ai_invoke", "ok", 1, json!(0.0045)),

@@ -61,6 +61,11 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         ],
     ),
     ("kitbag-web", &["kitbag-domain", "kitbag-fetch"]),
+    // A room above the manifest, whose dated data says which models there are.
+    (
+        "kitbag-inference",
+        &["kitbag-declared", "kitbag-domain", "kitbag-manifest"],
+    ),
     // A room above the store: its tools are little more than what the store keeps.
     (
         "kitbag-platform",
@@ -117,6 +122,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &[
             "kitbag-declared",
             "kitbag-manifest",
+            "kitbag-inference",
             "kitbag-platform",
             "kitbag-embed",
             "kitbag-config",
@@ -148,6 +154,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-apis",
             "kitbag-declared",
             "kitbag-manifest",
+            "kitbag-inference",
             "kitbag-platform",
             "kitbag-review",
             "kitbag-sandbox",

@@ -26,6 +26,7 @@ mod tests;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kitbag_declared::{ActionDeclaration, ApiDeclaration, WireName};
 use serde_json::{Map, Value};
@@ -130,6 +131,19 @@ impl DeclaredApi {
             by_login: self.declaration.auth.logs_in(),
             fields,
         }))
+    }
+
+    /// Checks that the next call with the credential would not be held back for longer than this.
+    pub fn check_pace(
+        &self,
+        credential: &Credential,
+        longest: Duration,
+    ) -> Result<(), ActionError> {
+        let wait = self.paces.wait(credential.owner(), self.clock.now());
+        if wait <= longest {
+            return Ok(());
+        }
+        Err(self.error(ActionFault::RateLimited { wait }))
     }
 
     fn error(&self, fault: ActionFault) -> ActionError {

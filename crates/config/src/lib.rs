@@ -91,7 +91,7 @@ pub struct Config {
     /// The definitions of other people's tools and prompts that were approved.
     pub lock: Lock,
     pub context: ContextSettings,
-    /// How pages of the web are read and pictured.
+    /// The reader and the browser for pages of the web.
     pub web: WebSettings,
     pub surfaces: Surfaces,
     pub code: Code,

@@ -106,10 +106,10 @@ pub(crate) struct RawBrowser {
     program: Option<String>,
 }
 
-/// How pages of the web are read and pictured.
+/// The settings of the reader and the browser for pages of the web.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WebSettings {
-    /// Where pages, and all that they fetch, may lead.
+    /// The addresses that pages, and all that they fetch, may lead to.
     pub addresses: AddressRules,
     /// A file of certificates in PEM.
     pub certificate_authorities: Option<PathBuf>,

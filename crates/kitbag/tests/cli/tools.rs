@@ -76,3 +76,12 @@ fn a_tool_is_described_with_its_parameters_and_a_search_without_a_match_says_so(
         told.stderr
     );
 }
+
+#[test]
+fn a_tool_of_the_catalog_needs_no_server_beside_it() {
+    let home = Home::new();
+    home.write(CONFIG, "[catalog]\ntools = ['agent-state']\n");
+    let told = home.run(&["tools"]);
+    assert!(told.stdout.contains("agent_state"), "{}", told.stdout);
+    assert!(!told.stderr.contains("No servers"), "{}", told.stderr);
+}

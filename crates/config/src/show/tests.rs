@@ -49,6 +49,12 @@ url = "https://api.example/v1"
 token_url = "https://host/token"
 authorize_url = "https://host/authorize"
 storage_url = "https://host/storage"
+[web]
+reader = "https://host/reader"
+reader_token = "${secret:reader}"
+certificate_authorities = "/etc/own.pem"
+[browser]
+program = "/opt/chromium"
 "#;
 
 fn config(text: &str) -> Result<Config, ConfigError> {

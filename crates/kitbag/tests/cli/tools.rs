@@ -43,6 +43,8 @@ fn a_call_is_checked_before_its_server_is_started_and_explained_as_to_any_client
         "nothing was started"
     );
 
+    let told = home.ok(&["call", "bed__slow", "{\"ms\": 1}"]);
+    assert!(told.starts_with("slept 1 ms"), "{told}");
     let told = home.ok(&["call", "bed__slow", "ms:=\"1\""]);
     assert!(
         told.contains("slept 1 ms") && told.contains("Taken as: ms = 1 (was a string)"),

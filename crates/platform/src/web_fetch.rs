@@ -60,8 +60,10 @@ fn told(page: &WebPage) -> String {
     let mut head = vec![
         format!("URL: {}", page.url),
         format!("Status: {}", page.status),
-        format!("Type: {}", visible_line(&page.media_type)),
     ];
+    if !page.media_type.is_empty() {
+        head.push(format!("Type: {}", visible_line(&page.media_type)));
+    }
     if let Some(title) = &page.title {
         head.push(format!("Title: {}", visible_line(title)));
     }

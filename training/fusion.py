@@ -1,7 +1,6 @@
 """One score out of meaning and words, and a bonus for what answers one step of several.
 
-Fitted on requests of servers and sets the model had not seen (train.py --hold-out), checked on
-the dev sets. Plain BM25 grows with the catalog and with how rare the shared words are, so it
+Fitted on requests for servers that the model has not seen (fit.py), checked on the dev sets. Plain BM25 grows with the catalog and with how rare the shared words are, so it
 weighs more exactly where words decide; stretching it per request loses that.
 """
 

@@ -40,7 +40,7 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
         embedder: index::build(raw.index, ground)?,
         tools: tools::build(raw.tools)?,
         surfaces: surfaces::build(raw.surfaces, raw.groups)?,
-        code: code::build(raw.code)?,
+        code: code::build(raw.code, ground)?,
         telemetry: telemetry::build(&raw.telemetry)?,
         registry: registry::build(raw.registry)?,
         policy: policy::build(raw.policy, raw.tenants, raw.all_tenants)?,

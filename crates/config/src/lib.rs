@@ -115,6 +115,11 @@ impl Config {
         self.data_dir.join("logs").join(format!("{server}.log"))
     }
 
+    /// The folder of the operator's own templates.
+    pub fn templates_dir(&self) -> PathBuf {
+        self.data_dir.join("templates")
+    }
+
     /// Returns the servers that run: the configured ones and the built-in one.
     pub fn running(&self) -> impl Iterator<Item = &ServerSpec> {
         self.servers

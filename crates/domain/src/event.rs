@@ -41,6 +41,11 @@ pub enum Action {
     ProjectWithdrawn,
     /// The operator copied another store, or a backup, into this one.
     StoreCopied,
+    /// The operator lets a learned template answer requests.
+    TemplateApproved,
+    TemplateRemoved,
+    /// The operator brought a template along, which waits for approval.
+    TemplateImported,
     /// A command changed the configuration file.
     ConfigurationEdited,
     /// A running gateway took over another configuration.
@@ -65,7 +70,7 @@ impl Event {
 }
 
 impl Action {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::KeyRefused,
         Self::KeyCreated,
         Self::KeyRevoked,
@@ -78,6 +83,9 @@ impl Action {
         Self::ProjectTrusted,
         Self::ProjectWithdrawn,
         Self::StoreCopied,
+        Self::TemplateApproved,
+        Self::TemplateRemoved,
+        Self::TemplateImported,
         Self::ConfigurationEdited,
         Self::ConfigurationInForce,
     ];
@@ -96,6 +104,9 @@ impl Action {
             Self::ProjectTrusted => "project_trusted",
             Self::ProjectWithdrawn => "project_withdrawn",
             Self::StoreCopied => "store_copied",
+            Self::TemplateApproved => "template_approved",
+            Self::TemplateRemoved => "template_removed",
+            Self::TemplateImported => "template_imported",
             Self::ConfigurationEdited => "configuration_edited",
             Self::ConfigurationInForce => "configuration_in_force",
         }

@@ -40,6 +40,22 @@ pub fn visible_line(text: &str) -> String {
         .join(" ")
 }
 
+/// In characters: a line of a list.
+const MAX_SUMMARY: usize = 120;
+
+/// Returns the first sentence of a description, on one line.
+pub fn summary(description: &str) -> String {
+    let flat = visible_line(description);
+    let sentence = flat
+        .split_once(". ")
+        .map_or(flat.as_str(), |(sentence, _)| sentence)
+        .trim_end_matches('.');
+    match sentence.char_indices().nth(MAX_SUMMARY) {
+        Some((end, _)) => format!("{}…", &sentence[..end]),
+        None => sentence.to_owned(),
+    }
+}
+
 /// True for most texts, whose characters need not be checked one by one.
 fn is_plain(text: &str) -> bool {
     text.bytes()
@@ -263,6 +279,13 @@ mod tests {
             "a😀a 👩\u{200d}💻",
         );
         check("می\u{200c}\u{200c}\u{200c}خواهم\u{200c}", "می\u{200c}خواهم");
+    }
+
+    #[test]
+    fn a_summary_is_the_first_sentence_and_not_too_long() {
+        assert_eq!(summary("Opens an\nissue.  More follows."), "Opens an issue");
+        assert_eq!(summary("Uses v1.2 of it."), "Uses v1.2 of it");
+        assert_eq!(summary(&"é".repeat(121)), format!("{}…", "é".repeat(120)));
     }
 
     proptest! {

@@ -3,11 +3,14 @@
 
 use kitbag_domain::WriteClass;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kitbag_domain::{Capability, ExposedName, Kind, ServerName};
+use kitbag_intents::{AutomaticIntents, OfferedTool};
 use kitbag_upstream::Listing;
 use kitbag_wire::{Raw, RawObject};
+
+use serde_json::Value;
 
 use crate::resources::{ResourceRoutes, Visible, marked};
 
@@ -21,6 +24,8 @@ pub struct Catalog {
     prompts_by_name: HashMap<String, usize>,
     routes: ResourceRoutes,
     listings: BTreeMap<ServerName, Arc<Listing>>,
+    /// Made when the first request in words comes.
+    automatic: OnceLock<AutomaticIntents>,
 }
 
 /// One thing on offer: what it is, what it is called outside, and its definition, of a tool or
@@ -37,6 +42,15 @@ pub struct CatalogEntry {
 }
 
 impl CatalogEntry {
+    fn input_schema(&self) -> Value {
+        let definition = RawObject::open(&self.definition).unwrap_or_default();
+        definition.read("inputSchema").unwrap_or_default()
+    }
+
+    fn exposed_name(&self) -> ExposedName {
+        ExposedName::new(&self.capability.server, &self.capability.name)
+    }
+
     /// Returns if a tool reads, writes or destroys, as far as its server says.
     pub(crate) fn write_class(&self) -> WriteClass {
         let hints = RawObject::peek(&self.definition, "annotations")
@@ -76,6 +90,26 @@ impl Catalog {
         self.resources.extend(resources);
         let templates = expose_uris(server, &listing.templates, URI_TEMPLATE);
         self.templates.extend(templates);
+    }
+
+    /// Returns the intents that simple tools answer. `class` says what a tool does to the world.
+    pub(crate) fn automatic(
+        &self,
+        class: impl Fn(&CatalogEntry) -> WriteClass,
+    ) -> &AutomaticIntents {
+        self.automatic.get_or_init(|| {
+            let schemas: Vec<Value> = self.tools.iter().map(CatalogEntry::input_schema).collect();
+            let names: Vec<ExposedName> =
+                self.tools.iter().map(CatalogEntry::exposed_name).collect();
+            let tools = self.tools.iter().zip(&names).zip(&schemas);
+            AutomaticIntents::of(tools.map(|((entry, exposed), input_schema)| OfferedTool {
+                exposed,
+                server: &entry.capability.server,
+                name: &entry.capability.name,
+                class: class(entry),
+                input_schema,
+            }))
+        })
     }
 
     pub fn tool(&self, exposed: &str) -> Option<&CatalogEntry> {

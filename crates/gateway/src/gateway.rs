@@ -9,15 +9,18 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use kitbag_config::{Audit, Code, Config, Serve, Surfaces};
 use kitbag_domain::{Caller, ServerName, WriteClass};
+use kitbag_intents::TemplateSet;
 use kitbag_policy::Policy;
-use kitbag_sandbox::{Budget, Isolation, Sandbox, SandboxSettings, WorkerCommand};
+use kitbag_sandbox::Sandbox;
 use kitbag_upstream::Upstreams;
 
 use crate::catalog::{Catalog, CatalogEntry};
 use crate::index::Contents;
 use crate::index::priors::Declared;
+use crate::intents::declared_templates;
 use crate::providers::Providers;
 use crate::services::Services;
+use crate::workers::sandbox_of;
 use kitbag_telemetry::figures::UsageFigures;
 
 /// The result of one reading of the configuration, with what the process keeps beside it.
@@ -25,7 +28,9 @@ pub struct Gateway {
     pub serve: Serve,
     pub(crate) surfaces: Surfaces,
     pub(crate) code: Code,
-    pub(crate) sandbox: Arc<Sandbox>,
+    pub(crate) sandbox: Sandbox,
+    /// The templates of the binary and of the operator.
+    pub(crate) templates: TemplateSet,
     pub policy: Policy,
     pub(crate) audit_settings: Audit,
     pub(crate) metrics_per_tool: bool,
@@ -50,7 +55,8 @@ impl Gateway {
             serve: config.serve.clone(),
             surfaces: config.surfaces.clone(),
             code: config.code.clone(),
-            sandbox: Arc::new(Sandbox::new(sandbox_settings(&config.code))),
+            sandbox: sandbox_of(&config.code),
+            templates: declared_templates(&config.code),
             policy: config.policy.clone(),
             audit_settings: config.audit,
             metrics_per_tool: config.telemetry.per_tool,
@@ -178,29 +184,6 @@ impl Gateway {
         let catalog = Arc::new(Catalog::build(listings));
         let before = self.catalog.swap(catalog.clone());
         mention_contests(&before, &catalog);
-    }
-}
-
-/// Workers are this program, started once more.
-fn sandbox_settings(code: &Code) -> SandboxSettings {
-    /// A megabyte, as memory is counted.
-    const MEGABYTE: usize = 1024 * 1024;
-    SandboxSettings {
-        worker: WorkerCommand::this_program(),
-        budget: Budget {
-            wall: code.timeout,
-            cpu: code.timeout,
-            memory: code.memory_mb * MEGABYTE,
-            output: code.max_output_bytes,
-            calls: code.max_calls,
-            calls_at_once: code.max_parallel_calls,
-        },
-        warm: code.warm_workers,
-        most: code.workers,
-        isolation: match code.best_effort {
-            true => Isolation::BestEffort,
-            false => Isolation::Required,
-        },
     }
 }
 

@@ -5,7 +5,7 @@
 
 use kitbag_apis::ProviderAnswer;
 use kitbag_domain::text::visible;
-use kitbag_domain::{Capability, Outcome};
+use kitbag_domain::{Capability, Outcome, WriteClass};
 use kitbag_upstream::CallError;
 use kitbag_wire::meta::result_type;
 use kitbag_wire::{MAX_NESTING, Raw, RawObject, is_too_deep, raw};
@@ -15,7 +15,7 @@ use crate::authored;
 use crate::bridge;
 use crate::call::{Call, CallSubject};
 use crate::catalog::CatalogEntry;
-use crate::consent::consent;
+use crate::consent::{consent, write_class};
 use crate::failure::Failure;
 use crate::hidden;
 use crate::prompts;
@@ -50,10 +50,16 @@ async fn attempt(
     // This is the last step before a server is touched: where the audit is required, the call is
     // recorded here.
     record.begin(turn).await?;
-    tokio::select! {
+    let answer = tokio::select! {
         answer = dispatch(turn, target) => answer,
         () = turn.cancelled.cancelled() => Err(Failure::Cancelled),
+    };
+    // Also a call that failed may have changed something.
+    if write_class(turn, target) != WriteClass::Read {
+        let server = &target.capability.server;
+        turn.gateway.services.intents.server_changed(server);
     }
+    answer
 }
 
 fn decide(turn: &Turn, target: &CallTarget) -> Result<(), Failure> {

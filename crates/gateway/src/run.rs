@@ -1,12 +1,12 @@
 //! One run of a program: what the calls that it makes know of it, and the run itself while its
 //! client is asked.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Mutex;
 use std::time::Duration;
 
 use kitbag_domain::sync::lock;
-use kitbag_domain::{Outcome, ShortText};
+use kitbag_domain::{Outcome, ServerName, ShortText};
 use kitbag_wire::{ErrorObject, Raw};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
@@ -25,6 +25,8 @@ pub(crate) struct CodeRun {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MadeCall {
     pub(crate) tool: String,
+    /// Absent for a name that leads nowhere.
+    pub(crate) server: Option<ServerName>,
     pub(crate) outcome: Outcome,
     pub(crate) latency: Duration,
     /// True if the call may have changed something.
@@ -51,6 +53,13 @@ pub(crate) struct RunQuestion {
     pub(crate) answer: oneshot::Sender<Result<Raw, ErrorObject>>,
 }
 
+impl MadeCall {
+    /// True unless it is certain that the call changed nothing.
+    pub(crate) fn may_have_written(&self) -> bool {
+        self.writes && !matches!(self.outcome, Outcome::Denied | Outcome::Invalid)
+    }
+}
+
 impl CodeRun {
     pub(crate) fn begin() -> Self {
         Self {
@@ -62,6 +71,14 @@ impl CodeRun {
 
     pub(crate) fn made(&self, call: MadeCall) {
         lock(&self.calls).push(call);
+    }
+
+    /// Returns the servers that were called.
+    pub(crate) fn servers(&self) -> Vec<ServerName> {
+        let calls = lock(&self.calls);
+        let servers: BTreeSet<&ServerName> =
+            calls.iter().filter_map(|it| it.server.as_ref()).collect();
+        servers.into_iter().cloned().collect()
     }
 
     /// Returns the calls in the order in which they ended.

@@ -20,6 +20,9 @@ pub struct FoundTool {
     pub cosine: Option<f32>,
     pub description: String,
     pub write_class: WriteClass,
+    /// Category and complexity, as in `query/simple`.
+    #[serde(default)]
+    pub kind: String,
     /// The same tool on other servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
@@ -74,6 +77,7 @@ impl FoundTool {
             cosine: candidate.cosine,
             description: entry.description.clone(),
             write_class: entry.write_class,
+            kind: entry.kind(),
             also: copies.map(|copy| copy.tool_name.clone()).collect(),
         }
     }

@@ -9,6 +9,7 @@ use crate::contexts::Contexts;
 use crate::definitions::Definitions;
 use crate::flights::Flights;
 use crate::index::CapabilityIndex;
+use crate::intents::Intents;
 use crate::kept::Kept;
 use crate::meter::Meter;
 use crate::parking::Parking;
@@ -39,6 +40,7 @@ pub struct Services {
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) given_secrets: Arc<GivenSecrets>,
     pub(crate) definitions: Arc<Definitions>,
+    pub(crate) intents: Arc<Intents>,
 }
 
 impl Services {
@@ -67,6 +69,7 @@ impl Services {
             readiness: Arc::default(),
             given_secrets: Arc::default(),
             definitions: Arc::default(),
+            intents: Arc::default(),
         }
     }
 }

@@ -3,12 +3,12 @@
 
 use http::Method;
 use kitbag_apis::ProviderSpec;
+use kitbag_domain::text::summary;
 use kitbag_wire::RawObject;
 use serde_json::Value;
 
 /// Beyond this many, optional parameters are left out; required ones never are.
 const MAX_OPTIONAL: usize = 6;
-const MAX_SUMMARY: usize = 120;
 
 /// The line for a definition, under the name it is called by.
 pub(crate) fn signature(name: &str, definition: &RawObject) -> String {
@@ -44,19 +44,6 @@ pub(crate) fn request(spec: &ProviderSpec) -> String {
     {
         Some(summary) => format!("{call} · {summary}"),
         None => call,
-    }
-}
-
-/// The first sentence, on one line.
-pub fn summary(description: &str) -> String {
-    let flat = description.split_whitespace().collect::<Vec<_>>().join(" ");
-    let sentence = flat
-        .split_once(". ")
-        .map_or(flat.as_str(), |(sentence, _)| sentence)
-        .trim_end_matches('.');
-    match sentence.char_indices().nth(MAX_SUMMARY) {
-        Some((end, _)) => format!("{}…", &sentence[..end]),
-        None => sentence.to_owned(),
     }
 }
 

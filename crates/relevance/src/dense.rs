@@ -78,6 +78,15 @@ impl Dense {
     }
 }
 
+/// Returns the cosine of two vectors of length one; nothing is like a vector of another model.
+pub fn similarity(one: &[f32], other: &[f32]) -> f32 {
+    if one.len() == other.len() {
+        simd::product(one, other)
+    } else {
+        0.0
+    }
+}
+
 /// Turns sums of bytes back into cosines.
 struct Scaled<'a> {
     steps: &'a [f32],

@@ -1,7 +1,9 @@
 //! The facts about a tool that the index keeps.
 
-use kitbag_domain::{Tenant, WriteClass};
+use kitbag_domain::{ExposedName, Tenant, WriteClass};
 use serde::{Deserialize, Serialize};
+
+use crate::light::{ToolCategory, ToolComplexity};
 
 /// One tool, as it is stored, filtered by and shown.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -18,8 +20,47 @@ pub struct IndexedTool {
     /// Seconds since the Unix epoch.
     pub last_updated_at: i64,
     pub write_class: WriteClass,
+    #[serde(default)]
+    pub category: ToolCategory,
+    #[serde(default)]
+    pub complexity: ToolComplexity,
     pub group: Option<String>,
     /// The tenants that may see the tool; an empty list means all of them.
     #[serde(default)]
     pub tenants: Vec<Tenant>,
+}
+
+impl IndexedTool {
+    /// Returns the tool in about ten tokens: `sentry.list_issues query/simple`.
+    #[must_use]
+    pub fn light_line(&self) -> String {
+        let kind = self.kind();
+        match ExposedName::split(&self.tool_name) {
+            Some((server, tool)) => format!("{server}.{tool} {kind}"),
+            None => format!("{} {kind}", self.tool_name),
+        }
+    }
+
+    /// Returns category and complexity: `query/simple`.
+    #[must_use]
+    pub fn kind(&self) -> String {
+        format!("{}/{}", self.category.as_str(), self.complexity.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_light_line_says_server_tool_category_and_complexity() {
+        let mut tool = IndexedTool {
+            tool_name: "sentry__list_issues".to_owned(),
+            category: ToolCategory::Query,
+            ..IndexedTool::default()
+        };
+        assert_eq!(tool.light_line(), "sentry.list_issues query/simple");
+        tool.tool_name = "weather_api".to_owned();
+        assert_eq!(tool.light_line(), "weather_api query/simple");
+    }
 }

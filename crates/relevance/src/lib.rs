@@ -4,7 +4,7 @@
 //! the same input gives the same answer.
 //!
 //! # Layout
-//! - [`indexed_tool`]: the facts about a tool
+//! - [`indexed_tool`]: the facts about a tool; [`light`]: its category and complexity
 //! - [`index`]: the snapshot; [`mod@retrieve`]: searching it, with one `query` or several
 //! - [`lexical`] (over [`terms`]) and [`dense`]: the two ways to compare; [`score`]: their sum
 //! - `ranking`: the best first, with a bonus for the steps of an intent
@@ -21,6 +21,7 @@ pub mod eval;
 pub mod index;
 pub mod indexed_tool;
 pub mod lexical;
+pub mod light;
 pub mod options;
 mod query;
 mod ranking;

@@ -21,6 +21,24 @@ pub enum HostRequest {
     },
 }
 
+impl HostRequest {
+    /// The bytes that the program put into it.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Search { text, .. } => text.len(),
+            Self::Describe { tool } => name_size(tool),
+            Self::Call { tool, arguments } => name_size(tool) + arguments.get().len(),
+        }
+    }
+}
+
+fn name_size(tool: &ToolPath) -> usize {
+    match tool {
+        ToolPath::Exposed(name) => name.len(),
+        ToolPath::Member { server, tool } => server.len() + tool.len(),
+    }
+}
+
 /// The reason why a request failed, which the program gets as an exception.
 #[derive(Debug, Clone, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
@@ -32,13 +50,13 @@ pub struct HostError {
     pub result: Option<Box<RawValue>>,
 }
 
+/// The answer to a request, as JSON.
+pub type HostAnswer = Result<Box<RawValue>, HostError>;
+
 /// The world of a program.
 pub trait Host: Send + Sync {
     /// Answers one request. Requests that a program makes at once are answered at once.
-    fn answer(
-        &self,
-        request: HostRequest,
-    ) -> impl Future<Output = Result<Box<RawValue>, HostError>> + Send;
+    fn answer(&self, request: HostRequest) -> impl Future<Output = HostAnswer> + Send;
 
     /// True while a person is being asked: that time is not counted against the program.
     fn waits_for_person(&self) -> bool;

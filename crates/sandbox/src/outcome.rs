@@ -1,5 +1,6 @@
 //! The end of a run: a value or the reason why there is none, and what the program printed.
 
+use std::fmt;
 use std::time::Duration;
 
 use kitbag_script::{ProgramShape, SyntaxMistake};
@@ -17,15 +18,56 @@ pub struct RunOutcome {
     pub calls: usize,
 }
 
+impl RunOutcome {
+    /// The outcome of a program that was not begun.
+    pub(crate) fn failed(failure: RunFailure) -> Self {
+        Self {
+            value: Err(failure),
+            console: Vec::new(),
+            shape: None,
+            calls: 0,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConsoleLine {
-    /// `log`, `info`, `warn`, `error` or `debug`.
-    pub level: String,
+    pub level: ConsoleLevel,
     pub text: String,
 }
 
+/// The function of `console` that printed a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConsoleLevel {
+    Log,
+    Info,
+    Warn,
+    Error,
+    Debug,
+}
+
+impl fmt::Display for ConsoleLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Log => "log",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+            Self::Debug => "debug",
+        })
+    }
+}
+
+impl ConsoleLine {
+    /// The bytes that a line takes of what a program may print; an empty one takes some, too.
+    pub(crate) fn size(&self) -> usize {
+        self.text.len() + size_of::<Self>()
+    }
+}
+
 /// The reason why a run has no value.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 pub enum RunFailure {
     #[error("{0}")]
     Syntax(SyntaxMistake),
@@ -33,7 +75,7 @@ pub enum RunFailure {
     #[error("{}", thrown(.message, *.line, *.column))]
     Thrown {
         message: String,
-        /// Where the program was, in the program as its author wrote it.
+        /// In the program as its author wrote it, counted from 1.
         line: Option<usize>,
         column: Option<usize>,
         hint: Option<String>,
@@ -48,8 +90,12 @@ pub enum RunFailure {
     TooBusy { after: Duration },
     #[error("the program needed more than {bytes} bytes of memory")]
     TooMuchMemory { bytes: usize },
-    #[error("the program returned {bytes} bytes, and may return {most}")]
-    TooMuchOutput { bytes: usize, most: usize },
+    #[error(
+        "the program returned more than {most} bytes; return less, such as only the fields that are needed"
+    )]
+    TooMuchOutput { most: usize },
+    #[error("the program made more than {most} calls and did not stop when they were refused")]
+    TooManyCalls { most: usize },
     /// The worker died. The gateway and other runs are not concerned.
     #[error("the worker of this program ended: {how}")]
     WorkerDied { how: String },
@@ -58,6 +104,20 @@ pub enum RunFailure {
     Unavailable { reason: String },
     #[error("all {workers} workers are busy; try again later")]
     Busy { workers: usize },
+}
+
+impl RunFailure {
+    /// True if the program failed within its bounds, so that the worker can be used again.
+    pub(crate) fn leaves_worker_sound(&self) -> bool {
+        matches!(
+            self,
+            Self::Syntax(_)
+                | Self::Thrown { .. }
+                | Self::NotJson { .. }
+                | Self::Stuck
+                | Self::TooMuchOutput { .. }
+        )
+    }
 }
 
 fn thrown(message: &str, line: Option<usize>, column: Option<usize>) -> String {

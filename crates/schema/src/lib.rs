@@ -8,6 +8,7 @@
 //! - this file: the checks, with every schema compiled once
 //! - `compile`: compiles the text of a schema, within limits; `graph`: the references between the
 //!   parts of a schema, and the steps that checking could take
+//! - `declaration`: the signature of a tool in TypeScript
 //! - `mistake`: the mistakes that the validator finds; `violation`: a mistake in words; `expected`:
 //!   the value that a schema expects, in words
 //! - `excerpt`: pieces of schemas and values, short enough to be read
@@ -21,6 +22,7 @@
 #[cfg(test)]
 mod anything;
 mod compile;
+mod declaration;
 mod example;
 mod excerpt;
 mod expected;
@@ -47,6 +49,7 @@ use kitbag_wire::RawObject;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+pub use declaration::{DeclarationSize, declaration, member_call};
 pub use explain::Misfit;
 pub use near::near;
 pub use taken::Taken;

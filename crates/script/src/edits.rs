@@ -42,10 +42,8 @@ impl Edits {
             if let Some(text) = self.inserts.get(&offset) {
                 result.push_str(text);
             }
-            result.extend(character.map(|character| {
-                let put = self.puts.get(&offset).copied();
-                put.unwrap_or_else(|| keep_or_blank(character, offset < blank_until))
-            }));
+            let kept = character.map(|it| keep_or_blank(it, offset < blank_until));
+            result.extend(self.puts.get(&offset).copied().or(kept));
         }
         result
     }

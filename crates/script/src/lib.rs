@@ -2,6 +2,7 @@
 //!
 //! # Layout
 //! - [`javascript`] (`types`, `result`): the program that an engine can run
+//! - [`shape`]: the program without its literals
 //! - `parse`, `fence`, `nesting`: from text to a syntax tree
 //! - `edits`: changes to a text that leave every line where it was
 //! - `unsupported`: the parts of the languages that a program here cannot use
@@ -12,6 +13,7 @@ mod nesting;
 mod parse;
 mod position;
 mod result;
+mod shape;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -19,6 +21,8 @@ mod unsupported;
 
 use oxc_allocator::Allocator;
 use serde::{Deserialize, Serialize};
+
+pub use shape::shape;
 
 /// A mistake in a program that keeps it from being run, with the place where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]

@@ -43,7 +43,7 @@ pub(crate) fn check(source: &str) -> Result<(), SyntaxMistake> {
 
 /// A piece of a program, as roughly as a count of levels needs it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Piece<'a> {
+enum CodePiece<'a> {
     Word(&'a str),
     Text,
     Newline,
@@ -51,7 +51,7 @@ enum Piece<'a> {
 }
 
 #[derive(Debug, Default)]
-struct Level {
+struct OpenBracket {
     links: usize,
     /// The level is a `${…}`: behind it, the text of a template goes on.
     is_in_template: bool,
@@ -61,8 +61,8 @@ struct Scan<'a> {
     source: &'a str,
     rest: &'a str,
     /// The open brackets, and the program itself below them.
-    levels: Vec<Level>,
-    last: Piece<'a>,
+    levels: Vec<OpenBracket>,
+    last: CodePiece<'a>,
     is_new_line: bool,
 }
 
@@ -71,30 +71,30 @@ impl<'a> Scan<'a> {
         Self {
             source,
             rest: source,
-            levels: vec![Level::default()],
-            last: Piece::Sign(';'),
+            levels: vec![OpenBracket::default()],
+            last: CodePiece::Sign(';'),
             is_new_line: false,
         }
     }
 
-    fn next_piece(&mut self) -> Option<Piece<'a>> {
+    fn next_piece(&mut self) -> Option<CodePiece<'a>> {
         self.skip_blanks_and_comments();
         let first = self.rest.chars().next()?;
         Some(match first {
-            '\n' => self.take(1, Piece::Newline),
-            '\'' | '"' => self.take(string_length(self.rest, first), Piece::Text),
+            '\n' => self.take(1, CodePiece::Newline),
+            '\'' | '"' => self.take(string_length(self.rest, first), CodePiece::Text),
             '`' => self.template(1),
             '}' if self.level().is_in_template => self.template_goes_on(),
             '/' if self.begins_regular_expression() => {
-                self.take(regular_expression_length(self.rest), Piece::Text)
+                self.take(regular_expression_length(self.rest), CodePiece::Text)
             }
             letter if is_of_word(letter) => self.word(),
-            sign => self.take(sign.len_utf8(), Piece::Sign(sign)),
+            sign => self.take(sign.len_utf8(), CodePiece::Sign(sign)),
         })
     }
 
-    fn count(&mut self, piece: Piece<'a>) {
-        if piece == Piece::Newline {
+    fn count(&mut self, piece: CodePiece<'a>) {
+        if piece == CodePiece::Newline {
             self.is_new_line = true;
             return;
         }
@@ -102,35 +102,35 @@ impl<'a> Scan<'a> {
             self.level().links = 0;
         }
         match piece {
-            Piece::Sign('(' | '[' | '{') => self.open(false),
-            Piece::Sign(')' | ']' | '}') => self.close(),
-            Piece::Sign(';' | ',') => self.level().links = 0,
-            Piece::Sign(_) => self.level().links += 1,
-            Piece::Word(word) if HOLDING.contains(&word) => self.level().links += 1,
-            Piece::Word(_) | Piece::Text | Piece::Newline => {}
+            CodePiece::Sign('(' | '[' | '{') => self.open(false),
+            CodePiece::Sign(')' | ']' | '}') => self.close(),
+            CodePiece::Sign(';' | ',') => self.level().links = 0,
+            CodePiece::Sign(_) => self.level().links += 1,
+            CodePiece::Word(word) if HOLDING.contains(&word) => self.level().links += 1,
+            CodePiece::Word(_) | CodePiece::Text | CodePiece::Newline => {}
         }
         self.last = piece;
         self.is_new_line = false;
     }
 
     /// True where a statement certainly ended with the line before, though without a semicolon.
-    fn begins_statement(&self, piece: Piece<'_>) -> bool {
+    fn begins_statement(&self, piece: CodePiece<'_>) -> bool {
         let has_ended = match self.last {
-            Piece::Word(word) => !HOLDING.contains(&word),
-            Piece::Sign(sign) => matches!(sign, ')' | ']' | '}'),
-            Piece::Text | Piece::Newline => true,
+            CodePiece::Word(word) => !HOLDING.contains(&word),
+            CodePiece::Sign(sign) => matches!(sign, ')' | ']' | '}'),
+            CodePiece::Text | CodePiece::Newline => true,
         };
-        has_ended && matches!(piece, Piece::Word(word) if !self.goes_on(word))
+        has_ended && matches!(piece, CodePiece::Word(word) if !self.goes_on(word))
     }
 
     fn goes_on(&self, word: &str) -> bool {
-        let is_behind_bracket = self.last == Piece::Sign(')');
+        let is_behind_bracket = self.last == CodePiece::Sign(')');
         CONTINUING.contains(&word) || (is_behind_bracket && BEGINNING.contains(&word))
     }
 
     fn open(&mut self, is_in_template: bool) {
         self.level().links += 1;
-        self.levels.push(Level {
+        self.levels.push(OpenBracket {
             links: 0,
             is_in_template,
         });
@@ -142,7 +142,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn level(&mut self) -> &mut Level {
+    fn level(&mut self) -> &mut OpenBracket {
         let top = self.levels.len() - 1;
         &mut self.levels[top]
     }
@@ -151,25 +151,25 @@ impl<'a> Scan<'a> {
         self.levels.iter().map(|level| level.links).sum()
     }
 
-    fn take(&mut self, length: usize, piece: Piece<'a>) -> Piece<'a> {
+    fn take(&mut self, length: usize, piece: CodePiece<'a>) -> CodePiece<'a> {
         self.rest = &self.rest[length..];
         piece
     }
 
-    fn word(&mut self) -> Piece<'a> {
+    fn word(&mut self) -> CodePiece<'a> {
         let end = self.rest.find(|letter| !is_of_word(letter));
         let (word, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
         self.rest = rest;
-        Piece::Word(word)
+        CodePiece::Word(word)
     }
 
-    fn template_goes_on(&mut self) -> Piece<'a> {
+    fn template_goes_on(&mut self) -> CodePiece<'a> {
         self.close();
         self.template(1)
     }
 
     /// Passes over the text of a template, behind the sign that begins it.
-    fn template(&mut self, begin: usize) -> Piece<'a> {
+    fn template(&mut self, begin: usize) -> CodePiece<'a> {
         let text = &self.rest[begin..];
         let end = unescaped(text, |rest| rest.starts_with('`') || rest.starts_with("${"));
         self.rest = &text[end..];
@@ -179,7 +179,7 @@ impl<'a> Scan<'a> {
         } else {
             self.rest = self.rest.strip_prefix('`').unwrap_or_default();
         }
-        Piece::Text
+        CodePiece::Text
     }
 
     fn skip_blanks_and_comments(&mut self) {
@@ -199,9 +199,9 @@ impl<'a> Scan<'a> {
     /// A slash divides only behind a value.
     fn begins_regular_expression(&self) -> bool {
         match self.last {
-            Piece::Word(word) => HOLDING.contains(&word),
-            Piece::Sign(sign) => !matches!(sign, ')' | ']' | '}'),
-            Piece::Text | Piece::Newline => false,
+            CodePiece::Word(word) => HOLDING.contains(&word),
+            CodePiece::Sign(sign) => !matches!(sign, ')' | ']' | '}'),
+            CodePiece::Text | CodePiece::Newline => false,
         }
     }
 

@@ -3,65 +3,93 @@
 //! Models write programs as they were taught: statements that end in a value, a function around
 //! everything, or a `main` that they call or forget to call. Each means the same.
 
-mod entry;
+mod start;
 
 use oxc_ast::{
     AstKind,
-    ast::{ExportDefaultDeclarationKind, Expression, Program, Statement},
+    ast::{
+        ExportDefaultDeclaration, ExportDefaultDeclarationKind, Expression, FormalParameters,
+        Program, Statement,
+    },
 };
 use oxc_ast_visit::Visit;
 use oxc_span::{GetSpan as _, Span};
 
-use crate::{SyntaxMistake, edits::Edits, parse::Parsed, types::is_only_type_statement};
+use crate::{
+    SyntaxMistake, edits::Edits, parse::Parsed, types::is_only_type_statement,
+    unsupported::Unsupported,
+};
 
 /// Notes down the edits that make a program return its value.
 pub(crate) fn hand_back(parsed: &Parsed<'_>, edits: &mut Edits) -> Result<(), SyntaxMistake> {
-    if returns(&parsed.program) {
+    let returns = returns(&parsed.program);
+    check_exports(parsed, returns)?;
+    if returns {
         return Ok(());
     }
     match last_value(&parsed.program) {
-        Some(Value::Plain(span)) => wrap(edits, span, ")"),
-        Some(Value::Function(span, parameters)) => {
-            let arguments = entry::arguments(parsed, parameters)?;
+        Some(LastValue::Plain(span)) => wrap(edits, span, ")"),
+        Some(LastValue::Function(span, parameters)) => {
+            let arguments = start::arguments(parsed, parameters)?;
             wrap(edits, span, &format!(")({arguments})"));
         }
-        None => call_entry(parsed, edits)?,
+        None => call_start(parsed, edits)?,
     }
     Ok(())
 }
 
-/// The value at the end of a program.
-enum Value<'p, 'a> {
-    Plain(Span),
-    /// A function can be no result, so its author means the value that it returns.
-    Function(Span, &'p oxc_ast::ast::FormalParameters<'a>),
+/// Refuses a default export that can be neither the result nor a plain declaration.
+fn check_exports(parsed: &Parsed<'_>, returns: bool) -> Result<(), SyntaxMistake> {
+    let statements = run_statements(&parsed.program);
+    let others = statements.len() - usize::from(!returns && !statements.is_empty());
+    match statements[..others].iter().find(|it| is_stray_export(it)) {
+        Some(stray) => Err(parsed.unsupported(Unsupported::Export, stray.span())),
+        None => Ok(()),
+    }
 }
 
-fn last_value<'p, 'a>(program: &'p Program<'a>) -> Option<Value<'p, 'a>> {
+fn is_stray_export(it: &Statement<'_>) -> bool {
+    matches!(it, Statement::ExportDefaultDeclaration(it) if !is_named_function(it))
+}
+
+fn is_named_function(it: &ExportDefaultDeclaration<'_>) -> bool {
+    matches!(&it.declaration, ExportDefaultDeclarationKind::FunctionDeclaration(it) if it.id.is_some())
+}
+
+/// The value at the end of a program.
+enum LastValue<'p, 'a> {
+    Plain(Span),
+    /// A function can be no result, so its author means the value that it returns.
+    Function(Span, &'p FormalParameters<'a>),
+}
+
+fn last_value<'p, 'a>(program: &'p Program<'a>) -> Option<LastValue<'p, 'a>> {
     match run_statements(program).last() {
         Some(Statement::ExpressionStatement(it)) => Some(value(&it.expression)),
         Some(Statement::ExportDefaultDeclaration(it)) => default_value(&it.declaration),
         Some(_) => None,
         // A program that is nothing but a text begins like `"use strict"`.
-        None => Some(Value::Plain(program.directives.last()?.expression.span)),
+        None => Some(LastValue::Plain(program.directives.last()?.expression.span)),
     }
 }
 
-fn value<'p, 'a>(expression: &'p Expression<'a>) -> Value<'p, 'a> {
+fn value<'p, 'a>(expression: &'p Expression<'a>) -> LastValue<'p, 'a> {
     let span = expression.span();
     match expression.get_inner_expression() {
-        Expression::ArrowFunctionExpression(it) => Value::Function(span, &it.params),
-        Expression::FunctionExpression(it) if !it.generator => Value::Function(span, &it.params),
-        _ => Value::Plain(span),
+        Expression::ArrowFunctionExpression(it) => LastValue::Function(span, &it.params),
+        Expression::FunctionExpression(it) if !it.generator => {
+            LastValue::Function(span, &it.params)
+        }
+        _ => LastValue::Plain(span),
     }
 }
 
 fn default_value<'p, 'a>(
     declaration: &'p ExportDefaultDeclarationKind<'a>,
-) -> Option<Value<'p, 'a>> {
+) -> Option<LastValue<'p, 'a>> {
     match declaration {
         ExportDefaultDeclarationKind::FunctionDeclaration(it) => {
-            Some(Value::Function(it.span, &it.params))
+            Some(LastValue::Function(it.span, &it.params))
         }
         other => other.as_expression().map(value),
     }
@@ -81,15 +109,15 @@ fn wrap(edits: &mut Edits, value: Span, closing: &str) {
     edits.insert(value.end, closing);
 }
 
-fn call_entry(parsed: &Parsed<'_>, edits: &mut Edits) -> Result<(), SyntaxMistake> {
+fn call_start(parsed: &Parsed<'_>, edits: &mut Edits) -> Result<(), SyntaxMistake> {
     let statements = run_statements(&parsed.program);
-    let (Some(entry), Some(last)) = (entry::find(parsed, &statements), statements.last()) else {
+    let (Some(start), Some(last)) = (start::find(parsed, &statements), statements.last()) else {
         return Ok(());
     };
-    let arguments = entry::arguments(parsed, entry.parameters)?;
+    let arguments = start::arguments(parsed, start.parameters)?;
     edits.insert(
         last.span().end,
-        &format!("; return {}({arguments})", entry.name),
+        &format!("; return {}({arguments})", start.name),
     );
     Ok(())
 }

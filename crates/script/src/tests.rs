@@ -3,6 +3,7 @@
 mod mistakes;
 mod properties;
 mod results;
+mod shapes;
 
 use super::*;
 

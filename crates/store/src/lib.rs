@@ -17,6 +17,7 @@
 //! - [`secrets`]: the values that configuration refers to by name, encrypted
 //! - `vault_key`: the key they are encrypted under, and where it is kept
 //! - [`logins`]: what logging in at servers left behind, encrypted too
+//! - [`learned_templates`]: programs that worked, and what is known of each
 //! - [`audit`]: the record of what happened: written off the hot path, read page by page
 //! - [`mod@copy`]: a whole store into another one, and backups
 //! - `engine`: the connections of both engines, their migrations, transactions and locks
@@ -33,6 +34,7 @@ pub mod copy;
 mod engine;
 mod error;
 pub mod keys;
+pub mod learned_templates;
 pub mod listings;
 pub mod logins;
 pub mod mirror;
@@ -61,6 +63,7 @@ pub use error::Error;
 use error::{failed, unreadable};
 pub use keys::recognise::Recognition;
 pub use keys::{KeyInfo, KeyOrder, NewKey, RotatedKey, Token};
+pub use learned_templates::StoredTemplate;
 pub use listings::StoredListing;
 pub use logins::lock::LoginLock;
 pub use secrets::{Secret, SecretInfo, SecretName, SecretNameError, Vault};

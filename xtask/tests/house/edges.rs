@@ -14,7 +14,10 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("kitbag-fetch", &[]),
     ("kitbag-vendor", &[]),
     ("kitbag-policy", &["kitbag-domain"]),
-    ("kitbag-schema", &["kitbag-domain", "kitbag-wire"]),
+    (
+        "kitbag-schema",
+        &["kitbag-domain", "kitbag-wire", "kitbag-script"],
+    ),
     ("kitbag-store", &["kitbag-domain", "kitbag-testkit"]),
     ("kitbag-relevance", &["kitbag-domain"]),
     ("kitbag-budget", &["kitbag-wire"]),
@@ -24,7 +27,11 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &["kitbag-domain", "kitbag-fetch", "kitbag-testkit"],
     ),
     ("kitbag-script", &[]),
-    ("kitbag-sandbox", &["kitbag-domain", "kitbag-script"]),
+    // Its tests want itself with the feature that attacks.
+    (
+        "kitbag-sandbox",
+        &["kitbag-domain", "kitbag-script", "kitbag-sandbox"],
+    ),
     ("kitbag-intents", &["kitbag-domain"]),
     ("kitbag-agents", &["kitbag-domain", "kitbag-wire"]),
     ("kitbag-exam", &["kitbag-fetch", "kitbag-vendor"]),
@@ -40,6 +47,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "kitbag-config",
         &[
             "kitbag-domain",
+            "kitbag-intents",
             "kitbag-wire",
             "kitbag-policy",
             "kitbag-apis",

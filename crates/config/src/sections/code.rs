@@ -1,11 +1,14 @@
 //! `[code]`: the programs that models write, and the limits in which they run.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use kitbag_domain::Surface;
-use toml::Spanned;
+use kitbag_intents::{ExecutionMode, RouteFlags};
+use toml::{Spanned, Value};
 
 use crate::error::{Fault, Problem};
+use crate::load::Ground;
 use crate::raw::{RawDuration, Texts};
 use crate::rows::{
     Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, duration, number, text, texts,
@@ -28,6 +31,62 @@ const TABLE: KeyTable = KeyTable {
             value: ValueType::Texts,
             default: Fallback::Value(|| texts(&["code".to_owned()])),
             meaning: "The surfaces that list `run_code` and `run_intent`. The surface `code` lists nothing else.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "execution_mode",
+            default: Fallback::Value(|| text(ExecutionMode::default().as_str())),
+            meaning: "The way of `run_intent`: programs first and then plain calls (`\"hybrid\"`), plain calls alone \
+                      (`\"mcp_only\"`, which also switches `run_code` off), or programs alone (`\"code_execution\"`).",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "enable_code_generation",
+            value: ValueType::Flag,
+            default: Fallback::Value(|| {
+                Value::Boolean(RouteFlags::default().enable_code_generation)
+            }),
+            meaning: "`false` runs no templates.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "enable_mcp_fallback",
+            value: ValueType::Flag,
+            default: Fallback::Value(|| Value::Boolean(RouteFlags::default().enable_mcp_fallback)),
+            meaning: "`true` calls the tool that fits a request when its template fails, unless the template may have \
+                      written something.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "enable_capability_discovery",
+            value: ValueType::Flag,
+            default: Fallback::Value(|| {
+                Value::Boolean(RouteFlags::default().enable_capability_discovery)
+            }),
+            meaning: "`true` looks for a tool when no template fits a request.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "enable_template_learning",
+            value: ValueType::Flag,
+            default: Fallback::Value(|| {
+                Value::Boolean(RouteFlags::default().enable_template_learning)
+            }),
+            meaning: "`true` makes templates of programs that worked repeatedly: [intents.md](intents.md).",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "templates",
+            default: Fallback::Unset("`templates` beside the configuration file"),
+            meaning: "The directory of your own templates, `*.toml`. Read with the configuration.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "cache",
+            value: ValueType::Duration,
+            default: Fallback::Value(|| duration(Code::default().cache)),
+            meaning: "The time for which a result that was only read answers the same request of the same tenant \
+                      again; `0` keeps none.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -95,6 +154,13 @@ const TABLE: KeyTable = KeyTable {
 #[serde(default, expecting = "a table")]
 pub(crate) struct RawCode {
     surfaces: Option<Texts>,
+    execution_mode: Option<Spanned<String>>,
+    enable_code_generation: Option<bool>,
+    enable_mcp_fallback: Option<bool>,
+    enable_capability_discovery: Option<bool>,
+    enable_template_learning: Option<bool>,
+    templates: Option<String>,
+    cache: Option<Spanned<RawDuration>>,
     isolation: Option<Spanned<String>>,
     timeout: Option<Spanned<RawDuration>>,
     memory_mb: Option<Spanned<i64>>,
@@ -110,6 +176,12 @@ pub(crate) struct RawCode {
 pub struct Code {
     /// The surfaces with the tools that run programs.
     pub surfaces: Vec<Surface>,
+    /// The steps that a request in words takes.
+    pub route: RouteFlags,
+    /// The directory of the operator's own templates, which need not exist.
+    pub templates: PathBuf,
+    /// The time for which a result is used again.
+    pub cache: Duration,
     /// True if programs run also where the kernel lacks a layer of the jail.
     pub best_effort: bool,
     pub timeout: Duration,
@@ -125,6 +197,9 @@ impl Default for Code {
     fn default() -> Self {
         Self {
             surfaces: vec![Surface::Code],
+            route: RouteFlags::default(),
+            templates: PathBuf::new(),
+            cache: Duration::from_secs(300),
             best_effort: false,
             timeout: Duration::from_secs(30),
             // A program joins results; it does not hold data sets.
@@ -139,13 +214,31 @@ impl Default for Code {
     }
 }
 
-pub(crate) fn build(raw: RawCode) -> Result<Code, Fault> {
+pub(crate) fn build(raw: RawCode, ground: &Ground) -> Result<Code, Fault> {
     let section = Section::of("code");
     let default = Code::default();
+    let route = default.route;
     let surfaces = raw.surfaces.map(|names| surfaces(&section, &names));
     let isolation = [("required", false), ("best_effort", true)];
     Ok(Code {
         surfaces: surfaces.transpose()?.unwrap_or(default.surfaces),
+        route: RouteFlags {
+            execution_mode: section
+                .choose("execution_mode", raw.execution_mode, &modes())?
+                .unwrap_or_default(),
+            enable_code_generation: raw
+                .enable_code_generation
+                .unwrap_or(route.enable_code_generation),
+            enable_mcp_fallback: raw.enable_mcp_fallback.unwrap_or(route.enable_mcp_fallback),
+            enable_capability_discovery: raw
+                .enable_capability_discovery
+                .unwrap_or(route.enable_capability_discovery),
+            enable_template_learning: raw
+                .enable_template_learning
+                .unwrap_or(route.enable_template_learning),
+        },
+        templates: ground.path(raw.templates.as_deref().unwrap_or("templates")),
+        cache: section.duration("cache", raw.cache, default.cache)?,
         best_effort: section
             .choose("isolation", raw.isolation, &isolation)?
             .unwrap_or_default(),
@@ -167,6 +260,10 @@ pub(crate) fn build(raw: RawCode) -> Result<Code, Fault> {
         workers: section.number("workers", raw.workers, 1, default.workers)?,
         warm_workers: section.number("warm_workers", raw.warm_workers, 0, default.warm_workers)?,
     })
+}
+
+fn modes() -> [(&'static str, ExecutionMode); 3] {
+    ExecutionMode::ALL.map(|mode| (mode.as_str(), mode))
 }
 
 /// An engine takes a few megabytes for itself; no program that joins results needs half a gigabyte.

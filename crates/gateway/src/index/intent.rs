@@ -89,6 +89,11 @@ impl EmbeddedIntent {
         }
     }
 
+    /// The vector of the whole text, if there are vectors.
+    pub(crate) fn vector(&self) -> Option<Arc<[f32]>> {
+        self.vectors.as_ref().map(|it| it.whole.clone())
+    }
+
     pub fn as_intent(&self) -> Intent<'_> {
         let vectors = self.vectors.as_deref();
         Intent {

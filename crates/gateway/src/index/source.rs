@@ -8,6 +8,7 @@ use kitbag_apis::ProviderSpec;
 use kitbag_config::DeclaredTool;
 use kitbag_domain::text::{visible, visible_line};
 use kitbag_domain::{Timestamp, WriteClass};
+use kitbag_relevance::light::{CategorySource, ToolCategory, ToolComplexity};
 use kitbag_relevance::text::ToolText;
 use kitbag_relevance::{Document, IndexedTool};
 use kitbag_store::TextHash;
@@ -135,6 +136,8 @@ impl ToolSource {
     /// The entry of the tool, with its scopes and tags as they were written.
     fn into_entry(self, priors: Priors, now: Timestamp) -> IndexedTool {
         IndexedTool {
+            category: self.category(),
+            complexity: ToolComplexity::of(&self.schema),
             tool_name: self.exposed,
             description: self.description,
             scopes: self.scopes,
@@ -144,11 +147,19 @@ impl ToolSource {
             p99_latency_ms: priors.p99_latency_ms,
             success_rate: priors.success_rate,
             last_updated_at: now.0 / 1_000,
-            write_class: self.write_class.unwrap_or(WriteClass::Unknown),
+            write_class: self.write_class.unwrap_or_default(),
             group: Some(self.group.unwrap_or_else(|| self.provider.clone())),
             provider: self.provider,
             tenants: Vec::new(),
         }
+    }
+
+    fn category(&self) -> ToolCategory {
+        ToolCategory::of(CategorySource {
+            name: &self.name,
+            description: &self.description,
+            write_class: self.write_class.unwrap_or_default(),
+        })
     }
 
     /// Equal in tools of the same name, description and schema; two that do not describe themselves

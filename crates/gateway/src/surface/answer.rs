@@ -99,7 +99,7 @@ pub(super) fn text(text: &str) -> Raw {
 }
 
 /// A result with one more text in it.
-fn with_text(result: Raw, text: &str) -> Raw {
+pub(super) fn with_text(result: Raw, text: &str) -> Raw {
     let Ok(mut object) = RawObject::open(&result) else {
         return result;
     };

@@ -8,7 +8,7 @@ use super::answer::{as_meant, fitted, metered, remarked, text, with_taken};
 use super::own::arguments;
 use super::request::ApiRequest;
 use super::tools::AlwaysOn;
-use super::{batch, code, discover, groups, search, shown};
+use super::{batch, code, discover, groups, intent, search, shown};
 use crate::bridge;
 use crate::call::{Call, McpCall, required};
 use crate::failure::Failure;
@@ -95,7 +95,7 @@ async fn always_on(
     params: RawObject,
 ) -> Result<Raw, Failure> {
     hidden::known_tenant(turn)?;
-    if tool.runs_code() && !turn.gateway.code.surfaces.contains(&surface) {
+    if tool.runs_code() && !tool.is_on(surface, &turn.gateway.code) {
         return Err(resolve::unknown_tool(turn, tool.name()));
     }
     match tool {
@@ -119,6 +119,11 @@ async fn always_on(
             )?;
             let answer = batch::run(turn, asked, params).await;
             answer.map(|result| with_taken(result, taken.as_ref()))
+        }
+        AlwaysOn::RunIntent => {
+            let checker = &turn.gateway.services.checker;
+            let (asked, _) = arguments(checker, tool, params.get("arguments"))?;
+            intent::run_intent(turn, asked, &params).await
         }
         AlwaysOn::RunCode => {
             let checker = &turn.gateway.services.checker;
@@ -157,7 +162,7 @@ async fn looking(
                 "this endpoint lists no groups; call their tools with call_api, or connect to /mcp/adaptive",
             ));
         }
-        AlwaysOn::Call | AlwaysOn::Batch | AlwaysOn::RunCode => {
+        AlwaysOn::Call | AlwaysOn::Batch | AlwaysOn::RunIntent | AlwaysOn::RunCode => {
             return Err(Failure::params(format!(
                 "call `{0}` directly, not through call_api",
                 tool.name()

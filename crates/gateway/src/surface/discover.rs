@@ -16,8 +16,8 @@ use crate::catalog::CatalogEntry;
 use crate::failure::{Failure, trouble_for};
 use crate::reply::explain;
 use crate::resolve;
-use crate::signature::summary;
 use crate::turn::Turn;
+use kitbag_domain::text::summary;
 use kitbag_schema::near;
 
 #[derive(Debug, Deserialize)]

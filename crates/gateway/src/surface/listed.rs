@@ -26,10 +26,10 @@ pub(crate) fn always_on(turn: &Turn) -> impl Iterator<Item = Raw> {
         View::Merged(surface) => Some(surface),
         View::One(_) => None,
     };
-    let with_code = &turn.gateway.code.surfaces;
-    let tools = surface
-        .into_iter()
-        .flat_map(|it| AlwaysOn::on(it, with_code));
+    let tools = surface.into_iter().flat_map(move |surface| {
+        let all = AlwaysOn::ALL.into_iter();
+        all.filter(move |tool| tool.is_on(surface, &turn.gateway.code))
+    });
     tools.map(|it| it.definition().clone())
 }
 

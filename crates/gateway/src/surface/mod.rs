@@ -5,6 +5,7 @@
 //! - `call`: a call on a surface, to the one of them that answers it
 //! - `own`: reads the arguments of these tools
 //! - `code`: `run_code`, and the world that a program sees
+//! - `intent`: `run_intent`, the steps of a request in words
 //! - `search`, `discover`, `request` (for `call_api`), `batch`, `groups`: one file each
 //! - `reach`: a call on a surface, and the tool it led to, for the exam of models
 //! - `shown`: what the adaptive surface lists beside them
@@ -17,6 +18,7 @@ pub(crate) mod call;
 mod code;
 mod discover;
 mod groups;
+mod intent;
 pub(crate) mod kept;
 pub(crate) mod listed;
 mod own;

@@ -128,9 +128,13 @@ fn aim(turn: &Turn, name: &str, params: &RawObject) -> Aim {
             aims.find(|aim| !matches!(aim, Aim::Look))
                 .unwrap_or(Aim::Look)
         }
-        Some(AlwaysOn::Search | AlwaysOn::Discover | AlwaysOn::EnableGroup | AlwaysOn::RunCode) => {
-            Aim::Look
-        }
+        Some(
+            AlwaysOn::Search
+            | AlwaysOn::Discover
+            | AlwaysOn::EnableGroup
+            | AlwaysOn::RunIntent
+            | AlwaysOn::RunCode,
+        ) => Aim::Look,
         // A model that calls a tool by its name is served on every surface.
         None => Aim::Tool(Aimed {
             name: name.to_owned(),

@@ -1,7 +1,9 @@
 //! The tools that are always there, as a model reads them. Every word is paid for in every
 //! context, so there are few.
 
+use kitbag_config::Code;
 use kitbag_domain::Surface;
+use kitbag_intents::ExecutionMode;
 use std::sync::LazyLock;
 
 use kitbag_wire::{Raw, raw};
@@ -16,16 +18,18 @@ pub(crate) enum AlwaysOn {
     Call,
     Batch,
     EnableGroup,
+    RunIntent,
     RunCode,
 }
 
 impl AlwaysOn {
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Search,
         Self::Discover,
         Self::Call,
         Self::Batch,
         Self::EnableGroup,
+        Self::RunIntent,
         Self::RunCode,
     ];
 
@@ -40,30 +44,31 @@ impl AlwaysOn {
             Self::Call => "call_api",
             Self::Batch => "batch_execute",
             Self::EnableGroup => "enable_tool_group",
+            Self::RunIntent => "run_intent",
             Self::RunCode => "run_code",
         }
     }
 
-    /// Returns the tools that a surface lists; `with_code` are the surfaces that list those that run
-    /// programs.
-    pub(crate) fn on(surface: Surface, with_code: &[Surface]) -> impl Iterator<Item = Self> {
-        let has_code = with_code.contains(&surface);
-        let all = Self::ALL.into_iter();
-        all.filter(move |it| (it.runs_code() && has_code) || it.is_on(surface))
-    }
-
-    /// Only the adaptive surface has a list that groups can be put into.
-    fn is_on(self, surface: Surface) -> bool {
-        match surface {
-            Surface::All | Surface::Code => false,
-            Surface::Adaptive => !self.runs_code(),
-            Surface::Search => !self.runs_code() && self != Self::EnableGroup,
+    /// True if a surface lists the tool. The tools that run programs are on those surfaces alone
+    /// that the configuration names.
+    pub(super) fn is_on(self, surface: Surface, code: &Code) -> bool {
+        match self {
+            Self::RunIntent => code.surfaces.contains(&surface),
+            Self::RunCode => {
+                code.surfaces.contains(&surface)
+                    && code.route.execution_mode != ExecutionMode::McpOnly
+            }
+            // Only the adaptive surface has a list that groups can be put into.
+            Self::EnableGroup => surface == Surface::Adaptive,
+            Self::Search | Self::Discover | Self::Call | Self::Batch => {
+                matches!(surface, Surface::Adaptive | Surface::Search)
+            }
         }
     }
 
-    /// True for the tools that are served only where the configuration says so.
+    /// True for the tools that are served only where they are listed.
     pub(super) fn runs_code(self) -> bool {
-        self == Self::RunCode
+        matches!(self, Self::RunIntent | Self::RunCode)
     }
 
     pub(crate) fn definition(self) -> &'static Raw {
@@ -98,7 +103,8 @@ impl AlwaysOn {
                 schema["properties"]["offset"]["minimum"] = json!(0);
             }
             Self::Batch => schema["properties"]["calls"] = json!({ "type": "array" }),
-            Self::Search | Self::Discover | Self::EnableGroup | Self::RunCode => {}
+            Self::Search | Self::Discover | Self::EnableGroup => {}
+            Self::RunIntent | Self::RunCode => {}
         }
         definition
     }
@@ -161,6 +167,11 @@ impl AlwaysOn {
                 "Add a group's tools to your tool list.",
                 json!({ "group": text }),
                 json!(["group"]),
+            ),
+            Self::RunIntent => (
+                "Do a task, or get tools for it.",
+                json!({ "intent": text, "params": object }),
+                json!(["intent"]),
             ),
             Self::RunCode => (
                 "JS: await tools.server.tool(args); return",

@@ -18,6 +18,7 @@ use clap_complete::{CompleteEnv, CompletionCandidate};
 use kitbag_clients::Client;
 use kitbag_config::{Config, Overrides, Surroundings, Whereabouts};
 use kitbag_domain::{Caller, ServerName};
+use kitbag_intents::{TemplateSet, built_in};
 use kitbag_policy::Policy;
 use kitbag_store::Store;
 use serde_json::{Value, json};
@@ -26,11 +27,12 @@ use super::arguments::as_text;
 use super::output::{one_line, printable};
 use super::{Cli, Invocation, in_runtime};
 use crate::key_check::is_active;
+use kitbag_domain::text::summary;
 use kitbag_gateway::catalog::Catalog;
 use kitbag_gateway::host;
+use kitbag_gateway::learned_templates;
 use kitbag_gateway::offers;
 use kitbag_gateway::prompts::PromptArgument;
-use kitbag_gateway::signature::summary;
 use kitbag_gateway::store_place::{store_address, store_may_exist};
 use kitbag_gateway::vault::vault;
 
@@ -195,6 +197,21 @@ pub(super) fn secrets() -> Vec<CompletionCandidate> {
         .into_iter()
         .map(|it| CompletionCandidate::new(it.name.as_str()))
         .collect()
+}
+
+/// The templates of the binary, and the learned ones.
+pub(super) fn templates() -> Vec<CompletionCandidate> {
+    let (built_in, _) = TemplateSet::read(&built_in::files());
+    let entries = built_in.entries().iter();
+    let mut names: Vec<String> = entries.map(|it| it.template.name().to_string()).collect();
+    let learned = from_store(async |_, store| Ok(learned_templates::read_all(store, None).await?));
+    let (learned, _) = learned.unwrap_or_default();
+    names.extend(
+        learned
+            .iter()
+            .map(|it| it.learned.template().name().to_string()),
+    );
+    names.into_iter().map(CompletionCandidate::new).collect()
 }
 
 pub(super) fn clients() -> Vec<CompletionCandidate> {

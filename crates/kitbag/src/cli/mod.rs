@@ -4,7 +4,7 @@
 //!
 //! # Layout
 //! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`resources`], [`prompts`],
-//!   [`key`], [`secret`], [`audit`], [`trust`], [`import`], [`install`], [`doctor`]
+//!   [`key`], [`secret`], [`audit`], [`templates`], [`trust`], [`import`], [`install`], [`doctor`]
 //! - `gateway`: the gateway a verb works with, the one that runs or one of its own
 //! - `listing`: the list of prompts or resources; `content`: a block of an answer, as people read it
 //! - [`output`]: tables for people, JSON for programs
@@ -56,6 +56,7 @@ pub mod servers;
 pub mod service;
 pub mod stats;
 pub mod store;
+pub mod templates;
 pub mod tokens;
 pub mod tools;
 pub mod trust;
@@ -124,6 +125,7 @@ enum Verb {
     Key(key::Arguments),
     Secret(secret::Arguments),
     Store(store::Arguments),
+    Templates(templates::Arguments),
     Trust(trust::Arguments),
     Import(import::Arguments),
     Install(install::InstallArguments),
@@ -295,6 +297,7 @@ impl Verb {
             Self::Key(arguments) => key::run(arguments, &invocation).await,
             Self::Secret(arguments) => secret::run(arguments, &invocation).await,
             Self::Store(arguments) => store::run(arguments, &invocation).await,
+            Self::Templates(arguments) => templates::run(arguments, &invocation).await,
             Self::Trust(arguments) => trust::run(&arguments, &invocation).await,
             Self::Import(arguments) => import::run(arguments, &invocation).await,
             Self::Install(arguments) => install::install(arguments, &invocation).await,

@@ -15,9 +15,9 @@ use super::content::{block, member};
 use super::gateway::{JoinChoice, ReachedGateway};
 use super::listing::{ListArguments, OfferedRow, list};
 use super::output::{Output, one_line, printable, table};
+use kitbag_domain::text::summary;
 use kitbag_gateway::offers::PromptRow;
 use kitbag_gateway::prompts::PromptArgument;
-use kitbag_gateway::signature::summary;
 
 /// Show the prompts a client sees, or get one.
 #[derive(Debug, Args)]

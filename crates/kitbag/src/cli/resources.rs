@@ -21,8 +21,8 @@ use super::failure::Advise as _;
 use super::gateway::{JoinChoice, ReachedGateway};
 use super::listing::{ListArguments, OfferedRow, list};
 use super::output::{Output, count, printable, table};
+use kitbag_domain::text::summary;
 use kitbag_gateway::offers::ResourceRow;
-use kitbag_gateway::signature::summary;
 
 /// Show the resources and templates a client sees, or read one.
 #[derive(Debug, Args)]

@@ -9,9 +9,9 @@ use kitbag_relevance::{MAX_TOP_K, Options};
 use super::Invocation;
 use super::gateway::{JoinChoice, ReachedGateway};
 use super::output::{Output, table};
+use kitbag_domain::text::summary;
 use kitbag_gateway::find::UNSURE;
 use kitbag_gateway::search::{FoundTool, SearchResult};
-use kitbag_gateway::signature::summary;
 
 /// Find the tools for what you want to do.
 #[derive(Debug, Args)]
@@ -131,11 +131,12 @@ fn described(found: &FoundTool) -> String {
 
 fn explained(found: &[FoundTool]) -> String {
     table(
-        ["SCORE", "NAME", "WORDS", "MEANING", "COSINE"],
+        ["SCORE", "NAME", "KIND", "WORDS", "MEANING", "COSINE"],
         found.iter().map(|it| {
             [
                 format!("{:.2}", it.score),
                 it.tool_name.clone(),
+                it.kind.clone(),
                 format!("{:+.2}", it.parts.lexical),
                 format!("{:+.2}", it.parts.dense),
                 it.cosine

@@ -11,8 +11,8 @@ use super::completions::servers;
 use super::gateway::{JoinChoice, ReachedGateway, only};
 use super::next_steps::{first_steps, is_bare};
 use super::output::{count, table};
+use kitbag_domain::text::summary;
 use kitbag_gateway::offers::ToolRow;
-use kitbag_gateway::signature::summary;
 
 /// Show the tools a client sees at the endpoint.
 #[derive(Debug, Args)]

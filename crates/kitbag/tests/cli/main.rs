@@ -4,9 +4,11 @@
 //! - [`servers`]: `kitbag servers`
 //! - [`tools`]: `kitbag tools`, `kitbag describe` and `kitbag call`
 //! - [`keys_and_secrets`]: `kitbag key` and `kitbag secret`
+//! - [`templates`]: `kitbag templates`
 //! - [`configuration`]: files, variables and flags
 
 mod configuration;
 mod keys_and_secrets;
 mod servers;
+mod templates;
 mod tools;

@@ -33,6 +33,7 @@ fn what_has_no_counterpart_comes_with_what_to_write_instead() {
     check("@dec class A {}", (1, 1), "call a function");
     check("async (x) => x", (1, 8), "without a function");
     check("export default class A {}", (1, 16), "return the value");
+    check("export default 1;\nconst a = 2", (1, 1), "return the value");
 }
 
 #[test]

@@ -72,6 +72,13 @@ proptest! {
             prop_assert!(keeps_order(&source, &code), "{:?} became {:?}", source, code);
         }
     }
+
+    #[test]
+    fn the_shape_of_a_shape_is_itself(source in program()) {
+        if let Ok(once) = shape(&source) {
+            prop_assert_eq!(shape(&once.code).map(|twice| twice.code), Ok(once.code));
+        }
+    }
 }
 
 /// True if every sign of the code that was not added comes from the source, in its order.

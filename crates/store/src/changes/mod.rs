@@ -25,6 +25,7 @@ pub struct ChangeCounts {
     pub secrets: u64,
     pub logins: u64,
     pub listings: u64,
+    pub learned_templates: u64,
 }
 
 /// The tables whose changes a gateway wants to hear of.
@@ -34,6 +35,7 @@ enum WatchedTable {
     Secrets,
     Logins,
     Listings,
+    LearnedTemplates,
 }
 
 /// Follows the tables from the first time that it is asked, until the last handle to the store
@@ -139,12 +141,19 @@ impl ChangeCounts {
             WatchedTable::Secrets => &mut self.secrets,
             WatchedTable::Logins => &mut self.logins,
             WatchedTable::Listings => &mut self.listings,
+            WatchedTable::LearnedTemplates => &mut self.learned_templates,
         }
     }
 }
 
 impl WatchedTable {
-    const ALL: [Self; 4] = [Self::Keys, Self::Secrets, Self::Logins, Self::Listings];
+    const ALL: [Self; 5] = [
+        Self::Keys,
+        Self::Secrets,
+        Self::Logins,
+        Self::Listings,
+        Self::LearnedTemplates,
+    ];
 
     fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|table| table.name() == name)
@@ -156,6 +165,7 @@ impl WatchedTable {
             Self::Secrets => "secrets",
             Self::Logins => "logins",
             Self::Listings => "listings",
+            Self::LearnedTemplates => "learned_templates",
         }
     }
 }
@@ -166,7 +176,7 @@ mod tests {
 
     use super::*;
     use crate::test_place::{TestPlace, each_engine};
-    use crate::{KeyOrder, Secret, StoredListing};
+    use crate::{KeyOrder, Secret, StoredListing, StoredTemplate};
 
     each_engine!(a_change_of_a_table_is_heard_of_elsewhere_and_others_stay_quiet);
 
@@ -194,6 +204,19 @@ mod tests {
             .await
             .unwrap();
         heard(&here, |it| it.logins > before.logins).await;
+        let mut template = StoredTemplate {
+            tenant: Tenant::local(),
+            id: "1".to_owned(),
+            revision: 0,
+            body: "{}".to_owned(),
+            updated_at: Timestamp(1),
+        };
+        for revision in 0..2 {
+            template.revision = revision;
+            let known = here.changes().borrow().learned_templates;
+            assert!(elsewhere.put_learned(&template).await.unwrap());
+            heard(&here, |it| it.learned_templates > known).await;
+        }
     }
 
     async fn heard(store: &Store, wanted: impl Fn(&ChangeCounts) -> bool) -> ChangeCounts {

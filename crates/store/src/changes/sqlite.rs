@@ -1,4 +1,4 @@
-//! Reads the number of changes of each table, twice a second. Four numbers from memory cost less than
+//! Reads the number of changes of each table, twice a second. A few numbers from memory cost less than
 //! finding out whether there is anything to read.
 
 use std::collections::HashMap;

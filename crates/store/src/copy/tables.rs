@@ -39,7 +39,7 @@ pub(super) type CopiedRow = Vec<CopiedValue>;
 const ALL_ROWS: Option<&str> = Some("TRUE");
 
 /// Every table whose rows are worth keeping. Small ones are copied anew after an interruption.
-pub(super) const TABLES: [CopiedTable; 8] = [
+pub(super) const TABLES: [CopiedTable; 9] = [
     CopiedTable {
         name: "listings",
         columns: &[
@@ -77,6 +77,18 @@ pub(super) const TABLES: [CopiedTable; 8] = [
         name: "logins",
         columns: &[text("server"), bytes("sealed"), number("updated_at")],
         key: 1,
+        stale: ALL_ROWS,
+    },
+    CopiedTable {
+        name: "learned_templates",
+        columns: &[
+            text("tenant"),
+            text("id"),
+            number("revision"),
+            text("body"),
+            number("updated_at"),
+        ],
+        key: 2,
         stale: ALL_ROWS,
     },
     CopiedTable {

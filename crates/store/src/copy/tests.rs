@@ -9,8 +9,8 @@ use super::copy;
 use crate::audit::tests::{EVERYTHING, records, seen};
 use crate::test_place::{TestPlace, each_engine, execute};
 use crate::{
-    Error, KeyOrder, NewKey, Recognition, Secret, Store, StoredListing, TextHash, VaultKey,
-    VectorSpace,
+    Error, KeyOrder, NewKey, Recognition, Secret, Store, StoredListing, StoredTemplate, TextHash,
+    VaultKey, VectorSpace,
 };
 
 each_engine!(
@@ -42,6 +42,14 @@ async fn filled(store: &Store) -> NewKey {
         listed_at: NOW,
     };
     store.put_listing(&listing).await.unwrap();
+    let template = StoredTemplate {
+        tenant: "acme".parse().unwrap(),
+        id: "1".to_owned(),
+        revision: 0,
+        body: "{}".to_owned(),
+        updated_at: NOW,
+    };
+    assert!(store.put_learned(&template).await.unwrap());
     let (vault, secret) = (store.vault(Some(key())), Secret::new("1"));
     vault
         .put(&"token".parse().unwrap(), &secret, NOW)
@@ -89,9 +97,10 @@ async fn contents(store: &Store, token: &str) -> String {
     let found = store.authenticate(token, NOW).await.unwrap();
     assert!(matches!(found, Recognition::Known(_)), "{found:?}");
     format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
         store.keys().await.unwrap(),
         store.listings().await.unwrap(),
+        store.all_learned(None).await.unwrap(),
         vault.open_all().await.unwrap(),
         vault
             .login(&server)

@@ -20,7 +20,11 @@ use crate::turn::Turn;
 const MOST_OPEN: usize = 32;
 
 /// Does the work, or goes on with it if the request brings answers.
-pub(super) async fn carried<F, W>(turn: &Turn, params: &RawObject, work: W) -> Result<Raw, Failure>
+pub(in crate::surface) async fn carried<F, W>(
+    turn: &Turn,
+    params: &RawObject,
+    work: W,
+) -> Result<Raw, Failure>
 where
     W: FnOnce(Turn) -> F,
     F: Future<Output = Result<Raw, Failure>> + Send + 'static,

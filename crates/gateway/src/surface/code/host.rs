@@ -1,12 +1,14 @@
 //! The world of a program: every request that it makes is answered here, and calls take the one
 //! road to a server.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use kitbag_domain::{Outcome, WriteClass};
+use kitbag_domain::{Outcome, ServerName, Surface, WriteClass};
 use kitbag_relevance::{MAX_TOP_K, Options};
-use kitbag_sandbox::{Host, HostError, HostRequest};
+use kitbag_sandbox::{Host, HostError, HostRequest, ToolPath};
+use kitbag_schema::{DeclarationSize, declaration, member_call};
 use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::{Value, json};
 
@@ -18,11 +20,12 @@ use crate::failure::Failure;
 use crate::find::find;
 use crate::pipeline;
 use crate::run::{CodeRun, MadeCall};
-use crate::signature::{request, signature};
+use crate::signature::request;
 use crate::surface::answer::as_meant;
 use crate::surface::request::ApiRequest;
 use crate::surface::shown;
 use crate::turn::Turn;
+use crate::view::View;
 
 /// Most tasks need three to five tools.
 const USUAL_LIMIT: usize = 5;
@@ -30,6 +33,8 @@ const USUAL_LIMIT: usize = 5;
 pub(super) struct ProgramHost {
     pub(super) turn: Turn,
     pub(super) run: Arc<CodeRun>,
+    /// The servers that the names in a template stand for.
+    pub(super) aliases: BTreeMap<ServerName, ServerName>,
 }
 
 impl Host for ProgramHost {
@@ -37,9 +42,11 @@ impl Host for ProgramHost {
         match request {
             HostRequest::Search { text, limit } => Ok(self.search(&text, limit).await),
             HostRequest::Describe { tool } => {
+                let tool = self.meant(tool);
                 self.describe(&tool).map_err(|failure| told(&failure))
             }
             HostRequest::Call { tool, arguments } => {
+                let tool = self.meant(tool);
                 let called =
                     path::find(&self.turn, &tool, arguments).map_err(|failure| told(&failure))?;
                 self.call(called).await
@@ -53,6 +60,29 @@ impl Host for ProgramHost {
 }
 
 impl ProgramHost {
+    /// The world of a program that begins now. Its calls take a turn of their own: on every surface
+    /// the arguments are checked, and text of servers is data.
+    pub(super) fn begin(mut turn: Turn, aliases: BTreeMap<ServerName, ServerName>) -> Self {
+        let run = Arc::new(CodeRun::begin());
+        turn.view = View::Merged(Surface::Code);
+        turn.run = Some(run.clone());
+        turn.origin.run = Some(run.id.clone());
+        Self { turn, run, aliases }
+    }
+
+    /// The path with the server for which its name stands.
+    fn meant(&self, path: ToolPath) -> ToolPath {
+        let ToolPath::Member { server, tool } = path else {
+            return path;
+        };
+        let alias = server
+            .parse()
+            .ok()
+            .and_then(|name: ServerName| self.aliases.get(&name));
+        let server = alias.map_or(server, ToString::to_string);
+        ToolPath::Member { server, tool }
+    }
+
     async fn search(&self, text: &str, limit: Option<usize>) -> Raw {
         let caller = self.turn.caller();
         let options = Options {
@@ -75,17 +105,18 @@ impl ProgramHost {
     fn listed(&self, name: &str) -> Option<Value> {
         if let Some(entry) = self.turn.catalog.tool(name) {
             let class = self.turn.gateway.write_class(entry).as_str();
-            return Some(json!({ "name": name, "signature": declared(entry), "effect": class }));
+            let signature = declared(entry, DeclarationSize::Short);
+            return Some(json!({ "name": name, "signature": signature, "effect": class }));
         }
         let provider = self.turn.gateway.providers.get(&name.parse().ok()?)?;
         Some(json!({ "name": name, "signature": request(provider.spec()) }))
     }
 
-    fn describe(&self, tool: &kitbag_sandbox::ToolPath) -> Result<Raw, Failure> {
+    fn describe(&self, tool: &ToolPath) -> Result<Raw, Failure> {
         let name = path::exposed(&self.turn, tool)?;
         let entry = self.turn.catalog.tool(&name);
         let entry = entry.ok_or_else(|| crate::resolve::unknown_tool(&self.turn, &name))?;
-        Ok(raw(&declared(entry)))
+        Ok(raw(&declared(entry, DeclarationSize::Full)))
     }
 
     async fn call(&self, called: CalledTool) -> Result<Raw, HostError> {
@@ -96,10 +127,14 @@ impl ProgramHost {
             }
             CalledTool::Request(ApiRequest::Provider { provider, call }) => {
                 let subject = format!("{provider} {} {}", call.method, call.path);
-                let writes = !call.method.is_safe();
+                let noted = NotedCall {
+                    tool: subject,
+                    server: provider.parse().ok(),
+                    writes: !call.method.is_safe(),
+                };
                 let request = call;
                 let call = Call::Api(ApiCall { provider, request });
-                let answer = self.made(call, subject, writes).await?;
+                let answer = self.made(call, noted).await?;
                 value::of_api(&answer)
             }
             CalledTool::Request(ApiRequest::Rest { result, offset }) => {
@@ -109,20 +144,29 @@ impl ProgramHost {
     }
 
     async fn call_tool(&self, name: String, arguments: Raw) -> Result<Raw, HostError> {
+        let answer = self.tool_result(name, arguments).await?;
+        value::of_result(&answer)
+    }
+
+    /// Calls a tool by its name, and returns its result as it is.
+    pub(super) async fn tool_result(&self, name: String, arguments: Raw) -> Result<Raw, HostError> {
         let mut params = RawObject::new().with("name", &name);
         params.set("arguments", arguments);
         as_meant(&self.turn, &name, &mut params);
         shown::used(&self.turn, &name);
         let entry = self.turn.catalog.tool(&name);
         let class = entry.map(|entry| self.turn.gateway.write_class(entry));
-        let call = Call::Mcp(McpCall::tool(name.clone(), params));
-        let writes = class != Some(WriteClass::Read);
-        let answer = self.made(call, name, writes).await?;
-        value::of_result(&answer)
+        let noted = NotedCall {
+            server: entry.map(|entry| entry.capability.server.clone()),
+            tool: name.clone(),
+            writes: class != Some(WriteClass::Read),
+        };
+        let call = Call::Mcp(McpCall::tool(name, params));
+        self.made(call, noted).await
     }
 
     /// Makes a call, and notes it for the report.
-    async fn made(&self, call: Call, tool: String, writes: bool) -> Result<Raw, HostError> {
+    async fn made(&self, call: Call, noted: NotedCall) -> Result<Raw, HostError> {
         let started = Instant::now();
         let answer = Box::pin(pipeline::run(&self.turn, call)).await;
         let outcome = match &answer {
@@ -130,8 +174,14 @@ impl ProgramHost {
             Ok(_) => Outcome::Ok,
             Err(failure) => failure.outcome(),
         };
+        let NotedCall {
+            tool,
+            server,
+            writes,
+        } = noted;
         self.run.made(MadeCall {
             tool,
+            server,
             outcome,
             latency: started.elapsed(),
             writes,
@@ -140,10 +190,19 @@ impl ProgramHost {
     }
 }
 
+/// A call that is about to be made, as the report names it.
+struct NotedCall {
+    tool: String,
+    server: Option<ServerName>,
+    writes: bool,
+}
+
 /// The declaration of a tool, by which a model writes correct calls of it.
-fn declared(entry: &CatalogEntry) -> String {
+pub(in crate::surface) fn declared(entry: &CatalogEntry, size: DeclarationSize) -> String {
     let definition = RawObject::open(&entry.definition).unwrap_or_default();
-    signature(&entry.exposed, &definition)
+    let capability = &entry.capability;
+    let call = member_call(capability.server.as_str(), &capability.name);
+    declaration(&call, &definition, size)
 }
 
 /// A failure as the exception that the program gets.

@@ -7,26 +7,29 @@
 //! - `report`: what the model is told at the end
 //! - `asking`: the person is asked in the middle
 
-mod asking;
+pub(super) mod asking;
 mod host;
 mod path;
 mod report;
 mod value;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use kitbag_domain::{Outcome, Surface};
-use kitbag_sandbox::Program;
+use kitbag_domain::{Outcome, ServerName};
+use kitbag_sandbox::{Program, ProgramShape, ToolPath};
 use kitbag_telemetry::operations::{EndedOperation, OperationEvent, OperationPath};
 use kitbag_wire::{Raw, RawObject};
 use serde::Deserialize;
 
 use self::host::ProgramHost;
+pub(super) use self::host::declared;
+use super::intent::learn;
+use crate::catalog::CatalogEntry;
 use crate::failure::Failure;
 use crate::run::CodeRun;
 use crate::turn::Turn;
-use crate::view::View;
 
 /// Programs of models have some dozens of lines; a longer text is data in the wrong place.
 const LONGEST_PROGRAM: usize = 64 * 1024;
@@ -51,52 +54,84 @@ pub(super) async fn run_code(
     let program = Program {
         source: asked.code,
         params: None,
-        wants_shape: false,
+        wants_shape: turn.gateway.code.route.enable_template_learning,
     };
-    asking::carried(
-        turn,
-        params,
-        |turn| async move { Ok(run(turn, program).await) },
-    )
+    asking::carried(turn, params, |turn| async move {
+        let (source, started) = (program.source.clone(), Instant::now());
+        let ran = run(turn.clone(), program, BTreeMap::new()).await;
+        counted(&turn, &ran, started, &source);
+        learn::program_ran(&turn, &ran).await;
+        Ok(ran.answer)
+    })
     .await
 }
 
-/// Runs a program to its end, and reports it as the result of a tool.
-async fn run(turn: Turn, program: Program) -> Raw {
-    let (source, started) = (program.source.clone(), Instant::now());
-    let (turn, run) = within_run(turn);
-    let sandbox = turn.gateway.sandbox.clone();
-    let host = ProgramHost { turn, run };
-    let outcome = sandbox
-        .run(&host.turn.caller().tenant, program, &host)
-        .await;
-    let ended = report::outcome(&outcome);
-    let answer = report::report(&host.turn, &host.run, &source, &outcome);
-    counted(&host.turn, ended, started, &source, &answer);
-    answer
+/// A program that has come to its end.
+pub(super) struct RanProgram {
+    /// The result of the tool that ran it.
+    pub(super) answer: Raw,
+    pub(super) failed: bool,
+    pub(super) outcome: Outcome,
+    pub(super) run: Arc<CodeRun>,
+    pub(super) shape: Option<ProgramShape>,
 }
 
-fn counted(turn: &Turn, outcome: Outcome, started: Instant, source: &str, answer: &Raw) {
+/// Runs a program to its end. `aliases` are the servers that names in it stand for.
+pub(super) async fn run(
+    turn: Turn,
+    program: Program,
+    aliases: BTreeMap<ServerName, ServerName>,
+) -> RanProgram {
+    let source = program.source.clone();
+    let host = ProgramHost::begin(turn, aliases);
+    let sandbox = host.turn.gateway.sandbox.clone();
+    let tenant = host.turn.caller().tenant.clone();
+    let outcome = sandbox.run(&tenant, program, &host).await;
+    RanProgram {
+        answer: report::report(&host.turn, &host.run, &source, &outcome),
+        failed: outcome.value.is_err(),
+        outcome: report::outcome(&outcome),
+        run: host.run,
+        shape: outcome.shape,
+    }
+}
+
+/// Makes the one call that a program would consist of, under the rules for programs.
+pub(super) async fn call_alone(turn: Turn, tool: String, arguments: Raw) -> RanProgram {
+    let host = ProgramHost::begin(turn, BTreeMap::new());
+    let answer = host.tool_result(tool, arguments).await;
+    let (answer, failed) = report::of_call(&host.turn, &host.run, answer);
+    RanProgram {
+        answer,
+        failed,
+        outcome: if failed {
+            Outcome::ToolError
+        } else {
+            Outcome::Ok
+        },
+        run: host.run,
+        shape: None,
+    }
+}
+
+/// The tool that a program names so, if the caller may use it.
+pub(super) fn entry_at<'a>(turn: &'a Turn, path: &ToolPath) -> Option<&'a CatalogEntry> {
+    let name = path::exposed(turn, path).ok()?;
+    let entry = turn.catalog.tool(&name)?;
+    turn.sees(&entry.capability).then_some(entry)
+}
+
+fn counted(turn: &Turn, ran: &RanProgram, started: Instant, source: &str) {
     let meter = &turn.gateway.services.meter;
-    if outcome == Outcome::Ok {
+    if !ran.failed {
         meter.happened(&turn.client, OperationEvent::CodeExecutionSuccess);
     }
     let ended = EndedOperation {
         path: OperationPath::Code,
-        outcome,
+        outcome: ran.outcome,
         latency: started.elapsed(),
         asked: kitbag_budget::estimate(source),
-        answered: kitbag_budget::price(answer.get()),
+        answered: kitbag_budget::price(ran.answer.get()),
     };
     meter.operated(&turn.client, &ended);
-}
-
-/// The turn that the calls of a program take: on every surface the arguments are checked, and text
-/// of servers is data.
-fn within_run(mut turn: Turn) -> (Turn, Arc<CodeRun>) {
-    let run = Arc::new(CodeRun::begin());
-    turn.view = View::Merged(Surface::Code);
-    turn.run = Some(run.clone());
-    turn.origin.run = Some(run.id.clone());
-    (turn, run)
 }

@@ -3,10 +3,11 @@
 
 use kitbag_domain::Outcome;
 use kitbag_domain::text::visible;
-use kitbag_sandbox::{ConsoleLine, RunFailure, RunOutcome};
+use kitbag_sandbox::{ConsoleLevel, ConsoleLine, HostError, RunFailure, RunOutcome};
 use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::{Value, json};
 
+use super::value;
 use crate::run::{CodeRun, MadeCall};
 use crate::surface::answer::{fitted, text};
 use crate::turn::Turn;
@@ -30,6 +31,19 @@ pub(super) fn report(turn: &Turn, run: &CodeRun, source: &str, outcome: &RunOutc
         turn.gateway.surfaces.result_tokens,
     );
     marked(&result, run, failed)
+}
+
+/// The result of a call that stands for a whole program, and true if it failed.
+pub(super) fn of_call(turn: &Turn, run: &CodeRun, answer: Result<Raw, HostError>) -> (Raw, bool) {
+    let (result, failed) = match answer {
+        Ok(result) => {
+            let failed = value::is_error(&result);
+            (result, failed)
+        }
+        Err(error) => (text(&visible(&error.message)), true),
+    };
+    let result = fitted(turn, result, turn.gateway.surfaces.result_tokens);
+    (marked(&result, run, failed), failed)
 }
 
 /// The end of a run as it is counted.
@@ -94,8 +108,8 @@ fn console(lines: &[ConsoleLine]) -> Option<String> {
 }
 
 fn printed(line: &ConsoleLine) -> String {
-    match line.level.as_str() {
-        "log" => line.text.clone(),
+    match line.level {
+        ConsoleLevel::Log => line.text.clone(),
         level => format!("{level}: {}", line.text),
     }
 }
@@ -160,6 +174,7 @@ mod tests {
     fn made(tool: &str, outcome: Outcome, milliseconds: u64) -> MadeCall {
         MadeCall {
             tool: tool.to_owned(),
+            server: None,
             outcome,
             latency: Duration::from_millis(milliseconds),
             writes: false,

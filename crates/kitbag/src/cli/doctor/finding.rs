@@ -32,6 +32,7 @@ pub(super) enum Area {
     Servers,
     Clients,
     Address,
+    Programs,
     Versions,
 }
 
@@ -48,12 +49,13 @@ pub(super) enum Severity {
 }
 
 impl Area {
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::Configuration,
         Self::Store,
         Self::Servers,
         Self::Clients,
         Self::Address,
+        Self::Programs,
         Self::Versions,
     ];
 
@@ -64,6 +66,7 @@ impl Area {
             Self::Servers => "Servers",
             Self::Clients => "Clients",
             Self::Address => "Address",
+            Self::Programs => "Programs",
             Self::Versions => "Versions",
         }
     }

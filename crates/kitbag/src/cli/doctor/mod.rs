@@ -2,12 +2,13 @@
 //!
 //! # Layout
 //! - `finding`: one thing that was found; `report`: all of them, for people and programs
-//! - `configuration`, `store`, `servers`, `clients`, `address`, `versions`: what is looked at
+//! - `configuration`, `store`, `servers`, `clients`, `address`, `programs`, `versions`: what is looked at
 
 mod address;
 mod clients;
 mod configuration;
 mod finding;
+mod programs;
 mod report;
 mod servers;
 mod store;
@@ -49,8 +50,9 @@ Examples:
   kitbag doctor --json
 
 Looked at are the configuration, the store, every server that is enabled, the
-MCP clients on this machine, the address to serve on, and the versions of what
-servers run with. The exit code is 1 when there is a problem; warnings are none.";
+MCP clients on this machine, the address to serve on, the sandbox of programs,
+and the versions of what servers run with. The exit code is 1 when there is a
+problem; warnings are none.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let mut findings = Vec::new();
@@ -93,6 +95,7 @@ async fn look(
         findings.extend(clients::check(Some(&config), invocation).await);
         findings.extend(address::check(&config, state.has_keys).await);
         findings.push(address::running(&config, invocation).await);
+        findings.push(programs::check(&config).await);
     }
     findings.extend(versions::check(&config).await);
     Ok(())

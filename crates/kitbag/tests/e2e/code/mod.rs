@@ -85,7 +85,13 @@ async fn run(client: &Client, code: &str) -> Reply {
     client.call("run_code", &json!({ "code": code })).await
 }
 
-/// The lines that a model reads at the end of a run.
+/// The lines that a model reads at the end of a run, also of one that failed.
 async fn told(client: &Client, code: &str) -> String {
-    run(client, code).await.text()
+    text(&run(client, code).await)
+}
+
+fn text(reply: &Reply) -> String {
+    let result = reply.result();
+    let text = result["content"][0]["text"].as_str();
+    text.unwrap_or_else(|| panic!("{result}")).to_owned()
 }

@@ -15,7 +15,7 @@ const MAIN: &str = "main";
 /// The values that every program can use, and that a start may therefore take by their names.
 const GIVEN: [&str; 5] = ["tools", "params", "call", "search", "describe"];
 
-pub(super) struct Entry<'p, 'a> {
+pub(super) struct StartFunction<'p, 'a> {
     pub(super) name: &'p str,
     pub(super) parameters: &'p FormalParameters<'a>,
 }
@@ -24,13 +24,13 @@ pub(super) struct Entry<'p, 'a> {
 pub(super) fn find<'p, 'a>(
     parsed: &'p Parsed<'a>,
     statements: &[&'p Statement<'a>],
-) -> Option<Entry<'p, 'a>> {
+) -> Option<StartFunction<'p, 'a>> {
     let is_alone = statements.len() == 1;
     statements
         .iter()
         .filter_map(|statement| declared(statement))
-        .find(|entry| is_alone || entry.name == MAIN)
-        .filter(|entry| !is_used(&parsed.program, entry.name))
+        .find(|start| is_alone || start.name == MAIN)
+        .filter(|start| !is_used(&parsed.program, start.name))
 }
 
 /// Returns the arguments with which a start is called.
@@ -39,15 +39,16 @@ pub(super) fn arguments(
     parameters: &FormalParameters<'_>,
 ) -> Result<String, SyntaxMistake> {
     let needed = parameters.items.iter().take_while(|it| is_needed(it));
-    let arguments: Result<Vec<String>, SyntaxMistake> = needed
-        .map(|it| {
-            argument(&it.pattern).ok_or_else(|| parsed.unsupported(Unsupported::Parameter, it.span))
-        })
-        .collect();
+    let arguments: Result<Vec<String>, SyntaxMistake> =
+        needed.map(|it| argument(parsed, it)).collect();
     Ok(arguments?.join(", "))
 }
 
-fn declared<'p, 'a>(statement: &'p Statement<'a>) -> Option<Entry<'p, 'a>> {
+fn argument(parsed: &Parsed<'_>, it: &FormalParameter<'_>) -> Result<String, SyntaxMistake> {
+    given_pattern(&it.pattern).ok_or_else(|| parsed.unsupported(Unsupported::Parameter, it.span))
+}
+
+fn declared<'p, 'a>(statement: &'p Statement<'a>) -> Option<StartFunction<'p, 'a>> {
     match statement {
         Statement::ExportDeclaration(it) => declared_by(&it.declaration),
         Statement::ExportDefaultDeclaration(it) => match &it.declaration {
@@ -58,7 +59,7 @@ fn declared<'p, 'a>(statement: &'p Statement<'a>) -> Option<Entry<'p, 'a>> {
     }
 }
 
-fn declared_by<'p, 'a>(declaration: &'p Declaration<'a>) -> Option<Entry<'p, 'a>> {
+fn declared_by<'p, 'a>(declaration: &'p Declaration<'a>) -> Option<StartFunction<'p, 'a>> {
     match declaration {
         Declaration::FunctionDeclaration(it) => function(it),
         Declaration::VariableDeclaration(it) => match it.declarations.as_slice() {
@@ -69,15 +70,15 @@ fn declared_by<'p, 'a>(declaration: &'p Declaration<'a>) -> Option<Entry<'p, 'a>
     }
 }
 
-fn function<'p, 'a>(it: &'p Function<'a>) -> Option<Entry<'p, 'a>> {
+fn function<'p, 'a>(it: &'p Function<'a>) -> Option<StartFunction<'p, 'a>> {
     let name = it.id.as_ref()?.name.as_str();
-    (!it.generator).then_some(Entry {
+    (!it.generator).then_some(StartFunction {
         name,
         parameters: &it.params,
     })
 }
 
-fn variable<'p, 'a>(it: &'p VariableDeclarator<'a>) -> Option<Entry<'p, 'a>> {
+fn variable<'p, 'a>(it: &'p VariableDeclarator<'a>) -> Option<StartFunction<'p, 'a>> {
     let BindingPattern::BindingIdentifier(id) = &it.id else {
         return None;
     };
@@ -86,7 +87,7 @@ fn variable<'p, 'a>(it: &'p VariableDeclarator<'a>) -> Option<Entry<'p, 'a>> {
         Expression::FunctionExpression(it) if !it.generator => &it.params,
         _ => return None,
     };
-    Some(Entry {
+    Some(StartFunction {
         name: id.name.as_str(),
         parameters,
     })
@@ -97,7 +98,7 @@ fn is_needed(it: &FormalParameter<'_>) -> bool {
 }
 
 /// `tools` is passed for `tools`, and `{ tools, call }` for `{ tools, call }`.
-fn argument(pattern: &BindingPattern<'_>) -> Option<String> {
+fn given_pattern(pattern: &BindingPattern<'_>) -> Option<String> {
     match pattern {
         BindingPattern::BindingIdentifier(it) => given(it.name.as_str()),
         BindingPattern::ObjectPattern(it) if it.rest.is_none() => {

@@ -1,0 +1,91 @@
+//! Learned templates in the store: read, and changed without losing what another gateway counts.
+
+use kitbag_domain::{Tenant, Timestamp};
+use kitbag_intents::LearnedTemplate;
+use kitbag_store::{Store, StoredTemplate};
+
+/// A learned template and its tenant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LearnedRow {
+    pub tenant: Tenant,
+    pub learned: LearnedTemplate,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum LearnedError {
+    #[error(transparent)]
+    Store(#[from] kitbag_store::Error),
+    #[error("the learned template `{id}` of `{tenant}` cannot be read")]
+    Unreadable {
+        tenant: Tenant,
+        id: String,
+        source: serde_json::Error,
+    },
+    #[error("the learned template `{id}` cannot be written")]
+    Unwritable {
+        id: String,
+        source: serde_json::Error,
+    },
+}
+
+/// Returns the learned templates of one tenant or of all, and an error for each that cannot be read.
+pub async fn read_all(
+    store: &Store,
+    tenant: Option<&Tenant>,
+) -> Result<(Vec<LearnedRow>, Vec<LearnedError>), LearnedError> {
+    let (mut rows, mut errors) = (Vec::new(), Vec::new());
+    for stored in store.all_learned(tenant).await? {
+        match read(&stored) {
+            Ok(learned) => rows.push(LearnedRow {
+                tenant: stored.tenant,
+                learned,
+            }),
+            Err(error) => errors.push(error),
+        }
+    }
+    Ok((rows, errors))
+}
+
+/// Changes one learned template: `change` gets what is known, if anything is, and returns what is to
+/// be kept, if anything is. It is asked again if another gateway was faster. Returns what was kept.
+pub async fn change(
+    store: &Store,
+    tenant: &Tenant,
+    id: &str,
+    now: Timestamp,
+    change: impl Fn(Option<LearnedTemplate>) -> Option<LearnedTemplate>,
+) -> Result<Option<LearnedTemplate>, LearnedError> {
+    loop {
+        let stored = store.learned(tenant, id).await?;
+        let revision = stored.as_ref().map_or(0, |it| it.revision);
+        let known = stored.as_ref().map(read).transpose()?;
+        let Some(changed) = change(known) else {
+            return Ok(None);
+        };
+        let row = StoredTemplate {
+            tenant: tenant.clone(),
+            id: id.to_owned(),
+            revision,
+            body: body(&changed)?,
+            updated_at: now,
+        };
+        if store.put_learned(&row).await? {
+            return Ok(Some(changed));
+        }
+    }
+}
+
+fn read(stored: &StoredTemplate) -> Result<LearnedTemplate, LearnedError> {
+    serde_json::from_str(&stored.body).map_err(|source| LearnedError::Unreadable {
+        tenant: stored.tenant.clone(),
+        id: stored.id.clone(),
+        source,
+    })
+}
+
+fn body(learned: &LearnedTemplate) -> Result<String, LearnedError> {
+    serde_json::to_string(learned).map_err(|source| LearnedError::Unwritable {
+        id: learned.id().to_owned(),
+        source,
+    })
+}

@@ -1,0 +1,209 @@
+//! Programs that worked become templates, and templates that fail do not stay any.
+
+use kitbag_domain::ServerName;
+use kitbag_intents::{IntentTemplate, LearnedTemplate, LearnedUse, ProgramRun, StateChange};
+use kitbag_sandbox::{ProgramShape, ToolPath};
+use kitbag_telemetry::operations::OperationEvent;
+use serde_json::{Map, Value};
+
+use crate::catalog::CatalogEntry;
+use crate::clock::now;
+use crate::learned_templates;
+use crate::surface::code::{self, RanProgram};
+use crate::turn::Turn;
+
+/// The learned templates of the caller's tenant that answer requests. One whose tool has changed
+/// since it was learned answers no more.
+pub(super) async fn active(turn: &Turn) -> Vec<LearnedTemplate> {
+    let services = &turn.gateway.services;
+    let tenant = &turn.caller().tenant;
+    let learned = services.intents.learned(&services.store, tenant).await;
+    let mut active = Vec::new();
+    for template in learned.iter().filter(|it| it.is_active()) {
+        match changed_use(turn, template) {
+            None => active.push(template.clone()),
+            Some(used) => demote(turn, template, &used).await,
+        }
+    }
+    active
+}
+
+/// A tool of the template that is not as it was when the template was learned.
+fn changed_use(turn: &Turn, template: &LearnedTemplate) -> Option<LearnedUse> {
+    let mut uses = template.uses().iter();
+    uses.find_map(|used| {
+        let entry = entry_of(turn, &used.server, &used.tool)?;
+        let known = used.definition.as_ref()?;
+        let current = use_of(entry);
+        (current.definition.as_ref() != Some(known)).then_some(current)
+    })
+}
+
+async fn demote(turn: &Turn, template: &LearnedTemplate, used: &LearnedUse) {
+    changed(turn, template.id(), |known| {
+        known.map(|known| known.after_change(used))
+    })
+    .await;
+}
+
+/// Takes note of a program of the model.
+pub(in crate::surface) async fn program_ran(turn: &Turn, ran: &RanProgram) {
+    let Some(shape) = &ran.shape else { return };
+    let words = turn.gateway.services.intents.last_words(&turn.client.id);
+    let words = words.or_else(|| shape.purpose.clone());
+    let literals = shape
+        .literals
+        .iter()
+        .map(|it| (it.name.clone(), it.value.clone()));
+    let literals: Vec<(String, Value)> = literals.collect();
+    let uses = uses_of(turn, shape);
+    if uses.is_empty() {
+        return;
+    }
+    let run = ProgramRun {
+        words: words.as_deref(),
+        code: &shape.code,
+        literals: &literals,
+        uses: &uses,
+        read_only: ran.run.calls().iter().all(|call| !call.writes),
+        succeeded: !ran.failed,
+        at: now(),
+    };
+    learned_from(turn, &run).await;
+}
+
+/// Takes note of a tool that answered a request in words, as of the program that it stands for.
+pub(super) async fn tool_answered(
+    turn: &Turn,
+    entry: &CatalogEntry,
+    words: &str,
+    arguments: &Map<String, Value>,
+) {
+    if !turn.gateway.code.route.enable_template_learning {
+        return;
+    }
+    let capability = &entry.capability;
+    let call = kitbag_schema::member_call(capability.server.as_str(), &capability.name);
+    let literals: Vec<(String, Value)> = arguments.clone().into_iter().collect();
+    let run = ProgramRun {
+        words: Some(words),
+        code: &format!("return await {call}(params);"),
+        literals: &literals,
+        uses: &[use_of(entry)],
+        read_only: turn.gateway.write_class(entry) == kitbag_domain::WriteClass::Read,
+        succeeded: true,
+        at: now(),
+    };
+    learned_from(turn, &run).await;
+}
+
+/// Takes note of the run of a template that was learned.
+pub(super) async fn template_ran(
+    turn: &Turn,
+    template: &IntentTemplate,
+    learned: &[LearnedTemplate],
+    params: &Map<String, Value>,
+    ran: &RanProgram,
+) {
+    let mut learned = learned.iter();
+    let Some(known) = learned.find(|it| it.template().name() == template.name()) else {
+        return;
+    };
+    let literals: Vec<(String, Value)> = params.clone().into_iter().collect();
+    let run = ProgramRun {
+        words: None,
+        code: template.code(),
+        literals: &literals,
+        uses: known.uses(),
+        read_only: template.read_only(),
+        succeeded: !ran.failed,
+        at: now(),
+    };
+    changed(turn, known.id(), |known| {
+        known.map(|known| known.after_run(&run, true))
+    })
+    .await;
+}
+
+async fn learned_from(turn: &Turn, run: &ProgramRun<'_>) {
+    let id = LearnedTemplate::id_of(run.code);
+    changed(turn, &id, |known| match known {
+        Some(known) => Some(known.after_run(run, true)),
+        None => LearnedTemplate::begin(run).map(|begun| (begun, None)),
+    })
+    .await;
+}
+
+type Changed = Option<(LearnedTemplate, Option<StateChange>)>;
+
+/// Changes one learned template in the store, and counts what became of it.
+async fn changed(turn: &Turn, id: &str, change: impl Fn(Option<LearnedTemplate>) -> Changed) {
+    let services = &turn.gateway.services;
+    let tenant = &turn.caller().tenant;
+    let became = std::sync::Mutex::new(None);
+    let kept = learned_templates::change(&services.store, tenant, id, now(), |known| {
+        let is_new = known.is_none();
+        let (template, state) = change(known)?;
+        *kitbag_domain::sync::lock(&became) = Some((is_new, state));
+        Some(template)
+    });
+    match kept.await {
+        Ok(None) => return,
+        Ok(Some(_)) => services.intents.learned_anew(tenant),
+        Err(error) => {
+            tracing::warn!(%error, "what was learned is not kept");
+            return;
+        }
+    }
+    let became = became.into_inner().ok().flatten();
+    if let Some(event) = became.and_then(|(is_new, state)| event_of(is_new, state)) {
+        tracing::info!(template = id, event = event.as_str(), "learned");
+        services.meter.happened(&turn.client, event);
+    }
+}
+
+fn event_of(is_new: bool, state: Option<StateChange>) -> Option<OperationEvent> {
+    match state {
+        Some(StateChange::Promoted) => Some(OperationEvent::TemplatePromoted),
+        Some(StateChange::DemotedByFailures | StateChange::DemotedByChangedTool) => {
+            Some(OperationEvent::TemplateDemoted)
+        }
+        Some(StateChange::Approved | StateChange::Rejected) => None,
+        None => is_new.then_some(OperationEvent::TemplateCandidate),
+    }
+}
+
+/// The tools that a program names, as they are now. A program with a tool that is not there cannot
+/// be a template.
+fn uses_of(turn: &Turn, shape: &ProgramShape) -> Vec<LearnedUse> {
+    let entries: Option<Vec<&CatalogEntry>> = shape
+        .tools
+        .iter()
+        .map(|path| code::entry_at(turn, path))
+        .collect();
+    entries
+        .unwrap_or_default()
+        .into_iter()
+        .map(use_of)
+        .collect()
+}
+
+fn entry_of<'a>(turn: &'a Turn, server: &ServerName, tool: &str) -> Option<&'a CatalogEntry> {
+    let path = ToolPath::Member {
+        server: server.to_string(),
+        tool: tool.to_owned(),
+    };
+    code::entry_at(turn, &path)
+}
+
+fn use_of(entry: &CatalogEntry) -> LearnedUse {
+    LearnedUse {
+        server: entry.capability.server.clone(),
+        tool: entry.capability.name.clone(),
+        definition: Some(
+            blake3::hash(entry.definition.get().as_bytes())
+                .to_hex()
+                .to_string(),
+        ),
+    }
+}

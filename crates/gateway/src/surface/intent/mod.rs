@@ -1,0 +1,246 @@
+//! `run_intent`: a request in words is carried out by a kept result, a template or a tool, in this
+//! order; if none fits, the model gets the tools that may.
+//!
+//! # Layout
+//! - this file: the steps of a request, in the order that `kitbag_intents::route` decides
+//! - `template`: a template or a simple tool answers; `direct`: a tool that was found does
+//! - `candidates`: the tools to choose from
+//! - `learn`: programs that worked become templates
+
+mod candidates;
+mod direct;
+pub(super) mod learn;
+mod template;
+
+use std::time::{Duration, Instant};
+
+use kitbag_domain::{Outcome, ServerName};
+use kitbag_intents::cache::NewResult;
+use kitbag_intents::route::{self, RouteNext, RouteTurn, StepEnd};
+use kitbag_intents::{CacheKey, CacheMark, CacheSubject, RouteCounter, RouteEvent, RouteStep};
+use kitbag_telemetry::operations::{EndedOperation, OperationEvent, OperationPath};
+use kitbag_wire::{Raw, RawObject, raw};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::answer::with_text;
+use super::code::asking;
+use crate::clock::now;
+use crate::failure::Failure;
+use crate::intents::KeptAnswer;
+use crate::reply;
+use crate::turn::Turn;
+use kitbag_domain::sync::lock;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RunIntentArguments {
+    intent: String,
+    #[serde(default)]
+    params: Map<String, Value>,
+}
+
+/// A request in words on its way.
+struct IntentRequest {
+    turn: Turn,
+    words: String,
+    given: Map<String, Value>,
+    mark: CacheMark,
+    /// The last failure, which is the answer if no further step may be tried.
+    failed: Option<Raw>,
+}
+
+/// The end of a step: an answer, a failure, or nothing to try.
+enum Attempt {
+    Done {
+        answer: Raw,
+        /// The time for which the answer may be used again, and the servers that it came from;
+        /// absent for an answer that is not only read.
+        keep: Option<(Duration, Vec<ServerName>)>,
+    },
+    Nothing,
+    Failed {
+        answer: Raw,
+        may_have_written: bool,
+    },
+}
+
+pub(super) async fn run_intent(
+    turn: &Turn,
+    asked: RunIntentArguments,
+    params: &RawObject,
+) -> Result<Raw, Failure> {
+    asking::carried(turn, params, |turn| async move {
+        let started = Instant::now();
+        let asked_tokens = kitbag_budget::estimate(&asked.intent)
+            + kitbag_budget::estimate(&Value::Object(asked.params.clone()).to_string());
+        let mark = lock(&turn.gateway.services.intents.results).mark();
+        let mut request = IntentRequest {
+            turn,
+            words: asked.intent,
+            given: asked.params,
+            mark,
+            failed: None,
+        };
+        let (step, answer) = Box::pin(request.carried_out()).await;
+        request.counted(step, started, asked_tokens, &answer);
+        Ok(answer)
+    })
+    .await
+}
+
+impl IntentRequest {
+    /// Takes one step after the other, and returns the last one with its answer.
+    async fn carried_out(&mut self) -> (RouteStep, Raw) {
+        let flags = self.turn.gateway.code.route;
+        let mut step = route::FIRST;
+        loop {
+            let attempt = self.attempt(step).await;
+            let next = route::after(&flags, step, attempt.end());
+            self.told(&next);
+            match (next.next, attempt) {
+                (RouteNext::Try(next), attempt) => {
+                    if let Attempt::Failed { answer, .. } = attempt {
+                        self.failed = Some(answer);
+                    }
+                    step = next;
+                }
+                (_, Attempt::Done { answer, keep }) => {
+                    self.keep(&answer, keep);
+                    return (step, answer);
+                }
+                (_, Attempt::Failed { answer, .. }) => return (step, answer),
+                (_, Attempt::Nothing) => return (step, self.unknown()),
+            }
+        }
+    }
+
+    async fn attempt(&self, step: RouteStep) -> Attempt {
+        match step {
+            RouteStep::Cache => self.kept(),
+            RouteStep::Template => Box::pin(template::attempt(self)).await,
+            RouteStep::Direct => Box::pin(direct::attempt(self)).await,
+            RouteStep::Candidates => candidates::attempt(self).await,
+        }
+    }
+
+    fn kept(&self) -> Attempt {
+        let services = &self.turn.gateway.services;
+        let kept = lock(&services.intents.results)
+            .get(&self.key(), now())
+            .cloned();
+        let Some(KeptAnswer { answer, since }) = kept else {
+            services
+                .meter
+                .happened(&self.turn.client, OperationEvent::CacheMiss);
+            return Attempt::Nothing;
+        };
+        let age = since.elapsed().as_secs();
+        let answer = with_text(answer, &format!("[a kept result, {age} s old]"));
+        Attempt::Done { answer, keep: None }
+    }
+
+    fn keep(&self, answer: &Raw, keep: Option<(Duration, Vec<ServerName>)>) {
+        let Some((ttl, servers)) = keep.filter(|(ttl, _)| !ttl.is_zero()) else {
+            return;
+        };
+        let new = NewResult {
+            bytes: answer.get().len(),
+            value: KeptAnswer {
+                answer: answer.clone(),
+                since: Instant::now(),
+            },
+            servers: &servers,
+            mark: self.mark,
+            ttl,
+        };
+        lock(&self.turn.gateway.services.intents.results).put(self.key(), new, now());
+    }
+
+    fn key(&self) -> CacheKey {
+        let tenant = &self.turn.caller().tenant;
+        CacheKey::new(tenant, CacheSubject::Words(&self.words), &self.given)
+    }
+
+    /// Counts and logs what a step led to.
+    fn told(&self, next: &RouteTurn) {
+        let meter = &self.turn.gateway.services.meter;
+        if let Some(counter) = next.counter {
+            meter.happened(&self.turn.client, event_of(counter));
+        }
+        let tenant = self.turn.caller().tenant.as_str();
+        match next.event {
+            Some(RouteEvent::FallingBackToDiscovery) => {
+                tracing::info!(tenant, "falling_back_to_discovery");
+            }
+            Some(RouteEvent::CodeExecutionFailed) => {
+                tracing::warn!(tenant, "code_execution_failed");
+            }
+            None => {}
+        }
+    }
+
+    fn unknown(&self) -> Raw {
+        if let Some(failed) = &self.failed {
+            return failed.clone();
+        }
+        let failure = Failure::params(
+            "nothing here is known to do this; say it in other words, or write a program for run_code",
+        );
+        reply::tool_result(&failure, self.turn.client.era)
+    }
+
+    fn counted(&self, step: RouteStep, started: Instant, asked: usize, answer: &Raw) {
+        let failed = RawObject::peek(answer, "isError").is_some_and(|it| it.get() == "true");
+        let ended = EndedOperation {
+            path: path_of(step),
+            outcome: if failed {
+                Outcome::ToolError
+            } else {
+                Outcome::Ok
+            },
+            latency: started.elapsed(),
+            asked,
+            answered: kitbag_budget::price(answer.get()),
+        };
+        let meter = &self.turn.gateway.services.meter;
+        meter.operated(&self.turn.client, &ended);
+    }
+}
+
+impl Attempt {
+    /// An answer that is no result: a question back to the model.
+    fn told(text: &str) -> Self {
+        let answer = raw(&json!({ "content": [{ "type": "text", "text": text }] }));
+        Self::Done { answer, keep: None }
+    }
+
+    fn end(&self) -> StepEnd {
+        match self {
+            Self::Done { .. } => StepEnd::Done,
+            Self::Nothing => StepEnd::Nothing,
+            Self::Failed {
+                may_have_written, ..
+            } => StepEnd::Failed {
+                may_have_written: *may_have_written,
+            },
+        }
+    }
+}
+
+fn event_of(counter: RouteCounter) -> OperationEvent {
+    match counter {
+        RouteCounter::CodeExecutionSuccess => OperationEvent::CodeExecutionSuccess,
+        RouteCounter::McpDiscoveryFallback => OperationEvent::McpDiscoveryFallback,
+        RouteCounter::McpErrorFallback => OperationEvent::McpErrorFallback,
+    }
+}
+
+fn path_of(step: RouteStep) -> OperationPath {
+    match step {
+        RouteStep::Cache => OperationPath::Cache,
+        RouteStep::Template => OperationPath::Template,
+        RouteStep::Direct => OperationPath::Direct,
+        RouteStep::Candidates => OperationPath::Candidates,
+    }
+}

@@ -1,0 +1,161 @@
+//! A template answers a request: one of the binary, of the operator or of experience, or a simple
+//! tool that needs no program.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use kitbag_domain::ServerName;
+use kitbag_intents::set::SimilarityBar;
+use kitbag_intents::{
+    IntentTemplate, LearnedTemplate, MissingParameter, ServerOffer, TemplateMatch, TemplateSet,
+    bind,
+};
+use kitbag_relevance::dense::similarity;
+use kitbag_sandbox::Program;
+use kitbag_wire::raw;
+use serde_json::{Map, Value, json};
+
+use super::{Attempt, IntentRequest, direct, learn};
+use crate::failure::Failure;
+use crate::run::MadeCall;
+use crate::surface::code::{self, RanProgram};
+use crate::turn::Turn;
+
+pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
+    let turn = &request.turn;
+    let learned = learn::active(turn).await;
+    let templates = learned.iter().map(|it| it.template().clone());
+    let set = turn.gateway.templates.with_learned(templates);
+    let offers = ServerOffers::of(turn);
+    match find(request, &set, &offers).await {
+        Some(TemplateMatch::Ready { template, params }) => {
+            run(request, &offers, &template, params, &learned).await
+        }
+        Some(TemplateMatch::Incomplete { template, missing }) => {
+            Attempt::told(&needs(&template, &missing))
+        }
+        None => direct::simple(request).await,
+    }
+}
+
+async fn find(
+    request: &IntentRequest,
+    set: &TemplateSet,
+    offers: &ServerOffers<'_>,
+) -> Option<TemplateMatch> {
+    let usable = |template: &IntentTemplate| offers.bound(template).is_some();
+    let (words, given) = (&request.words, &request.given);
+    if let Some(found) = set.find(words, given, usable) {
+        return Some(found);
+    }
+    let scores = scores(&request.turn, set, words).await?;
+    set.best(&scores, SimilarityBar::default(), words, given, usable)
+}
+
+/// How similar the words are to each intent of the set; nothing where there are no vectors.
+async fn scores(turn: &Turn, set: &TemplateSet, words: &str) -> Option<Vec<f32>> {
+    let index = &turn.gateway.services.index;
+    let asked = index.intent(words).await.vector()?;
+    let mut scores = Vec::with_capacity(set.intents().len());
+    for (_, sentence) in set.intents() {
+        let known = index.intent(&sentence).await.vector()?;
+        scores.push(similarity(&asked, &known));
+    }
+    Some(scores)
+}
+
+async fn run(
+    request: &IntentRequest,
+    offers: &ServerOffers<'_>,
+    template: &Arc<IntentTemplate>,
+    params: Map<String, Value>,
+    learned: &[LearnedTemplate],
+) -> Attempt {
+    let turn = &request.turn;
+    if let Some(misfit) = misfit(turn, template, &params) {
+        return Attempt::told(&misfit);
+    }
+    let program = Program {
+        source: template.code().to_owned(),
+        params: Some(raw(&params)),
+        wants_shape: false,
+    };
+    let aliases = offers.bound(template).unwrap_or_default();
+    let ran = code::run(turn.clone(), program, aliases).await;
+    learn::template_ran(turn, template, learned, &params, &ran).await;
+    ended(request, template, ran)
+}
+
+fn ended(request: &IntentRequest, template: &IntentTemplate, ran: RanProgram) -> Attempt {
+    let RanProgram {
+        answer,
+        failed,
+        run,
+        ..
+    } = ran;
+    let calls = run.calls();
+    let wrote = calls.iter().any(|call| call.writes);
+    if failed {
+        return Attempt::Failed {
+            answer,
+            may_have_written: calls.iter().any(MadeCall::may_have_written),
+        };
+    }
+    let ttl = template
+        .cache_for()
+        .unwrap_or(request.turn.gateway.code.cache);
+    let servers = run.servers();
+    let keep = (!wrote && template.read_only()).then_some((ttl, servers));
+    Attempt::Done { answer, keep }
+}
+
+/// Says what is wrong with the parameters, if anything is.
+fn misfit(turn: &Turn, template: &IntentTemplate, params: &Map<String, Value>) -> Option<String> {
+    let schema = template.parameters().schema();
+    let definition = raw(&json!({ "name": template.name().as_str(), "inputSchema": schema }));
+    let checker = &turn.gateway.services.checker;
+    let misfit = checker.check_arguments(&definition, &raw(params)).err()?;
+    let failure = Failure::Arguments {
+        tool: template.name().to_string(),
+        misfit,
+    };
+    Some(failure.to_string())
+}
+
+/// The answer to a request that lacks parameters: their names and schemas.
+fn needs(template: &IntentTemplate, missing: &[MissingParameter]) -> String {
+    let missing: Vec<String> = missing
+        .iter()
+        .map(|it| format!("{}: {}", it.name, it.schema))
+        .collect();
+    format!(
+        "`{}` does this and needs params: {{ {} }}",
+        template.name(),
+        missing.join(", ")
+    )
+}
+
+/// The servers that the caller reaches, with the tools that it may use.
+pub(super) struct ServerOffers<'a>(Vec<ServerOffer<'a>>);
+
+impl<'a> ServerOffers<'a> {
+    fn of(turn: &'a Turn) -> Self {
+        let mut offers: BTreeMap<&ServerName, BTreeSet<&str>> = BTreeMap::new();
+        let tools = turn.catalog.tools.iter();
+        for entry in tools.filter(|entry| turn.sees(&entry.capability)) {
+            let tools = offers.entry(&entry.capability.server).or_default();
+            tools.insert(&entry.capability.name);
+        }
+        let offers = offers.into_iter();
+        Self(
+            offers
+                .map(|(server, tools)| ServerOffer { server, tools })
+                .collect(),
+        )
+    }
+
+    /// Returns the servers that the names in a template stand for, if each stands for one.
+    fn bound(&self, template: &IntentTemplate) -> Option<BTreeMap<ServerName, ServerName>> {
+        bind(template.uses(), &self.0).ok()
+    }
+}

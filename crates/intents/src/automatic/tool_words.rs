@@ -1,0 +1,113 @@
+//! The words that mean a tool: its name with the verb in front, with and without its server.
+
+use super::OfferedTool;
+use crate::pattern::IntentPattern;
+use crate::template::is_parameter_name;
+use crate::words::{SpokenRequest, singular};
+
+/// Returns the intents of a tool, each with whether its words name the server.
+pub(super) fn patterns(
+    offered: &OfferedTool<'_>,
+    required: &[String],
+) -> Vec<(IntentPattern, bool)> {
+    let words = words_of(offered);
+    let Some((verb, nouns)) = words.split_first() else {
+        return Vec::new();
+    };
+    let ending = ending(verb, nouns, required);
+    if nouns.is_empty() || ending.is_none() {
+        return Vec::new();
+    }
+    let endings = [Some(String::new()), ending.filter(|it| !it.is_empty())];
+    let (nouns, server) = (nouns.join(" "), offered.server.as_str());
+    let bases = [
+        (format!("{verb} {nouns}"), false),
+        (format!("{server} {verb} {nouns}"), true),
+        (format!("{verb} {server} {nouns}"), true),
+    ];
+    let behind = ["in", "on", "from"].map(|it| (format!("{verb} {nouns} {it} {server}"), true));
+    let with_endings = bases.iter().flat_map(|(base, named)| {
+        let endings = endings.iter().flatten();
+        endings.map(move |ending| (format!("{base}{ending}"), *named))
+    });
+    with_endings
+        .chain(behind)
+        .filter_map(|(text, named)| Some((IntentPattern::parse(&text).ok()?, named)))
+        .collect()
+}
+
+/// Returns the folded words that mean the tool if no other server has one like it.
+pub(super) fn shortest(offered: &OfferedTool<'_>) -> String {
+    SpokenRequest::read(&words_of(offered).join(" ")).folded()
+}
+
+fn words_of(offered: &OfferedTool<'_>) -> Vec<String> {
+    verb_first(name_words(offered))
+}
+
+const LISTING: [&str; 2] = ["list", "count"];
+const SEARCHING: [&str; 4] = ["search", "find", "query", "lookup"];
+const READING: [&str; 5] = ["get", "read", "show", "describe", "fetch"];
+
+/// Returns the place for the one parameter that the tool needs; an empty text, if the words have no
+/// such place; `None`, if the verb is none that reads.
+fn ending(verb: &str, nouns: &[String], required: &[String]) -> Option<String> {
+    let only = match required {
+        [name] if is_parameter_name(name) => Some(name),
+        _ => None,
+    };
+    let several = nouns.last().is_some_and(|noun| singular(noun) != *noun);
+    match only {
+        Some(name) if SEARCHING.contains(&verb) => Some(format!(" for {{{name}...}}")),
+        Some(name) if READING.contains(&verb) && !several => Some(format!(" {{{name}}}")),
+        _ => reads(verb).then(String::new),
+    }
+}
+
+fn reads(verb: &str) -> bool {
+    let verbs = [&LISTING[..], &SEARCHING, &READING];
+    verbs.iter().any(|verbs| verbs.contains(&verb))
+}
+
+/// Returns the words of a tool's name, without those of its server in front if a verb and a noun are
+/// left.
+fn name_words(offered: &OfferedTool<'_>) -> Vec<String> {
+    let (server, mut words) = (split(offered.server.as_str()), split(offered.name));
+    if words.starts_with(&server) && words.len() > server.len() + 1 {
+        words.drain(..server.len());
+    }
+    words
+}
+
+/// `issues_list` is `list issues`.
+fn verb_first(mut words: Vec<String>) -> Vec<String> {
+    const LAST: [&str; 3] = ["list", "get", "search"];
+    let last = words.last().is_some_and(|it| LAST.contains(&it.as_str()));
+    if last && words.len() > 1 {
+        words.rotate_right(1);
+    }
+    words
+}
+
+/// Splits `list_issues`, `list-issues` and `listIssues` alike.
+fn split(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut small = false;
+    for c in name.chars() {
+        let begins = c.is_uppercase() && small;
+        if begins || !c.is_alphanumeric() {
+            words.push(String::new());
+        }
+        small = c.is_lowercase() || c.is_numeric();
+        if let Some(word) = words.last_mut() {
+            word.extend(
+                c.is_alphanumeric()
+                    .then(|| c.to_lowercase())
+                    .into_iter()
+                    .flatten(),
+            );
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}

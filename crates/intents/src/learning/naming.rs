@@ -1,0 +1,122 @@
+//! Words and names for learned templates.
+
+use serde_json::Value;
+
+use super::LearnedUse;
+use crate::pattern::IntentPattern;
+use crate::template::TemplateName;
+
+/// Returns a request in words with places for the literals that stand in it, or nothing if it names
+/// something that is no literal: kept as it is, it would answer for one thing only.
+pub(super) fn intent(words: &str, literals: &[(String, Value)]) -> Option<String> {
+    let mut sorted: Vec<_> = literals.iter().collect();
+    // A long value may contain a short one.
+    sorted.sort_by_key(|(_, value)| std::cmp::Reverse(spelling(value).len()));
+    let mut words = words.trim().to_owned();
+    for (name, value) in sorted {
+        words = with_place(&words, name, &spelling(value));
+    }
+    let pattern = IntentPattern::parse(&words).ok()?;
+    pattern.is_plain().then(|| pattern.to_string())
+}
+
+/// Returns the name of a template: the tools that it uses, and enough of its id to be unique.
+pub(super) fn name(uses: &[LearnedUse], id: &str) -> String {
+    /// In hexadecimal digits.
+    const DIGITS: usize = 6;
+    let tools: Vec<String> = uses.iter().map(|used| plain(&used.tool)).collect();
+    let ending = format!("_{}", &id[..DIGITS.min(id.len())]);
+    let mut name = format!("learned_{}", tools.join("_"));
+    name.truncate(TemplateName::MAX - ending.len());
+    name + &ending
+}
+
+fn plain(tool: &str) -> String {
+    tool.to_ascii_lowercase()
+        .replace(|c: char| !c.is_ascii_alphanumeric(), "_")
+}
+
+fn spelling(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.trim().to_owned(),
+        Value::Number(number) => number.to_string(),
+        // `true` and `null` in a request are words.
+        _ => String::new(),
+    }
+}
+
+/// Puts a place for a parameter where its value stands as whole words, with or without quotes.
+fn with_place(words: &str, name: &str, value: &str) -> String {
+    let place = match value.contains(char::is_whitespace) {
+        true => format!("{{{name}...}}"),
+        false => format!("{{{name}}}"),
+    };
+    if value.is_empty() || words.contains(&place) {
+        return words.to_owned();
+    }
+    for quote in ["\"", "'", "`", ""] {
+        let quoted = format!("{quote}{value}{quote}");
+        if let Some(at) = whole(words, &quoted) {
+            return format!("{}{place}{}", &words[..at], &words[at + quoted.len()..]);
+        }
+    }
+    words.to_owned()
+}
+
+/// Finds a text that does not begin or end in the middle of a word.
+fn whole(words: &str, text: &str) -> Option<usize> {
+    let lower = words.to_ascii_lowercase();
+    let text = text.to_ascii_lowercase();
+    let mut found = lower.match_indices(&text);
+    found
+        .find(|(at, _)| {
+            let (before, after) = (&lower[..*at], &lower[at + text.len()..]);
+            is_edge(before.chars().next_back()) && is_edge(after.chars().next())
+        })
+        .map(|(at, _)| at)
+}
+
+fn is_edge(c: Option<char>) -> bool {
+    c.is_none_or(|c| c.is_whitespace() || ".,;:?!".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn literals_in_a_request_become_places_and_other_particulars_spoil_it() {
+        for (words, literals, expected) in [
+            ("list issues", json!({}), Some("list issues")),
+            (
+                "List issues of acme/web.",
+                json!({ "repo": "acme/web" }),
+                Some("List issues of {repo}."),
+            ),
+            (
+                "top 5 issues",
+                json!({ "limit": 5 }),
+                Some("top {limit} issues"),
+            ),
+            (
+                "find \"null pointer\" in Web",
+                json!({ "q": "null pointer", "p": "web" }),
+                Some("find {q...} in {p}"),
+            ),
+            (
+                "issues of web",
+                json!({ "state": "open" }),
+                Some("issues of web"),
+            ),
+            ("issues of acme/web", json!({ "state": "open" }), None),
+            ("issue 17", json!({}), None),
+            ("webs of web", json!({ "p": "web" }), Some("webs of {p}")),
+            ("web", json!({ "p": "web" }), None),
+        ] {
+            let literals: Vec<_> = literals.as_object().unwrap().clone().into_iter().collect();
+            assert_eq!(intent(words, &literals).as_deref(), expected, "{words}");
+        }
+    }
+}

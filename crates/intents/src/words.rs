@@ -1,0 +1,336 @@
+//! A request in words, folded so that requests that mean the same are spelt the same.
+//!
+//! Folding is careful: articles and polite beginnings go, plurals become singular, and a few verbs
+//! become one. `show errors` and `list the errors` are one request; `get error 5` is another.
+
+/// A word of a request that counts. Articles do not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SpokenWord {
+    /// The word as it was written, for use as a value.
+    pub(crate) raw: String,
+    /// The word as it is compared. A quoted text is only a value and has none.
+    pub(crate) folded: Option<String>,
+    /// The number of the word among all that were written.
+    at: usize,
+}
+
+/// A request, word by word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SpokenRequest {
+    pub(crate) words: Vec<SpokenWord>,
+    written: Vec<String>,
+}
+
+impl SpokenRequest {
+    /// In bytes. A longer text is no request in a few words, and is compared with nothing.
+    pub(crate) const LONGEST: usize = 1_000;
+
+    pub(crate) fn read(text: &str) -> Self {
+        let written = written(text);
+        let mut words: Vec<SpokenWord> = written.iter().enumerate().map(spoken).collect();
+        drop_beginning(&mut words);
+        words.retain(|word| !word.is_any_of(ARTICLES));
+        fold_verb(&mut words);
+        fold_nouns(&mut words);
+        let written = written.into_iter().map(|it| it.text).collect();
+        Self { words, written }
+    }
+
+    /// Returns the words of this range as they were written, with the articles between them.
+    pub(crate) fn text(&self, words: &[SpokenWord]) -> String {
+        match words {
+            [] => String::new(),
+            [first, .., last] => self.written[first.at..=last.at].join(" "),
+            [only] => only.raw.clone(),
+        }
+    }
+
+    /// Returns the folded words; a quoted text stands for itself.
+    pub(crate) fn folded(&self) -> String {
+        let words = self.words.iter();
+        let words: Vec<&str> = words
+            .map(|word| word.folded.as_deref().unwrap_or(&word.raw))
+            .collect();
+        words.join(" ")
+    }
+
+    /// Returns true if the request names something in particular: a number, a path, a quoted text,
+    /// or whatever stands behind a preposition. Similar words alone do not carry such a thing over.
+    pub(crate) fn has_particulars(&self) -> bool {
+        self.words.iter().any(SpokenWord::is_particular)
+    }
+}
+
+impl SpokenRequest {
+    /// Returns true if the request begins like a question or with a verb that reads. To a model of
+    /// meaning, `delete all errors` is as similar to `list errors` as a question about errors is.
+    pub(crate) fn asks(&self) -> bool {
+        self.words
+            .first()
+            .is_some_and(|word| word.is_any_of(ASKING))
+    }
+}
+
+impl SpokenWord {
+    fn is_any_of(&self, list: &[&str]) -> bool {
+        let folded = self.folded.as_deref();
+        folded.is_some_and(|word| list.contains(&word))
+    }
+
+    fn is_plural(&self) -> bool {
+        let folded = self.folded.as_deref();
+        folded.is_some_and(|word| is_word(word) && singular(word) != word)
+    }
+
+    fn is_particular(&self) -> bool {
+        self.folded.is_none() || !is_word(&self.raw) || self.is_any_of(PREPOSITIONS)
+    }
+
+    /// A name or an id has a capital letter, a digit or a mark in it; a text in quotes needs none.
+    pub(crate) fn looks_like_a_value(&self) -> bool {
+        self.folded.is_none() || self.raw.chars().any(|c| !c.is_lowercase())
+    }
+
+    fn fold_to(&mut self, word: &str) {
+        self.folded = Some(word.to_owned());
+    }
+}
+
+const ARTICLES: &[&str] = &["a", "an", "the", "my", "our", "me", "us", "please"];
+const BEGINNINGS: &[&str] = &[
+    "please", "kindly", "can", "could", "would", "you", "i", "we", "want", "need", "like", "to",
+    "let", "lets", "let's", "me", "us",
+];
+const PREPOSITIONS: &[&str] = &[
+    "in", "of", "for", "from", "by", "with", "without", "at", "on", "about", "between", "since",
+    "until", "before", "after", "matching", "named", "called", "under", "to", "into", "as",
+];
+const LIST: &[&str] = &["list", "enumerate"];
+/// These ask for one thing or for several; the noun behind them decides.
+const SHOW: &[&str] = &[
+    "show", "display", "view", "get", "fetch", "retrieve", "give", "see",
+];
+const SEARCH: &[&str] = &["search", "find", "query", "lookup", "locate"];
+const RECENT: &[&str] = &["recent", "latest", "newest"];
+
+pub(crate) fn is_preposition(word: &str) -> bool {
+    PREPOSITIONS.contains(&word)
+}
+
+/// Returns true for a plain word, which is no number, path or id.
+pub(crate) fn is_word(text: &str) -> bool {
+    text.chars().all(|c| c.is_alphabetic() || c == '\'')
+}
+
+/// The folded words that a request for information begins with.
+const ASKING: &[&str] = &[
+    "list", "get", "search", "count", "read", "tell", "check", "what", "what's", "which", "who",
+    "when", "where", "how", "is", "are", "was", "were", "do", "did", "has", "have", "any",
+    "anything", "current", "recent",
+];
+
+struct WrittenWord {
+    text: String,
+    quoted: bool,
+}
+
+fn spoken((at, written): (usize, &WrittenWord)) -> SpokenWord {
+    SpokenWord {
+        raw: written.text.clone(),
+        folded: (!written.quoted).then(|| written.text.to_lowercase()),
+        at,
+    }
+}
+
+/// Splits a text at blanks. A text in quotes is one word. A name such as `list_errors` that stands
+/// alone is read as the words in it.
+fn written(text: &str) -> Vec<WrittenWord> {
+    let text = text.trim();
+    if is_identifier(text) {
+        return text.split('_').filter_map(plain).collect();
+    }
+    let (mut words, mut rest) = (Vec::new(), text);
+    while let Some((word, after)) = next(rest) {
+        words.extend(word);
+        rest = after;
+    }
+    words
+}
+
+fn is_identifier(text: &str) -> bool {
+    let mut characters = text.chars();
+    text.contains('_') && characters.all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// Returns the first word, if it has any letters, and the text behind it.
+fn next(text: &str) -> Option<(Option<WrittenWord>, &str)> {
+    let text = text.trim_start();
+    let first = text.chars().next()?;
+    if let Some((inside, after)) = quoted(text, first) {
+        let text = inside.to_owned();
+        return Some((Some(WrittenWord { text, quoted: true }), after));
+    }
+    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    Some((plain(&text[..end]), &text[end..]))
+}
+
+fn quoted(text: &str, first: char) -> Option<(&str, &str)> {
+    let close = match first {
+        '"' | '\'' | '`' => first,
+        '“' => '”',
+        _ => return None,
+    };
+    let (inside, after) = text[first.len_utf8()..].split_once(close)?;
+    (!inside.trim().is_empty()).then_some((inside, after))
+}
+
+fn plain(word: &str) -> Option<WrittenWord> {
+    let text = word.trim_end_matches(['?', '!', '.', ',', ';', ':']);
+    let text = text.trim_start_matches(['¿', '¡', ',', ';']);
+    (!text.is_empty()).then(|| WrittenWord {
+        text: text.to_owned(),
+        quoted: false,
+    })
+}
+
+/// Drops `could you please` and the like, unless nothing else was said.
+fn drop_beginning(words: &mut Vec<SpokenWord>) {
+    let said = words.iter().position(|word| !word.is_any_of(BEGINNINGS));
+    if let Some(said) = said {
+        words.drain(..said);
+    }
+}
+
+/// Folds the verb that a request begins with.
+fn fold_verb(words: &mut Vec<SpokenWord>) {
+    fold_two_words(words);
+    let several = asks_for_several(words);
+    let Some(verb) = words.first_mut() else {
+        return;
+    };
+    if verb.is_any_of(LIST) {
+        verb.fold_to("list");
+    } else if verb.is_any_of(SHOW) {
+        verb.fold_to(if several { "list" } else { "get" });
+    } else if verb.is_any_of(SEARCH) {
+        verb.fold_to("search");
+    }
+}
+
+/// `how many` counts, `look for`, `look up` and `search for` search.
+fn fold_two_words(words: &mut Vec<SpokenWord>) {
+    let [first, second, ..] = words.as_mut_slice() else {
+        return;
+    };
+    let pair = (first.folded.as_deref(), second.folded.as_deref());
+    let verb = match pair {
+        (Some("how"), Some("many")) => "count",
+        (Some("look"), Some("for" | "up")) | (Some("search"), Some("for")) => "search",
+        _ => return,
+    };
+    first.fold_to(verb);
+    words.remove(1);
+}
+
+/// Returns true if a plural stands between the verb and the first preposition.
+fn asks_for_several(words: &[SpokenWord]) -> bool {
+    let nouns = words.iter().skip(1);
+    let mut nouns = nouns.take_while(|word| !word.is_any_of(PREPOSITIONS));
+    nouns.any(SpokenWord::is_plural)
+}
+
+fn fold_nouns(words: &mut [SpokenWord]) {
+    for word in words {
+        if word.is_any_of(RECENT) {
+            word.fold_to("recent");
+        } else if let Some(folded) = &word.folded {
+            word.folded = Some(singular(folded));
+        }
+    }
+}
+
+/// Words that end like a plural and are none.
+const NO_PLURALS: &[&str] = &["news", "series", "always", "https", "across", "dns", "aws"];
+
+pub(crate) fn singular(word: &str) -> String {
+    // `is`, `his`, `bus` and ids of a few letters are no plurals.
+    if word.len() < 4 || NO_PLURALS.contains(&word) || !word.is_ascii() {
+        return word.to_owned();
+    }
+    if let Some(stem) = word.strip_suffix("ies") {
+        return format!("{stem}y");
+    }
+    for ending in ["sses", "xes", "ches", "shes"] {
+        if word.ends_with(ending) {
+            return word[..word.len() - 2].to_owned();
+        }
+    }
+    match word.strip_suffix('s') {
+        Some(stem) if !stem.ends_with(['s', 'u', 'i', '\'']) => stem.to_owned(),
+        _ => word.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn requests_that_mean_the_same_are_spelt_the_same() {
+        for (text, expected) in [
+            ("List errors", "list error"),
+            ("list_errors", "list error"),
+            ("Could you please show me the errors?", "list error"),
+            ("get the latest errors", "list recent error"),
+            ("show error", "get error"),
+            ("get queries of my boxes", "list query of box"),
+            ("look up issues", "search issue"),
+            ("search for the issues", "search issue"),
+            ("how many errors", "count error"),
+            ("get status", "get status"),
+            ("read files", "read file"),
+            ("find 'The Beatles'", "search The Beatles"),
+            ("what's new", "what's new"),
+            ("I want to", "i want to"),
+            ("", ""),
+        ] {
+            assert_eq!(SpokenRequest::read(text).folded(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn something_in_particular_is_noticed() {
+        for (text, expected) in [
+            ("what errors did we have lately", false),
+            ("errors in production", true),
+            ("error 500", true),
+            ("tell me about \"x\"", true),
+            ("read src/main.rs", true),
+        ] {
+            assert_eq!(
+                SpokenRequest::read(text).has_particulars(),
+                expected,
+                "{text}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_request_fits_the_intent_of_the_same_words(text in "([a-z]{1,8} ){1,6}") {
+            let request = SpokenRequest::read(&text);
+            prop_assume!(!request.words.is_empty());
+            let intent = crate::pattern::IntentPattern::parse(&text).unwrap();
+            prop_assert!(intent.fit(&request).is_some());
+        }
+
+        #[test]
+        fn any_text_can_be_read(text in "\\PC{0,80}") {
+            let request = SpokenRequest::read(&text);
+            request.text(&request.words);
+            let _mistake = crate::pattern::IntentPattern::parse(&text);
+        }
+    }
+}

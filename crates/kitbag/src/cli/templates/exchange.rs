@@ -1,0 +1,97 @@
+//! Templates to files and from files.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow};
+use kitbag_domain::{Action, Event, Remedy as _, Tenant};
+use kitbag_gateway::clock::now;
+use kitbag_gateway::learned_templates;
+use kitbag_intents::{IntentTemplate, LearnedTemplate};
+use kitbag_store::Store;
+use serde_json::json;
+
+use super::known::KnownTemplates;
+use crate::cli::Invocation;
+use crate::cli::failure::{Advise as _, advised};
+use crate::trail;
+
+pub(super) fn export(
+    template: &IntentTemplate,
+    output: Option<&Path>,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
+    let text = template.to_toml()?;
+    let Some(path) = output else {
+        return invocation.output.print(&text);
+    };
+    let file = OpenOptions::new().write(true).create_new(true).open(path);
+    let mut file = file
+        .with_context(|| format!("{} cannot be written", path.display()))
+        .advise(|| "choose a file that does not exist yet, in a folder that does".to_owned())?;
+    file.write_all(text.as_bytes())?;
+    let told = json!({ "name": template.name(), "file": path });
+    invocation.output.show(&told, |_| {
+        format!("Wrote {} to {}", template.name(), path.display())
+    })
+}
+
+/// Takes a template in as a candidate. A file of another author must not run before the operator has
+/// looked at it.
+pub(super) async fn import(
+    path: &Path,
+    tenant: &Tenant,
+    known: &KnownTemplates,
+    store: &Store,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
+    let template = read(path)?;
+    let name = template.name().clone();
+    if known.is_taken(&name, tenant) {
+        return Err(anyhow!("there is a template `{name}` already"))
+            .advise(|| "change the name in the file".to_owned());
+    }
+    let imported = LearnedTemplate::imported(template, now());
+    let added = learned_templates::change(store, tenant, imported.id(), now(), |before| {
+        before.is_none().then(|| imported.clone())
+    });
+    if added.await?.is_none() {
+        return Err(anyhow!("a template with the same program is known already"))
+            .advise(|| format!("look at it: kitbag templates show {}", imported.id()));
+    }
+    let event = trail::change(
+        "kitbag templates import",
+        Action::TemplateImported,
+        name.as_str(),
+    );
+    let of = Some(tenant.clone());
+    trail::record(
+        store,
+        Event {
+            tenant: of,
+            ..event
+        },
+    )
+    .await?;
+    let told = json!({ "name": name, "tenant": tenant, "state": "candidate" });
+    invocation.output.show(&told, |_| {
+        format!(
+            "Imported {name} for tenant `{tenant}`. It answers nothing yet: read it with `kitbag templates show {name}`, \
+             then run `kitbag templates approve {name}`"
+        )
+    })
+}
+
+fn read(path: &Path) -> anyhow::Result<IntentTemplate> {
+    let text = fs::read_to_string(path)
+        .with_context(|| format!("{} cannot be read", path.display()))
+        .advise(|| "name a file that `kitbag templates export` wrote".to_owned())?;
+    IntentTemplate::from_toml(path, &text).map_err(|error| {
+        let advice = error.remedy();
+        match advice {
+            Some(advice) => advised(error, advice),
+            None => error.into(),
+        }
+    })
+}

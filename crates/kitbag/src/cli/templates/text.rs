@@ -1,0 +1,168 @@
+//! A template as people and programs read it.
+
+use std::fmt::Write as _;
+
+use kitbag_domain::Tenant;
+use kitbag_intents::{LearnedState, LearnedTemplate};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::known::FoundTemplate;
+use crate::cli::output::date;
+
+#[derive(Debug, Serialize)]
+pub(super) struct TemplateListRow {
+    name: String,
+    origin: &'static str,
+    /// Absent for files, which are for every tenant.
+    tenant: Option<Tenant>,
+    state: &'static str,
+    successes: Option<u32>,
+    failures: Option<u32>,
+    intents: Vec<String>,
+}
+
+pub(super) fn row(found: &FoundTemplate<'_>) -> TemplateListRow {
+    let template = found.template();
+    let evidence = evidence_of(found).map(LearnedTemplate::evidence);
+    TemplateListRow {
+        name: template.name().to_string(),
+        origin: origin(found),
+        tenant: found.tenant().cloned(),
+        state: state(found),
+        successes: evidence.map(|it| it.successes),
+        failures: evidence.map(|it| it.failures),
+        intents: template.intents().iter().map(ToString::to_string).collect(),
+    }
+}
+
+pub(super) fn cells(row: &TemplateListRow) -> [String; 6] {
+    let runs = match (row.successes, row.failures) {
+        (Some(good), Some(0)) => format!("{good} good"),
+        (Some(good), Some(bad)) => format!("{good} good, {bad} bad"),
+        _ => String::new(),
+    };
+    let tenant = row.tenant.as_ref().map_or("(all)", Tenant::as_str);
+    [
+        row.name.clone(),
+        row.origin.to_owned(),
+        tenant.to_owned(),
+        row.state.to_owned(),
+        runs,
+        row.intents.first().cloned().unwrap_or_default(),
+    ]
+}
+
+/// Returns everything about a template, for programs.
+pub(super) fn whole(found: &FoundTemplate<'_>) -> Value {
+    let template = found.template();
+    let mut whole = json!(row(found));
+    whole["description"] = json!(template.description());
+    whole["uses"] = template.uses().iter().map(ToString::to_string).collect();
+    whole["read_only"] = json!(template.read_only());
+    whole["cache_seconds"] = json!(template.cache_for().map(|it| it.as_secs()));
+    whole["parameters"] = template.parameters().schema();
+    whole["code"] = json!(template.code());
+    if let Some(learned) = evidence_of(found) {
+        whole["id"] = json!(learned.id());
+        whole["parameter_sets"] = json!(learned.evidence().parameter_sets.len());
+        whole["learned_at"] = json!(date(learned.learned_at()));
+        whole["changed_at"] = json!(date(learned.changed_at()));
+    }
+    whole
+}
+
+/// Returns everything about a template, for people.
+pub(super) fn page(found: &FoundTemplate<'_>) -> String {
+    let template = found.template();
+    let mut page = format!("{}: {}\n\n", template.name(), template.description());
+    let effect = if template.read_only() {
+        "reads"
+    } else {
+        "writes"
+    };
+    let mut facts = vec![
+        ("Origin", origin(found).to_owned()),
+        ("State", state(found).to_owned()),
+        ("Effect", effect.to_owned()),
+    ];
+    facts.extend(found.tenant().map(|it| ("Tenant", it.to_string())));
+    facts.extend(evidence_of(found).map(|it| ("Runs", runs(it))));
+    let uses: Vec<String> = template.uses().iter().map(ToString::to_string).collect();
+    facts.push(("Uses", uses.join(", ")));
+    for (name, value) in facts {
+        // Writing to a text cannot fail.
+        let _ = writeln!(page, "{name:<8}{value}");
+    }
+    page.push_str("\nIntents\n");
+    for intent in template.intents() {
+        let _ = writeln!(page, "  {intent}");
+    }
+    page.push_str(&parameters(found));
+    let _ = write!(page, "\nProgram\n{}", indented(template.code()));
+    page
+}
+
+fn parameters(found: &FoundTemplate<'_>) -> String {
+    let parameters = found.template().parameters();
+    let required: Vec<&str> = parameters.required().collect();
+    let mut text = String::new();
+    for name in parameters.names() {
+        if text.is_empty() {
+            text.push_str("\nParameters\n");
+        }
+        let schema = parameters.schema_of(name).unwrap_or_default();
+        let needed = if required.contains(&name) {
+            "needed"
+        } else {
+            "may be left out"
+        };
+        let about = schema["description"].as_str().unwrap_or_default();
+        let kind = schema["type"].to_string().replace('"', "");
+        let _ = writeln!(text, "  {name} ({kind}, {needed}) {about}");
+    }
+    text
+}
+
+fn runs(learned: &LearnedTemplate) -> String {
+    let evidence = learned.evidence();
+    format!(
+        "{} good, {} bad, with {} sets of parameters, since {}",
+        evidence.successes,
+        evidence.failures,
+        evidence.parameter_sets.len(),
+        date(learned.learned_at())
+    )
+}
+
+fn indented(code: &str) -> String {
+    let lines: Vec<String> = code
+        .trim()
+        .lines()
+        .map(|line| format!("  {line}"))
+        .collect();
+    lines.join("\n")
+}
+
+fn evidence_of<'a>(found: &FoundTemplate<'a>) -> Option<&'a LearnedTemplate> {
+    match found {
+        FoundTemplate::File { .. } => None,
+        FoundTemplate::Learned(row) => Some(&row.learned),
+    }
+}
+
+fn origin(found: &FoundTemplate<'_>) -> &'static str {
+    match found {
+        FoundTemplate::File { entry, .. } => entry.origin.as_str(),
+        FoundTemplate::Learned(_) => "learned",
+    }
+}
+
+/// A file is in use as it is; `rejected` is called `removed`, as the verb is.
+fn state(found: &FoundTemplate<'_>) -> &'static str {
+    match evidence_of(found).map(LearnedTemplate::state) {
+        None => "in use",
+        Some(LearnedState::Rejected) => "removed",
+        Some(state) => state.as_str(),
+    }
+}

@@ -1,0 +1,46 @@
+//! A worker that attacks its own jail when a program tells it to, for the tests of the sandbox.
+//!
+//! A program that begins with `//attack name` is not run: the attack of that name is made instead,
+//! and what came of it is the value. Other programs are run as always.
+
+mod pipe;
+#[cfg(target_os = "linux")]
+mod system;
+
+use std::io;
+use std::process::ExitCode;
+
+use kitbag_sandbox::{JailLayer, worker};
+
+fn main() -> ExitCode {
+    worker::main_with(&layers(), attack)
+}
+
+/// The layers to close: all, none, or the one that is named after the program's name.
+fn layers() -> Vec<JailLayer> {
+    match std::env::args().nth(1).as_deref() {
+        None => JailLayer::ALL.to_vec(),
+        Some(name) => JailLayer::ALL
+            .into_iter()
+            .filter(|layer| layer.to_string() == name)
+            .collect(),
+    }
+}
+
+fn attack(program: &str) -> Option<String> {
+    let name = program.lines().next()?.strip_prefix("//attack ")?;
+    let all = SYSTEM.iter().chain(pipe::ATTACKS);
+    let (_, attack) = all.into_iter().find(|(other, _)| *other == name)?;
+    Some(match attack() {
+        Ok(()) => "succeeded".to_owned(),
+        Err(error) => format!("refused: {error}"),
+    })
+}
+
+#[cfg(target_os = "linux")]
+use system::ATTACKS as SYSTEM;
+#[cfg(not(target_os = "linux"))]
+const SYSTEM: &[Attack] = &[];
+
+/// The name of an attack, and what it does.
+type Attack = (&'static str, fn() -> io::Result<()>);

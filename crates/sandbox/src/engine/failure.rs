@@ -1,0 +1,74 @@
+//! An exception that a program did not catch, told in the author's terms.
+
+use rquickjs::{Ctx, Object, Value};
+
+use super::hints::Circumstances;
+use super::json;
+use super::program_text::ProgramText;
+use super::text::text;
+use crate::outcome::RunFailure;
+
+pub(crate) fn thrown<'js>(
+    ctx: &Ctx<'js>,
+    thrown: &Value<'js>,
+    program: &ProgramText<'_>,
+    circumstances: Circumstances<'_>,
+) -> RunFailure {
+    let stack = thrown
+        .as_object()
+        .and_then(|error| property(ctx, error, "stack"));
+    let place = stack.and_then(|stack| program.place(&stack));
+    let callee = place.and_then(|place| program.callee(place));
+    let message = named(message(ctx, thrown), callee);
+    let circumstances = Circumstances {
+        message: &message,
+        ..circumstances
+    };
+    let hint = circumstances.hint();
+    RunFailure::Thrown {
+        message,
+        line: place.map(|place| place.line),
+        column: place.map(|place| place.column),
+        hint,
+    }
+}
+
+/// The engine throws this when its memory is used up, or `null` if there is no room for an error.
+pub(crate) fn is_out_of_memory(thrown: &Value<'_>) -> bool {
+    let exception = thrown.as_exception();
+    thrown.is_null()
+        || exception.is_some_and(|error| error.message().as_deref() == Some("out of memory"))
+}
+
+/// The engine does not say what is no function.
+fn named(message: String, callee: Option<&str>) -> String {
+    match callee {
+        Some(callee) if message == "TypeError: not a function" => {
+            format!("TypeError: {callee} is not a function")
+        }
+        _ => message,
+    }
+}
+
+fn message<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> String {
+    let said = match thrown.as_object() {
+        Some(object) if thrown.is_error() => error_message(ctx, object),
+        _ => json::shown(ctx, thrown, LONGEST).ok(),
+    };
+    said.unwrap_or_else(|| "the program threw something that cannot be shown".to_owned())
+}
+
+/// In bytes, of a message: enough for a sentence and the text that a tool adds to it.
+const LONGEST: usize = 4_000;
+
+fn error_message<'js>(ctx: &Ctx<'js>, error: &Object<'js>) -> Option<String> {
+    let name = property(ctx, error, "name")?;
+    let message = property(ctx, error, "message")?;
+    let whole = format!("{name}: {message}");
+    Some(whole[..whole.floor_char_boundary(LONGEST)].to_owned())
+}
+
+fn property<'js>(ctx: &Ctx<'js>, object: &Object<'js>, name: &str) -> Option<String> {
+    let value: Value<'js> = object.get(name).ok()?;
+    text(ctx, value.as_string()?).ok()
+}

@@ -1,0 +1,250 @@
+//! Values of a program as JSON: exact where data leaves the program, lenient where it prints.
+
+use rquickjs::function::This;
+use rquickjs::object::Filter;
+use rquickjs::{Ctx, Function, Object, Value};
+
+use super::text::text;
+
+/// The reason why a value is no JSON.
+#[derive(Debug)]
+pub(crate) enum NoJson {
+    /// A place in the value, and the reason why JSON has nothing for it.
+    Unfit {
+        reason: String,
+    },
+    TooLong,
+    /// A getter, a `toJSON` or a proxy threw, and the exception is pending.
+    Thrown,
+}
+
+impl From<rquickjs::Error> for NoJson {
+    fn from(_: rquickjs::Error) -> Self {
+        Self::Thrown
+    }
+}
+
+/// Writes a value of at most so many bytes. `name` is the value's name in complaints.
+pub(crate) fn exact<'js>(
+    ctx: &Ctx<'js>,
+    value: &Value<'js>,
+    name: &str,
+    most: usize,
+) -> Result<String, NoJson> {
+    let mut writer = JsonWriter::new(ctx, name, most, Manner::Exact);
+    writer.value(value.clone())?;
+    Ok(writer.text)
+}
+
+/// Writes a value for a person; only what the program itself throws is an error.
+pub(crate) fn shown<'js>(
+    ctx: &Ctx<'js>,
+    value: &Value<'js>,
+    most: usize,
+) -> rquickjs::Result<String> {
+    let mut writer = JsonWriter::new(ctx, "", most, Manner::Lenient);
+    match writer.value(value.clone()) {
+        Err(NoJson::Thrown) => Err(rquickjs::Error::Exception),
+        _ => Ok(writer.text),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    Exact,
+    Lenient,
+}
+
+struct JsonWriter<'a, 'js> {
+    ctx: &'a Ctx<'js>,
+    text: String,
+    most: usize,
+    /// The way from the root to the value that is being written.
+    path: Vec<String>,
+    ancestors: Vec<Object<'js>>,
+    manner: Manner,
+}
+
+/// The parsers that read the value later give up beyond 128 levels.
+const DEEPEST: usize = 100;
+
+/// The steps of a path that a complaint shows.
+const SHOWN_START: usize = 8;
+const SHOWN_END: usize = 2;
+
+impl<'a, 'js> JsonWriter<'a, 'js> {
+    fn new(ctx: &'a Ctx<'js>, name: &str, most: usize, manner: Manner) -> Self {
+        Self {
+            ctx,
+            text: String::new(),
+            most,
+            path: vec![name.to_owned()],
+            ancestors: Vec::new(),
+            manner,
+        }
+    }
+
+    fn value(&mut self, value: Value<'js>) -> Result<(), NoJson> {
+        let value = self.converted(value)?;
+        match (value.as_string(), value.as_number()) {
+            (Some(string), _) => {
+                let string = text(self.ctx, string)?;
+                self.string(&string)
+            }
+            (_, Some(number)) => self.number(number),
+            _ if value.is_null() || value.is_undefined() => self.push("null"),
+            _ => self.rest(&value),
+        }
+    }
+
+    fn rest(&mut self, value: &Value<'js>) -> Result<(), NoJson> {
+        if let Some(truth) = value.as_bool() {
+            return self.push(if truth { "true" } else { "false" });
+        }
+        if let Some(reason) = unfit(value) {
+            return self.unfit(reason);
+        }
+        match value.as_object() {
+            Some(object) => self.nested(object),
+            None => self.unfit("is of a kind that JSON lacks"),
+        }
+    }
+
+    fn nested(&mut self, object: &Object<'js>) -> Result<(), NoJson> {
+        if self.ancestors.contains(object) {
+            return self.unfit("contains itself");
+        }
+        if self.ancestors.len() >= DEEPEST {
+            return self.unfit("is nested too deeply");
+        }
+        self.ancestors.push(object.clone());
+        let written = match object.as_value().is_array() {
+            true => self.array(object),
+            false => self.object(object),
+        };
+        self.ancestors.pop();
+        written
+    }
+
+    fn array(&mut self, array: &Object<'js>) -> Result<(), NoJson> {
+        self.push("[")?;
+        let length: f64 = array.get("length")?;
+        for index in 0..length as u32 {
+            if index > 0 {
+                self.push(",")?;
+            }
+            self.member(format!("[{index}]"), array.get(index)?)?;
+        }
+        self.push("]")
+    }
+
+    fn object(&mut self, object: &Object<'js>) -> Result<(), NoJson> {
+        self.push("{")?;
+        let mut first = true;
+        if object.as_value().is_error() {
+            for key in ["name", "message"] {
+                self.property(key, object.get(key)?, &mut first)?;
+            }
+        }
+        for key in object.own_keys::<rquickjs::String<'js>>(Filter::new().string().enum_only()) {
+            let key = key?;
+            let value = object.get(key.as_value().clone())?;
+            let key = text(self.ctx, &key)?;
+            self.property(&key, value, &mut first)?;
+        }
+        self.push("}")
+    }
+
+    fn property(&mut self, key: &str, value: Value<'js>, first: &mut bool) -> Result<(), NoJson> {
+        if value.is_undefined() {
+            return Ok(());
+        }
+        if !std::mem::take(first) {
+            self.push(",")?;
+        }
+        self.string(key)?;
+        self.push(":")?;
+        self.member(format!(".{key}"), value)
+    }
+
+    fn member(&mut self, step: String, value: Value<'js>) -> Result<(), NoJson> {
+        self.path.push(step);
+        self.value(value)?;
+        self.path.pop();
+        Ok(())
+    }
+
+    /// A date, among others, says itself what it is in JSON.
+    fn converted(&self, value: Value<'js>) -> Result<Value<'js>, NoJson> {
+        let Some(object) = value.as_object() else {
+            return Ok(value);
+        };
+        match object.get::<_, Value<'js>>("toJSON")?.into_function() {
+            Some(convert) => Ok(self.call(&convert, object)?),
+            None => Ok(value),
+        }
+    }
+
+    fn call(&self, convert: &Function<'js>, object: &Object<'js>) -> rquickjs::Result<Value<'js>> {
+        convert.call((This(object.clone()),))
+    }
+
+    fn number(&mut self, number: f64) -> Result<(), NoJson> {
+        let whole = number as i64;
+        // Beyond this, a number is no longer exactly the digits it is written with.
+        if number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0 {
+            return self.push(&whole.to_string());
+        }
+        let written = serde_json::to_string(&number).unwrap_or_default();
+        self.push(&written)
+    }
+
+    fn string(&mut self, string: &str) -> Result<(), NoJson> {
+        self.fits(string.len())?;
+        let written = serde_json::to_string(string).unwrap_or_default();
+        self.push(&written)
+    }
+
+    fn push(&mut self, text: &str) -> Result<(), NoJson> {
+        self.fits(text.len())?;
+        self.text.push_str(text);
+        Ok(())
+    }
+
+    fn fits(&self, more: usize) -> Result<(), NoJson> {
+        if self.text.len() + more > self.most {
+            return Err(NoJson::TooLong);
+        }
+        Ok(())
+    }
+
+    /// The path, without the middle of a long one.
+    fn shown_path(&self) -> String {
+        match self.path.len().checked_sub(SHOWN_END) {
+            Some(end) if end > SHOWN_START => {
+                let (start, end) = (&self.path[..SHOWN_START], &self.path[end..]);
+                format!("{}…{}", start.concat(), end.concat())
+            }
+            _ => self.path.concat(),
+        }
+    }
+
+    fn unfit(&mut self, reason: &str) -> Result<(), NoJson> {
+        match self.manner {
+            Manner::Exact => Err(NoJson::Unfit {
+                reason: format!("{} {reason}", self.shown_path()),
+            }),
+            Manner::Lenient => self.string(&format!("[{reason}]")),
+        }
+    }
+}
+
+fn unfit(value: &Value<'_>) -> Option<&'static str> {
+    match () {
+        () if value.is_promise() => Some("is a promise: write `await` before the call"),
+        () if value.is_function() => Some("is a function"),
+        () if value.is_symbol() => Some("is a symbol"),
+        () if value.is_big_int() => Some("is a BigInt: convert it with Number(…) or String(…)"),
+        () => None,
+    }
+}

@@ -1,0 +1,52 @@
+// Furnishes the world of a program. It runs before the program, so what it takes from the engine
+// here is genuine; a program that changes the built-in objects later confuses only itself.
+(native, params) => {
+  "use strict";
+  const { freeze, defineProperty, values } = Object;
+  const { Promise, Proxy, TypeError } = globalThis;
+
+  class ToolError extends Error {
+    kind = "error";
+    tool = null;
+    result = null;
+  }
+  defineProperty(ToolError.prototype, "name", { value: "ToolError" });
+
+  // The error is made before the call, so that its stack shows the line that calls.
+  const search = (text, options) => native.search(new ToolError(), text, options?.limit);
+  const describe = (name) => native.describe(new ToolError(), name);
+  const call = (name, args) => native.call(new ToolError(), name, args);
+  const member = (server, tool) => (args) => native.member(new ToolError(), server, tool, args);
+
+  // Promises and JSON ask every object for these names.
+  const isTool = (name) => typeof name === "string" && name !== "then" && name !== "toJSON";
+  const branch = (child) =>
+    new Proxy({ __proto__: null }, { get: (_, name) => (isTool(name) ? child(name) : undefined) });
+  const tools = branch((server) => branch((tool) => member(server, tool)));
+
+  const setTimeout = (callback, milliseconds, ...args) => {
+    if (typeof callback !== "function") throw new TypeError("setTimeout needs a function");
+    return native.setTimer(() => callback(...args), +milliseconds || 0);
+  };
+  const clearTimeout = (timer) => native.clearTimer(+timer || 0);
+  const sleep = (milliseconds) =>
+    new Promise((resolve) => void native.setTimer(() => resolve(), +milliseconds || 0));
+  const uuid = () => native.uuid();
+
+  const console = {};
+  for (const level of ["log", "info", "warn", "error", "debug"])
+    console[level] = (...args) => native.print(level, args);
+  console.trace = console.dir = console.table = console.log;
+
+  const frozen = (value) => {
+    if (typeof value === "object" && value !== null) values(freeze(value)).forEach(frozen);
+    return value;
+  };
+
+  const world = {
+    ToolError, search, describe, call, tools, setTimeout, clearTimeout, sleep, uuid, console,
+    params: frozen(params),
+  };
+  for (const name in world)
+    defineProperty(globalThis, name, { value: world[name], writable: true, configurable: true });
+}

@@ -1,0 +1,128 @@
+//! A program as its author wrote it and as the engine runs it: where in the one is a place of the other?
+
+/// The name of the program in stacks.
+pub(crate) const FILE: &str = "program.js";
+
+/// The head of the function around the program takes one line.
+const HEAD: usize = 1;
+
+#[derive(Debug)]
+pub(crate) struct ProgramText<'a> {
+    pub source: &'a str,
+    pub code: &'a str,
+}
+
+/// Lines and columns are counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ProgramPlace {
+    pub line: usize,
+    pub column: usize,
+}
+
+impl ProgramText<'_> {
+    /// The code as the body of an async function, one line below the head of that function.
+    pub(crate) fn as_function(&self) -> String {
+        format!("(async () => {{\n{}\n}})()", self.code)
+    }
+
+    /// The innermost place of a stack that is in the program, as the author counts.
+    pub(crate) fn place(&self, stack: &str) -> Option<ProgramPlace> {
+        let place = stack.lines().find_map(in_code)?;
+        let column = match (line(self.source, place.line), line(self.code, place.line)) {
+            (Some(written), Some(run)) => unshifted(written, run, place.column),
+            _ => place.column,
+        };
+        Some(ProgramPlace { column, ..place })
+    }
+
+    /// The function that was called at a place, such as `issues.map`.
+    pub(crate) fn callee(&self, place: ProgramPlace) -> Option<&str> {
+        let line = line(self.source, place.line)?;
+        let end = line
+            .char_indices()
+            .nth(place.column.checked_sub(1)?)
+            .map_or(line.len(), |(at, _)| at);
+        let before = line[..end].trim_end_matches('(');
+        let start = before
+            .rfind(|letter| !is_part_of_path(letter))
+            .map_or(0, |at| at + 1);
+        Some(before.get(start..)?).filter(|callee| callee.contains('.') && !callee.starts_with('.'))
+    }
+}
+
+/// `    at load (program.js:3:7)`
+fn in_code(line: &str) -> Option<ProgramPlace> {
+    let (_, place) = line.split_once(FILE)?;
+    let mut numbers = place.trim_matches([':', ')']).split(':').map(str::parse);
+    let line: usize = numbers.next()?.ok()?;
+    let column = numbers.next()?.ok()?;
+    let line = line.checked_sub(HEAD).filter(|line| *line > 0)?;
+    Some(ProgramPlace { line, column })
+}
+
+fn line(text: &str, number: usize) -> Option<&str> {
+    text.lines().nth(number.checked_sub(1)?)
+}
+
+/// Takes out what was written into the line so that its value is returned.
+fn unshifted(written: &str, run: &str, column: usize) -> usize {
+    let common = written
+        .chars()
+        .zip(run.chars())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let inserted = after(run, common)
+        .find(&after(written, common))
+        .unwrap_or(0);
+    if column > common + inserted {
+        column - inserted
+    } else {
+        column
+    }
+}
+
+fn after(line: &str, letters: usize) -> String {
+    line.chars().skip(letters).collect()
+}
+
+fn is_part_of_path(letter: char) -> bool {
+    letter.is_alphanumeric() || matches!(letter, '_' | '$' | '.' | '?')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(source: &str, code: &str, stack: &str, place: (usize, usize), callee: Option<&str>) {
+        let text = ProgramText { source, code };
+        let found = text.place(stack).unwrap();
+        assert_eq!((found.line, found.column), place);
+        assert_eq!(text.callee(found), callee);
+    }
+
+    #[test]
+    fn a_place_is_counted_as_the_author_counts() {
+        check(
+            "a\nr.map()",
+            "a\nr.map()",
+            "at f (program.js:3:7)",
+            (2, 7),
+            Some("r.map"),
+        );
+        check(
+            "  r.map()",
+            "  return (r.map())",
+            "at f (program.js:2:17)",
+            (1, 9),
+            Some("r.map"),
+        );
+        check(
+            "f()",
+            "f()",
+            "at x (prelude.js:1:1)\nat f (program.js:2:1)",
+            (1, 1),
+            None,
+        );
+    }
+}

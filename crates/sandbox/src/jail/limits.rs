@@ -1,0 +1,54 @@
+//! Limits that the kernel keeps for the worker: a backstop behind the limits of the engine.
+
+use std::fs;
+
+use rustix::process::{Resource, Rlimit};
+
+use crate::protocol::JailLimits;
+
+pub(super) fn set(jail: JailLimits, mapped: u64) -> Result<(), String> {
+    let limits = [
+        (Resource::As, address_space(mapped, jail.memory)),
+        (Resource::Cpu, jail.cpu.as_secs().max(1)),
+        // `poll` wants the number of its files to be within the limit.
+        (Resource::Nofile, 3),
+        (Resource::Nproc, 0),
+        (Resource::Core, 0),
+        (Resource::Fsize, 0),
+    ];
+    limits
+        .into_iter()
+        .try_for_each(|(what, most)| limit(what, most))
+}
+
+fn limit(what: Resource, most: u64) -> Result<(), String> {
+    // The signal for too much processor time comes at the lower limit, the end at the higher.
+    let grace = u64::from(what == Resource::Cpu);
+    let both = Rlimit {
+        current: Some(most),
+        maximum: Some(most + grace),
+    };
+    rustix::process::setrlimit(what, both).map_err(|error| format!("{what:?}: {error}"))
+}
+
+/// Beyond what the process has already: the heap of the program, the same again for the gaps in
+/// it and for texts on their way to the gateway, and frames.
+fn address_space(mapped: u64, memory: usize) -> u64 {
+    mapped + 2 * memory as u64 + FRAMES
+}
+
+/// One frame being read, one being written, and their parts.
+const FRAMES: u64 = 96 << 20;
+
+/// The bytes of address space that the process has now.
+pub(super) fn mapped() -> Result<u64, String> {
+    let pages = fs::read_to_string("/proc/self/statm").map_err(|error| error.to_string())?;
+    let first = pages
+        .split(' ')
+        .next()
+        .and_then(|pages| pages.parse::<u64>().ok());
+    let page = rustix::param::page_size() as u64;
+    first
+        .map(|pages| pages * page)
+        .ok_or_else(|| "/proc/self/statm has no number".to_owned())
+}

@@ -1,0 +1,229 @@
+//! One run as the gateway sees it: a job for the worker, requests that are answered, and an end.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
+use serde_json::value::RawValue;
+
+use super::death;
+use super::worker_process::WorkerProcess;
+use crate::host::{Host, HostAnswer, HostError, HostRequest};
+use crate::outcome::{ConsoleLine, RunFailure, RunOutcome};
+use crate::protocol::{FinishedRun, FromWorker, MOST_FRAME, MOST_TEXT, ToWorker};
+use crate::settings::Budget;
+
+pub(super) struct RunConversation<'a, H> {
+    worker: &'a mut WorkerProcess,
+    host: &'a H,
+    budget: &'a Budget,
+    answers: FuturesUnordered<BoxFuture<'a, NumberedAnswer>>,
+    /// Requests that wait until fewer are being answered.
+    queue: VecDeque<(u64, HostRequest)>,
+    /// The bytes of those requests.
+    queued: usize,
+    console: ConsoleTranscript,
+    calls: usize,
+}
+
+/// In bytes: so much of a program's requests, and of the answers to them, the gateway holds. A
+/// program that asks for more waits; a frame or two more than that may be on their way.
+const MOST_HELD: usize = 2 * MOST_FRAME;
+
+type NumberedAnswer = (u64, HostAnswer);
+
+impl<'a, H: Host> RunConversation<'a, H> {
+    pub(super) fn new(worker: &'a mut WorkerProcess, host: &'a H, budget: &'a Budget) -> Self {
+        Self {
+            worker,
+            host,
+            budget,
+            answers: FuturesUnordered::new(),
+            queue: VecDeque::new(),
+            queued: 0,
+            console: ConsoleTranscript::new(budget.output),
+            calls: 0,
+        }
+    }
+
+    pub(super) async fn run(mut self, job: ToWorker) -> RunOutcome {
+        self.worker.put(&job);
+        let expired = expired(self.host, self.budget.wall);
+        let ended = tokio::select! {
+            ended = self.talk() => ended,
+            () = expired => Err(RunFailure::TooLong { after: self.budget.wall }),
+        };
+        self.outcome(ended)
+    }
+
+    async fn talk(&mut self) -> Result<FinishedRun, RunFailure> {
+        loop {
+            tokio::select! {
+                message = self.worker.exchange(self.queued < MOST_HELD) => if let Some(finished) = self.heard(message?)? {
+                    return Ok(finished);
+                },
+                Some((id, answer)) = self.answers.next() => self.tell(id, answer),
+            }
+            self.answer_more();
+        }
+    }
+
+    fn heard(&mut self, message: Option<FromWorker>) -> Result<Option<FinishedRun>, RunFailure> {
+        match message {
+            None => {}
+            Some(FromWorker::Finished(finished)) => return Ok(Some(finished)),
+            Some(FromWorker::Console(line)) => self.console.add(line),
+            Some(FromWorker::Request { id, request }) => self.requested(id, request)?,
+            Some(other) => return Err(death::strange(&other)),
+        }
+        Ok(None)
+    }
+
+    fn requested(&mut self, id: u64, request: HostRequest) -> Result<(), RunFailure> {
+        let most = self.budget.calls;
+        self.calls += 1;
+        match self.calls {
+            calls if calls <= most => self.enqueue(id, request),
+            calls if calls <= 2 * most => self.tell(id, Err(too_many(most))),
+            _ => return Err(RunFailure::TooManyCalls { most }),
+        }
+        Ok(())
+    }
+
+    fn enqueue(&mut self, id: u64, request: HostRequest) {
+        self.queued += request.size();
+        self.queue.push_back((id, request));
+    }
+
+    fn answer_more(&mut self) {
+        while self.answers.len() < self.budget.calls_at_once.max(1)
+            && self.worker.unsent() < MOST_HELD
+        {
+            let Some((id, request)) = self.queue.pop_front() else {
+                return;
+            };
+            self.queued -= request.size();
+            self.answers.push(Box::pin(answer(self.host, id, request)));
+        }
+    }
+
+    fn tell(&mut self, id: u64, answer: HostAnswer) {
+        let answer = answer.and_then(bounded).map_err(bounded_error);
+        self.worker.put(&ToWorker::Answer { id, answer });
+    }
+
+    fn outcome(self, ended: Result<FinishedRun, RunFailure>) -> RunOutcome {
+        if let Ok(finished) = &ended {
+            self.worker.finished_run(finished.cpu);
+        }
+        let (value, shape) = match ended {
+            Ok(finished) => (believed(finished.value, self.budget), finished.shape),
+            Err(failure) => (Err(failure), None),
+        };
+        RunOutcome {
+            value,
+            console: self.console.lines,
+            shape,
+            calls: self.calls,
+        }
+    }
+}
+
+/// The worker keeps to these limits by itself, unless it has been taken over.
+fn believed(value: RunValue, budget: &Budget) -> RunValue {
+    match value {
+        Ok(value) if value.get().len() > budget.output => {
+            Err(death::unreadable(&"its value is too long"))
+        }
+        Err(failure) if failure.to_string().len() > LONGEST_SENTENCE => {
+            Err(death::unreadable(&"its reason is too long"))
+        }
+        value => value,
+    }
+}
+
+type RunValue = Result<Box<RawValue>, RunFailure>;
+
+/// In bytes; the worker cuts the message of an exception to 4,000.
+const LONGEST_SENTENCE: usize = 16_000;
+
+async fn answer<H: Host>(host: &H, id: u64, request: HostRequest) -> NumberedAnswer {
+    (id, host.answer(request).await)
+}
+
+/// The longest answer that fits into a frame with room for the message around it.
+const MOST_ANSWER: usize = MOST_FRAME / 2;
+
+fn bounded(value: Box<RawValue>) -> HostAnswer {
+    if value.get().len() <= MOST_ANSWER {
+        return Ok(value);
+    }
+    Err(HostError {
+        kind: "too_long".to_owned(),
+        message: format!(
+            "the result has {} bytes, which is too much for a program; ask for less",
+            value.get().len()
+        ),
+        result: None,
+    })
+}
+
+fn bounded_error(mut error: HostError) -> HostError {
+    error.result = error
+        .result
+        .filter(|result| result.get().len() <= MOST_ANSWER);
+    error
+        .message
+        .truncate(error.message.floor_char_boundary(MOST_TEXT));
+    error
+}
+
+fn too_many(most: usize) -> HostError {
+    HostError {
+        kind: "too_many_calls".to_owned(),
+        message: format!("a program may make {most} calls, and this one has made them"),
+        result: None,
+    }
+}
+
+/// Returns when the time is over, not counting the time in which a person is asked.
+async fn expired<H: Host>(host: &H, mut left: Duration) {
+    while !left.is_zero() {
+        let began = Instant::now();
+        tokio::time::sleep(left.min(GLANCE)).await;
+        if !host.waits_for_person() {
+            left = left.saturating_sub(began.elapsed());
+        }
+    }
+}
+
+/// So often the host is asked whether a person is being asked.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// The lines that a program printed, up to a number of bytes: the worker counts too, but it may be
+/// hostile.
+#[derive(Debug)]
+struct ConsoleTranscript {
+    lines: Vec<ConsoleLine>,
+    left: usize,
+}
+
+impl ConsoleTranscript {
+    /// The words that more was printed need room, too.
+    fn new(most: usize) -> Self {
+        Self {
+            lines: Vec::new(),
+            left: most + SPARE,
+        }
+    }
+
+    fn add(&mut self, line: ConsoleLine) {
+        if let Some(left) = self.left.checked_sub(line.size()) {
+            self.left = left;
+            self.lines.push(line);
+        }
+    }
+}
+
+const SPARE: usize = 256;

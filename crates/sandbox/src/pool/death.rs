@@ -1,0 +1,62 @@
+//! The end of a worker, told as the reason why a run has no value.
+
+use std::fmt::Display;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use tokio::process::Child;
+
+use crate::outcome::RunFailure;
+use crate::protocol::FromWorker;
+
+/// The worker closed its pipe: it has ended, or will be made to.
+pub(super) async fn of(child: &mut Child) -> RunFailure {
+    let ended = tokio::time::timeout(LAST_MOMENT, child.wait()).await;
+    died(match ended {
+        Ok(Ok(status)) => how(status),
+        _ => "it closed its pipe".to_owned(),
+    })
+}
+
+/// The worker said something that is no message. It is hostile, so it is not listened to again.
+pub(super) fn unreadable(error: &impl Display) -> RunFailure {
+    died(format!("it sent something that is no message ({error})"))
+}
+
+/// The worker said something that is no answer to what it was told.
+pub(super) fn strange(message: &FromWorker) -> RunFailure {
+    let kind = match message {
+        FromWorker::Ready { .. } => "greeting",
+        FromWorker::Request { .. } => "request",
+        FromWorker::Console(_) => "line",
+        FromWorker::Finished(_) => "end of a run",
+        FromWorker::Checked(_) => "check",
+    };
+    died(format!("it sent a {kind} out of turn"))
+}
+
+pub(super) fn unavailable(reason: &(impl ToString + ?Sized)) -> RunFailure {
+    RunFailure::Unavailable {
+        reason: reason.to_string(),
+    }
+}
+
+/// Between the end of the pipe and the end of the process.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
+
+fn died(how: String) -> RunFailure {
+    RunFailure::WorkerDied { how }
+}
+
+fn how(status: ExitStatus) -> String {
+    match status.signal() {
+        Some(libc::SIGSYS) => "it made a system call that the jail forbids".to_owned(),
+        Some(libc::SIGXCPU) => "it used up the processor time of a worker".to_owned(),
+        Some(libc::SIGSEGV | libc::SIGBUS) => "the engine crashed".to_owned(),
+        Some(libc::SIGABRT) => "the engine gave up".to_owned(),
+        Some(libc::SIGKILL) => "the system killed it".to_owned(),
+        Some(signal) => format!("signal {signal} ended it"),
+        None => format!("it exited with {}", status.code().unwrap_or_default()),
+    }
+}

@@ -1,0 +1,70 @@
+//! Frames of a worker are read with suspicion: it may have been taken over.
+
+use bytes::BytesMut;
+use tokio_util::codec::LengthDelimitedCodec;
+
+use super::death;
+use crate::outcome::RunFailure;
+use crate::protocol::{FromWorker, MOST_FRAME, ToWorker};
+
+pub(super) fn codec() -> LengthDelimitedCodec {
+    LengthDelimitedCodec::builder()
+        .max_frame_length(MOST_FRAME)
+        .new_codec()
+}
+
+pub(super) fn read(frame: &[u8]) -> Result<FromWorker, RunFailure> {
+    if levels(frame) > MOST_LEVELS {
+        return Err(death::unreadable(&"it is nested too deeply"));
+    }
+    serde_json::from_slice(frame).map_err(|error| death::unreadable(&error))
+}
+
+pub(super) fn write(message: &ToWorker, to: &mut BytesMut) {
+    // Nothing that is sent has a form that JSON lacks.
+    let text = serde_json::to_vec(message).unwrap_or_default();
+    to.extend_from_slice(&(text.len() as u32).to_be_bytes());
+    to.extend_from_slice(&text);
+}
+
+/// Values are handed on as text; a reader that comes later gives up beyond 128 levels or has no
+/// stack for them. The worker keeps to 100 and wraps them in a few more.
+const MOST_LEVELS: usize = 120;
+
+/// The levels of brackets in a JSON text.
+fn levels(json: &[u8]) -> usize {
+    let (mut open, mut most) = (0_usize, 0);
+    let mut bytes = json.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'[' | b'{' => open += 1,
+            b']' | b'}' => open = open.saturating_sub(1),
+            b'"' => skip_string(&mut bytes),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
+}
+
+fn skip_string<'a>(bytes: &mut impl Iterator<Item = &'a u8>) {
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' => drop(bytes.next()),
+            b'"' => return,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_counted_outside_of_strings() {
+        for (json, expected) in [("1", 0), ("[[],{}]", 2), (r#"{"[[\"[":[1]}"#, 2)] {
+            assert_eq!(levels(json.as_bytes()), expected, "{json}");
+        }
+    }
+}

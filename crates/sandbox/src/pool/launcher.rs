@@ -1,0 +1,129 @@
+//! Starts workers from one thread that lives as long as the sandbox.
+//!
+//! The kernel ends a worker with the *thread* that started it. A thread of the runtime may end while
+//! the gateway goes on; this one does not.
+
+use std::process::Stdio;
+use std::sync::{Arc, OnceLock, mpsc};
+use std::thread;
+
+use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+use super::death::unavailable;
+use super::retirement;
+use super::worker_process::WorkerProcess;
+use crate::jail::{LayerReport, TIME_ZONE};
+use crate::outcome::RunFailure;
+use crate::protocol::JailLimits;
+use crate::settings::{Isolation, SandboxSettings, WorkerCommand};
+
+#[derive(Debug)]
+pub(super) struct Launcher {
+    settings: Arc<SandboxSettings>,
+    /// The way to the thread, which begins with the first worker.
+    orders: OnceLock<mpsc::Sender<Order>>,
+}
+
+type Order = oneshot::Sender<std::io::Result<Child>>;
+
+impl Launcher {
+    pub(super) fn new(settings: Arc<SandboxSettings>) -> Self {
+        Self {
+            settings,
+            orders: OnceLock::new(),
+        }
+    }
+
+    /// A worker behind its jail. If a layer is missing and all are required, there is none.
+    pub(super) async fn start(&self) -> Result<WorkerProcess, RunFailure> {
+        let worker = self.start_anyhow().await?;
+        match self.settings.isolation {
+            Isolation::Required => required(worker),
+            Isolation::BestEffort => Ok(worker),
+        }
+    }
+
+    /// A worker, whichever layers its jail lacks.
+    pub(super) async fn start_anyhow(&self) -> Result<WorkerProcess, RunFailure> {
+        let child = self.spawn().await.map_err(|error| self.unstarted(&error))?;
+        WorkerProcess::greet(child, self.limits()).await
+    }
+
+    async fn spawn(&self) -> std::io::Result<Child> {
+        let (order, child) = oneshot::channel();
+        let orders = self.orders.get_or_init(|| begin(&self.settings.worker));
+        // If there is no thread, the order is dropped.
+        let _ = orders.send(order);
+        child
+            .await
+            .unwrap_or_else(|_| Err(std::io::Error::other("no thread could be started")))
+    }
+
+    fn limits(&self) -> JailLimits {
+        JailLimits {
+            memory: self.settings.budget.memory,
+            cpu: 2 * retirement(&self.settings.budget),
+        }
+    }
+
+    fn unstarted(&self, error: &std::io::Error) -> RunFailure {
+        let program = self.settings.worker.program.display();
+        unavailable(&format!(
+            "the worker {program} could not be started: {error}"
+        ))
+    }
+}
+
+fn begin(command: &WorkerCommand) -> mpsc::Sender<Order> {
+    let (orders, taken) = mpsc::channel();
+    let command = command.clone();
+    let runtime = Handle::current();
+    // If no thread can be started, each order says so.
+    let _ = thread::Builder::new()
+        .name("sandbox-launcher".to_owned())
+        .spawn(move || launch(&command, &taken, &runtime));
+    orders
+}
+
+fn launch(command: &WorkerCommand, orders: &mpsc::Receiver<Order>, runtime: &Handle) {
+    let _context = runtime.enter();
+    for order in orders {
+        // A child that is no longer wanted is killed when it is dropped.
+        let _ = order.send(child(command));
+    }
+}
+
+fn child(command: &WorkerCommand) -> std::io::Result<Child> {
+    Command::new(&command.program)
+        .args(&command.arguments)
+        .env_clear()
+        .env(TIME_ZONE.0, TIME_ZONE.1)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        // The text of a hostile process has no business in the log.
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+}
+
+fn required(worker: WorkerProcess) -> Result<WorkerProcess, RunFailure> {
+    let missing: Vec<_> = worker
+        .layers()
+        .iter()
+        .filter(|layer| layer.missing.is_some())
+        .collect();
+    if missing.is_empty() {
+        return Ok(worker);
+    }
+    Err(unavailable(&missing_layers(&missing)))
+}
+
+fn missing_layers(missing: &[&LayerReport]) -> String {
+    let layers: Vec<_> = missing.iter().map(ToString::to_string).collect();
+    format!(
+        "the sandbox is not closed: {}. Mend this, or allow programs behind the layers that there are",
+        layers.join("; ")
+    )
+}

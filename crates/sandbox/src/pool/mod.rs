@@ -1,0 +1,187 @@
+//! The gateway's side: workers are started, lent to runs, and ended.
+
+mod conversation;
+mod death;
+mod frame;
+mod hall;
+mod launcher;
+mod places;
+mod worker_process;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kitbag_domain::Tenant;
+use kitbag_script::{ProgramShape, SyntaxMistake};
+
+use crate::host::Host;
+use crate::jail::{JailLayer, LayerReport};
+use crate::outcome::{RunFailure, RunOutcome};
+use crate::protocol::{FromWorker, MOST_TEXT, RunJob, ToWorker};
+use crate::settings::{Budget, Program, SandboxSettings};
+use conversation::RunConversation;
+use hall::WorkerUse;
+use launcher::Launcher;
+use places::{LentWorker, Places};
+
+/// Runs programs in workers. Clones share the workers.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    places: Arc<Places>,
+    settings: Arc<SandboxSettings>,
+}
+
+/// The reason why a program was not found to be in order.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum CheckFailure {
+    #[error(transparent)]
+    Syntax(#[from] SyntaxMistake),
+    /// The program could not be read at all, because of its author or this machine.
+    #[error(transparent)]
+    Unread(RunFailure),
+}
+
+impl Sandbox {
+    /// No worker is started before it is needed.
+    pub fn new(settings: SandboxSettings) -> Self {
+        let settings = Arc::new(settings);
+        let launcher = Launcher::new(settings.clone());
+        let places = Places::new(launcher, &settings);
+        Self { places, settings }
+    }
+
+    /// Starts the workers that wait for programs, in the background. Without it they are started
+    /// after the first run. Call it within a Tokio runtime.
+    pub fn warm_up(&self) {
+        self.places.fill();
+    }
+
+    /// Runs a program to its end. A run that is dropped is killed, with its requests.
+    pub async fn run<H: Host>(&self, owner: &Tenant, program: Program, host: &H) -> RunOutcome {
+        if let Err(mistake) = bounded(&program) {
+            return RunOutcome::failed(RunFailure::Syntax(mistake));
+        }
+        match self.lend(WorkerUse::Programs(owner.clone())).await {
+            Ok(worker) => self.run_in(worker, program, host).await,
+            Err(failure) => RunOutcome::failed(failure),
+        }
+    }
+
+    /// Reads a program without running it. Also this is done in a worker: a text can be built so
+    /// that reading it takes more stack than there is.
+    pub async fn check(&self, source: &str) -> Result<ProgramShape, CheckFailure> {
+        bounded_text(source.len())?;
+        let worker = self.lend(WorkerUse::Checks).await;
+        let worker = worker.map_err(CheckFailure::Unread)?;
+        let reading = read_in(worker, source.to_owned());
+        match tokio::time::timeout(self.settings.budget.wall, reading).await {
+            Ok(read) => read,
+            Err(_) => Err(CheckFailure::Unread(self.too_long())),
+        }
+    }
+
+    /// The layers of the jail on this machine, for a person who asks whether they hold.
+    pub async fn layers(&self) -> Vec<LayerReport> {
+        match self.places.start().await {
+            Ok(worker) => worker.layers().to_vec(),
+            Err(failure) => JailLayer::ALL
+                .map(|layer| unknown(layer, &failure))
+                .to_vec(),
+        }
+    }
+
+    /// A worker for this use, which may take as long as a run.
+    async fn lend(&self, serves: WorkerUse) -> Result<LentWorker, RunFailure> {
+        let place = self.places.take(serves);
+        match tokio::time::timeout(self.settings.budget.wall, place).await {
+            Ok(worker) => worker,
+            Err(_) => Err(RunFailure::Busy {
+                workers: self.settings.most,
+            }),
+        }
+    }
+
+    async fn run_in<H: Host>(
+        &self,
+        mut worker: LentWorker,
+        program: Program,
+        host: &H,
+    ) -> RunOutcome {
+        let job = job(program, &self.settings.budget);
+        let conversation = RunConversation::new(&mut worker.process, host, &self.settings.budget);
+        let outcome = conversation.run(job).await;
+        if outcome
+            .value
+            .as_ref()
+            .err()
+            .is_none_or(RunFailure::leaves_worker_sound)
+        {
+            worker.give_back();
+        }
+        outcome
+    }
+
+    fn too_long(&self) -> RunFailure {
+        RunFailure::TooLong {
+            after: self.settings.budget.wall,
+        }
+    }
+}
+
+fn bounded(program: &Program) -> Result<(), SyntaxMistake> {
+    let params = program
+        .params
+        .as_ref()
+        .map_or(0, |params| params.get().len());
+    bounded_text(program.source.len() + params)
+}
+
+fn bounded_text(bytes: usize) -> Result<(), SyntaxMistake> {
+    if bytes <= MOST_TEXT {
+        return Ok(());
+    }
+    Err(SyntaxMistake {
+        message: format!(
+            "the program has {bytes} bytes with its parameters, and may have {MOST_TEXT}"
+        ),
+        line: 1,
+        column: 1,
+        hint: None,
+    })
+}
+
+fn job(program: Program, budget: &Budget) -> ToWorker {
+    ToWorker::Run(RunJob {
+        source: program.source,
+        params: program.params,
+        wants_shape: program.wants_shape,
+        cpu: budget.cpu,
+        memory: budget.memory,
+        output: budget.output,
+    })
+}
+
+async fn read_in(mut worker: LentWorker, source: String) -> Result<ProgramShape, CheckFailure> {
+    match worker.process.ask(&ToWorker::Check { source }).await {
+        Ok(FromWorker::Checked(checked)) => {
+            worker.give_back();
+            Ok(checked?)
+        }
+        Ok(other) => Err(CheckFailure::Unread(death::strange(&other))),
+        Err(failure) => Err(CheckFailure::Unread(failure)),
+    }
+}
+
+fn unknown(layer: JailLayer, failure: &RunFailure) -> LayerReport {
+    LayerReport {
+        layer,
+        missing: Some(failure.to_string()),
+    }
+}
+
+/// A worker ends after so many budgets of processor time; the kernel kills it after twice as many.
+const CPU_BUDGETS: u32 = 4;
+
+fn retirement(budget: &Budget) -> Duration {
+    budget.cpu * CPU_BUDGETS
+}

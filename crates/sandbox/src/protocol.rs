@@ -1,0 +1,73 @@
+//! The messages between the gateway and a worker: JSON in frames that begin with their length.
+
+use std::time::Duration;
+
+use kitbag_script::{ProgramShape, SyntaxMistake};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::host::{HostAnswer, HostRequest};
+use crate::jail::LayerReport;
+use crate::outcome::{ConsoleLine, RunFailure};
+
+/// In bytes. A longer frame is refused by the side that reads it, before it is held.
+pub(crate) const MOST_FRAME: usize = 16 << 20;
+
+/// The bytes of text that fit into a frame however much JSON must escape: a control character
+/// becomes six letters, and the message around the text needs a little.
+pub(crate) const MOST_TEXT: usize = MOST_FRAME / 8;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum ToWorker {
+    /// Comes first: the worker closes its jail around these limits.
+    Start(JailLimits),
+    Run(RunJob),
+    Check {
+        source: String,
+    },
+    Answer {
+        id: u64,
+        answer: HostAnswer,
+    },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum FromWorker {
+    /// The jail is closed as far as this machine allows it.
+    Ready {
+        layers: Vec<LayerReport>,
+    },
+    Request {
+        id: u64,
+        request: HostRequest,
+    },
+    Console(ConsoleLine),
+    Finished(FinishedRun),
+    Checked(Result<ProgramShape, SyntaxMistake>),
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct JailLimits {
+    /// The bytes that the heap of a program may take.
+    pub memory: usize,
+    /// The processor time of the worker, all runs together.
+    pub cpu: Duration,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct RunJob {
+    pub source: String,
+    pub params: Option<Box<RawValue>>,
+    pub wants_shape: bool,
+    pub cpu: Duration,
+    pub memory: usize,
+    pub output: usize,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FinishedRun {
+    pub value: Result<Box<RawValue>, RunFailure>,
+    pub shape: Option<ProgramShape>,
+    /// The processor time that the worker has used since it was started.
+    pub cpu: Duration,
+}

@@ -1,0 +1,181 @@
+//! Workers are shared fairly, serve one tenant each, and are not run behind an open jail.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kitbag_sandbox::{Isolation, Sandbox, SandboxSettings};
+use serde_json::json;
+
+use crate::harness::{
+    ATTACKER, Bench, WORKER, command, program, run, settings, tenant, told, workers,
+};
+
+#[tokio::test]
+async fn all_layers_of_the_jail_hold_here() {
+    for report in Sandbox::new(settings()).layers().await {
+        assert_eq!(report.missing, None, "{}", report.layer);
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_run_behind_an_open_jail_unless_the_operator_says_so() {
+    let mut open = SandboxSettings {
+        worker: command(ATTACKER, &["seccomp"]),
+        ..settings()
+    };
+    let refused = told(&run(&Sandbox::new(open.clone()), "return 1").await).unwrap_err();
+    assert!(
+        refused.contains("Landlock: missing (left open)"),
+        "{refused}"
+    );
+    open.isolation = Isolation::BestEffort;
+    assert_eq!(
+        told(&run(&Sandbox::new(open), "return 1").await),
+        Ok(json!(1))
+    );
+}
+
+#[tokio::test]
+async fn a_worker_that_cannot_be_started_is_a_clear_sentence() {
+    for (program, arguments, words) in [
+        (
+            "/no/such/worker",
+            &[][..],
+            "/no/such/worker could not be started",
+        ),
+        ("/bin/true", &[], "it exited with 0"),
+        ("/bin/echo", &["not", "a", "worker"], "ended"),
+    ] {
+        let sandbox = Sandbox::new(SandboxSettings {
+            worker: command(program, arguments),
+            ..settings()
+        });
+        let said = told(&run(&sandbox, "return 1").await).unwrap_err();
+        assert!(
+            said.starts_with("no program can be run here") && said.contains(words),
+            "{said}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_is_dropped_is_killed() {
+    let sandbox = Sandbox::new(SandboxSettings {
+        warm: 0,
+        ..settings()
+    });
+    let bench = Bench::default();
+    let owner = tenant("acme");
+    let run = sandbox.run(&owner, program("await tools.bench.meet()"), &bench);
+    tokio::select! {
+        outcome = run => panic!("{outcome:?}"),
+        () = bench.someone_waits() => {}
+    }
+    while !workers().is_empty() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn the_time_in_which_a_person_is_asked_is_not_counted() {
+    let mut hasty = settings();
+    hasty.budget.wall = Duration::from_millis(300);
+    let sandbox = Sandbox::new(hasty);
+    assert_eq!(
+        told(&run(&sandbox, "return tools.bench.ask_person()").await),
+        Ok(json!("yes"))
+    );
+}
+
+#[tokio::test]
+async fn a_run_that_finds_no_worker_in_time_is_told_so() {
+    let mut small = settings();
+    small.most = 1;
+    small.budget.wall = Duration::from_millis(600);
+    let sandbox = Sandbox::new(small);
+    let bench = Bench::default();
+    let long = program("tools.bench.ask_person(); await tools.bench.never()");
+    let owner = tenant("acme");
+    let long = sandbox.run(&owner, long, &bench);
+    let (_, second) = tokio::join!(long, run(&sandbox, "return 1"));
+    assert_eq!(
+        told(&second).unwrap_err(),
+        "all 1 workers are busy; try again later"
+    );
+}
+
+#[tokio::test]
+async fn a_tenant_that_floods_the_sandbox_does_not_shut_others_out() {
+    let sandbox = Sandbox::new(settings());
+    let attacks = [
+        "while (true);",
+        "const l = []; for (;;) l.push({})",
+        "for (;;) call('echo')",
+        "await tools.bench.never()",
+    ];
+    let flood: Vec<_> = (0..40)
+        .map(|number| attack(&sandbox, attacks[number % attacks.len()]))
+        .collect();
+    let began = Instant::now();
+    for _ in 0..10 {
+        assert_eq!(
+            told(&run(&sandbox, "return (await tools.bench.issues()).total").await),
+            Ok(json!(2))
+        );
+    }
+    let took = began.elapsed();
+    assert!(
+        took < Duration::from_secs(8),
+        "ten runs took {took:?} beside the flood"
+    );
+    flood.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+fn attack(sandbox: &Sandbox, source: &'static str) -> tokio::task::JoinHandle<()> {
+    let sandbox = sandbox.clone();
+    tokio::spawn(async move {
+        sandbox
+            .run(&tenant("mallory"), program(source), &Bench::default())
+            .await;
+    })
+}
+
+#[tokio::test]
+async fn many_runs_at_once_are_all_answered() {
+    let sandbox = Sandbox::new(settings());
+    let bench = Arc::new(Bench::default());
+    let runs: Vec<_> = (0..200)
+        .map(|number| tokio::spawn(numbered(sandbox.clone(), bench.clone(), number)))
+        .collect();
+    for (number, run) in runs.into_iter().enumerate() {
+        assert_eq!(run.await.unwrap(), Ok(json!(number)));
+    }
+}
+
+async fn numbered(
+    sandbox: Sandbox,
+    bench: Arc<Bench>,
+    number: usize,
+) -> Result<serde_json::Value, String> {
+    let source = format!("return (await call('echo', {{ n: {number} }})).arguments.n");
+    let owner = tenant(&format!("tenant-{}", number % 5));
+    told(&sandbox.run(&owner, program(&source), &*bench).await)
+}
+
+#[tokio::test]
+async fn a_worker_is_kept_for_its_tenant_and_ended_when_another_needs_the_place() {
+    let sandbox = Sandbox::new(SandboxSettings {
+        worker: command(WORKER, &[]),
+        most: 1,
+        ..settings()
+    });
+    let mut seen = Vec::new();
+    for who in ["a", "a", "b"] {
+        let outcome = sandbox
+            .run(&tenant(who), program("return 1"), &Bench::default())
+            .await;
+        assert_eq!(told(&outcome), Ok(json!(1)));
+        seen.extend(workers());
+    }
+    assert!(seen[0] == seen[1] && seen[1] != seen[2], "{seen:?}");
+}

@@ -1,0 +1,218 @@
+//! The signature of a tool in TypeScript, from which a model writes a correct call:
+//! `tools.github.create_issue(args: { title: string; labels?: string[] }): Promise<any> // Opens an issue`.
+
+mod comment;
+mod literal;
+mod members;
+#[cfg(test)]
+mod tests;
+mod type_text;
+mod type_writer;
+
+use std::cell::Cell;
+
+use kitbag_domain::text::{summary, visible_line};
+use kitbag_wire::RawObject;
+use serde_json::Value;
+
+use type_text::TypeText;
+use type_writer::{Spot, TypeWriter};
+
+/// The amount of a tool that is declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeclarationSize {
+    /// One line: the names and types of the arguments, and the first sentence of the description.
+    Short,
+    /// Several lines, with descriptions, defaults and limits as comments.
+    Full,
+}
+
+/// Returns the declaration of a tool under the expression by which a program calls it.
+///
+/// The definition is text of the server. Each part of it that is shown is shown as a type or in a
+/// comment that it cannot leave, without invisible characters. A schema too large for the size
+/// loses comments first, then its depth, then optional members; `/*…*/` stands for those.
+#[must_use]
+pub fn declaration(call: &str, definition: &RawObject, size: DeclarationSize) -> String {
+    let tool = ToolSchemas::of(definition);
+    let (extents, most) = match size {
+        DeclarationSize::Short => (SHORT.as_slice(), MAX_SHORT),
+        DeclarationSize::Full => (FULL.as_slice(), MAX_FULL),
+    };
+    let mut texts = extents.iter().map(|extent| tool.declare(call, extent));
+    let fitting = texts.by_ref().find(|text| text.len() <= most);
+    fitting.unwrap_or_else(|| tool.declare(call, &LEAST))
+}
+
+/// Returns the expression by which a program calls a tool: `tools.github.create_issue`.
+#[must_use]
+pub fn member_call(server: &str, tool: &str) -> String {
+    format!("tools{}{}", literal::member(server), literal::member(tool))
+}
+
+/// In bytes. The tools of real servers need 200 on average.
+const MAX_SHORT: usize = 1_000;
+/// In bytes: about a thousand tokens.
+const MAX_FULL: usize = 4_096;
+
+/// The parts of a schema that a declaration shows.
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    /// Objects within objects, beginning with the arguments themselves.
+    levels: usize,
+    output_levels: usize,
+    /// Members of one object. All required ones are shown beside this many optional ones.
+    optional: usize,
+    /// Values of an enumeration; one with more is shown as the type of its values.
+    choices: usize,
+    has_comments: bool,
+    has_lines: bool,
+}
+
+/// From the most to the least that a line shows.
+const SHORT: [Extent; 3] = [
+    LINE,
+    Extent {
+        levels: 1,
+        optional: 4,
+        ..LINE
+    },
+    Extent {
+        levels: 1,
+        optional: 2,
+        choices: 2,
+        ..LINE
+    },
+];
+
+/// From the most to the least that several lines show.
+const FULL: [Extent; 4] = [
+    LINES,
+    Extent {
+        has_comments: false,
+        ..LINES
+    },
+    Extent {
+        has_comments: false,
+        levels: 4,
+        output_levels: 2,
+        ..LINES
+    },
+    Extent {
+        has_comments: false,
+        levels: 2,
+        output_levels: 1,
+        optional: 40,
+        choices: 8,
+        ..LINES
+    },
+];
+
+const LINE: Extent = Extent {
+    levels: 2,
+    output_levels: 1,
+    optional: 8,
+    choices: 8,
+    has_comments: false,
+    has_lines: false,
+};
+
+const LINES: Extent = Extent {
+    levels: 12,
+    output_levels: 12,
+    optional: usize::MAX,
+    choices: 40,
+    has_comments: true,
+    has_lines: true,
+};
+
+/// Shown where a schema has more required members than any size has room for.
+const LEAST: Extent = Extent {
+    levels: 0,
+    output_levels: 0,
+    ..LINE
+};
+
+/// The parts of a definition that a declaration is made from.
+struct ToolSchemas {
+    input: Value,
+    output: Option<Value>,
+    description: String,
+}
+
+impl ToolSchemas {
+    fn of(definition: &RawObject) -> Self {
+        let described = ["description", "title"];
+        let mut texts = described.iter().filter_map(|key| definition.read(key));
+        Self {
+            input: definition.read("inputSchema").unwrap_or_default(),
+            output: definition.read("outputSchema"),
+            description: texts
+                .find(|text: &String| !text.is_empty())
+                .unwrap_or_default(),
+        }
+    }
+
+    fn declare(&self, call: &str, extent: &Extent) -> String {
+        let arguments = self.arguments(extent);
+        let result = self.result(extent);
+        let signature = format!("{call}({arguments}): Promise<{}>", result.text);
+        let (before, after) = self.comments(extent);
+        format!("{before}{signature}{after}")
+    }
+
+    fn arguments(&self, extent: &Extent) -> String {
+        let arguments = written(&self.input, extent, extent.levels);
+        if needs_arguments(&self.input) {
+            return format!("args: {}", arguments.text);
+        }
+        let has_none = self.input.is_null() || arguments.is_plain_object();
+        if has_none {
+            String::new()
+        } else {
+            format!("args?: {}", arguments.text)
+        }
+    }
+
+    fn result(&self, extent: &Extent) -> TypeText {
+        let output = self.output.as_ref();
+        output.map_or_else(TypeText::any, |output| {
+            written(output, extent, extent.output_levels)
+        })
+    }
+
+    /// The comment before several lines, or behind one.
+    fn comments(&self, extent: &Extent) -> (String, String) {
+        if extent.has_lines {
+            let comment = comment::block(&visible_line(&self.description));
+            let line = comment.map_or_else(String::new, |comment| format!("{comment}\n"));
+            return (line, String::new());
+        }
+        match summary(&self.description) {
+            text if text.is_empty() => (String::new(), String::new()),
+            text => (String::new(), format!(" // {text}")),
+        }
+    }
+}
+
+fn written(schema: &Value, extent: &Extent, levels: usize) -> TypeText {
+    let writer = TypeWriter {
+        root: schema,
+        extent,
+        levels,
+        parts_left: Cell::new(MAX_PARTS),
+    };
+    writer.type_of(schema, &Spot::default())
+}
+
+/// The parts of a schema that are looked at. A schema whose references double with each level would
+/// take forever.
+const MAX_PARTS: usize = 5_000;
+
+/// False if a call without arguments is certainly right.
+fn needs_arguments(schema: &Value) -> bool {
+    let required = schema.get("required").and_then(Value::as_array);
+    let has_required = required.is_some_and(|names| !names.is_empty());
+    let combined = ["$ref", "allOf", "anyOf", "oneOf"];
+    has_required || combined.iter().any(|key| schema.get(key).is_some())
+}

@@ -1,0 +1,69 @@
+//! Names and values of schemas, as TypeScript writes them.
+
+use kitbag_domain::text::visible;
+use serde_json::Value;
+
+/// In bytes. A longer text among the values of a schema is shown as `string`.
+const MAX_TEXT: usize = 80;
+
+/// Returns a value as a type that only it has. Numbers that no double can hold and long texts have
+/// none.
+pub(super) fn value(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if text.len() > MAX_TEXT => None,
+        Value::String(text) => Some(quoted(text)),
+        Value::Number(number) => number
+            .as_f64()
+            .filter(|it| it.is_finite())
+            .map(|_| number.to_string()),
+        Value::Null | Value::Bool(_) => Some(value.to_string()),
+        Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Returns a name as a member of an object: as it is, or quoted where it is no identifier.
+pub(super) fn name(name: &str) -> String {
+    if is_identifier(name) {
+        name.to_owned()
+    } else {
+        quoted(name)
+    }
+}
+
+/// Returns a name behind the object that it is a member of.
+pub(super) fn member(name: &str) -> String {
+    if is_identifier(name) {
+        format!(".{name}")
+    } else {
+        format!("[{}]", quoted(name))
+    }
+}
+
+/// Returns text in quotes. Where some of it cannot be seen, all that is not ASCII is written as
+/// numbers, so that the text stays the same and hides nothing.
+fn quoted(text: &str) -> String {
+    let quoted = Value::from(text).to_string();
+    if visible(&quoted) == quoted {
+        return quoted;
+    }
+    let mut units = [0; 2];
+    let letters = quoted.chars();
+    letters
+        .map(|letter| match letter {
+            ' '..='~' => letter.to_string(),
+            letter => escapes(letter.encode_utf16(&mut units)),
+        })
+        .collect()
+}
+
+fn escapes(units: &[u16]) -> String {
+    units.iter().map(|unit| format!("\\u{unit:04x}")).collect()
+}
+
+fn is_identifier(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters
+        .next()
+        .is_some_and(|first| first.is_ascii_alphabetic() || matches!(first, '_' | '$'))
+        && letters.all(|it| it.is_ascii_alphanumeric() || matches!(it, '_' | '$'))
+}

@@ -1,0 +1,94 @@
+//! Types in TypeScript, put together from smaller ones.
+
+/// The text of a type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TypeText {
+    pub(super) text: String,
+    /// The type is a union or an intersection, which needs brackets within another type.
+    is_compound: bool,
+}
+
+const ANY: &str = "any";
+/// An object of which nothing more is known or shown.
+const OBJECT: &str = "object";
+
+impl TypeText {
+    pub(super) fn one(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            is_compound: false,
+        }
+    }
+
+    pub(super) fn any() -> Self {
+        Self::one(ANY)
+    }
+
+    pub(super) fn object() -> Self {
+        Self::one(OBJECT)
+    }
+
+    pub(super) fn is_plain_object(&self) -> bool {
+        self.text == OBJECT
+    }
+
+    /// A value of one of several types.
+    pub(super) fn union(types: Vec<Self>) -> Self {
+        if types.iter().any(Self::is_any) {
+            return Self::any();
+        }
+        let texts = types.into_iter().map(|it| it.text);
+        Self::joined(&distinct(texts), " | ", "never")
+    }
+
+    /// A value of several types at once. A type that says nothing is left out.
+    pub(super) fn intersection(mut types: Vec<Self>) -> Self {
+        types.retain(|it| !it.is_any());
+        if types.len() > 1 {
+            types.retain(|it| !it.is_plain_object());
+        }
+        match types.as_slice() {
+            [] => Self::any(),
+            [one] => one.clone(),
+            several => Self::joined(&distinct(several.iter().map(Self::element)), " & ", ANY),
+        }
+    }
+
+    pub(super) fn array(&self) -> Self {
+        Self::one(format!("{}[]", self.element()))
+    }
+
+    /// The text of the type as a part of another.
+    fn element(&self) -> String {
+        if self.is_compound {
+            format!("({})", self.text)
+        } else {
+            self.text.clone()
+        }
+    }
+
+    fn is_any(&self) -> bool {
+        self.text == ANY
+    }
+
+    fn joined(texts: &[String], sign: &str, empty: &str) -> Self {
+        match texts {
+            [] => Self::one(empty),
+            [one] => Self::one(one.clone()),
+            several => Self {
+                text: several.join(sign),
+                is_compound: true,
+            },
+        }
+    }
+}
+
+fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
+    let mut found = Vec::new();
+    for text in texts {
+        if !found.contains(&text) {
+            found.push(text);
+        }
+    }
+    found
+}

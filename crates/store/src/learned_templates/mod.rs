@@ -1,0 +1,157 @@
+//! Programs that worked, and what is known of each: candidates, and templates that came from them.
+//!
+//! The body is the gateway's business. A row is written only over the revision that was read, so
+//! that of two gateways that count at once, the second reads again and adds to the first.
+
+mod postgres;
+mod sqlite;
+
+use kitbag_domain::{Tenant, Timestamp};
+
+use crate::engine::statement;
+use crate::{Error, Store, unreadable};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredTemplate {
+    pub tenant: Tenant,
+    pub id: String,
+    /// The revision that was read; zero for a row that is not there yet.
+    pub revision: i64,
+    /// JSON that only the gateway understands; kept to the letter.
+    pub body: String,
+    pub updated_at: Timestamp,
+}
+
+impl Store {
+    /// Writes a row over the revision that it names. Returns false, and writes nothing, if another
+    /// writer was faster: read the row again, and apply the change to that.
+    pub async fn put_learned(&self, template: &StoredTemplate) -> Result<bool, Error> {
+        match template.revision {
+            0 => statement!(&self.engine, insert(template)),
+            _ => statement!(&self.engine, update(template)),
+        }
+    }
+
+    pub async fn learned(
+        &self,
+        tenant: &Tenant,
+        id: &str,
+    ) -> Result<Option<StoredTemplate>, Error> {
+        let row = statement!(&self.engine, select(tenant, id))?;
+        row.map(read).transpose()
+    }
+
+    /// Returns the rows of one tenant, or of all, by tenant and id.
+    pub async fn all_learned(&self, tenant: Option<&Tenant>) -> Result<Vec<StoredTemplate>, Error> {
+        let rows = statement!(&self.engine, select_all(tenant))?;
+        rows.into_iter().map(read).collect()
+    }
+
+    /// Removes a row. Returns false if there was none.
+    pub async fn remove_learned(&self, tenant: &Tenant, id: &str) -> Result<bool, Error> {
+        statement!(&self.engine, delete(tenant, id))
+    }
+}
+
+/// The tenant, the id, the revision, the body, and when it was written.
+type TemplateRow = (String, String, i64, String, i64);
+
+fn read((tenant, id, revision, body, at): TemplateRow) -> Result<StoredTemplate, Error> {
+    let tenant = tenant.parse().map_err(|_| unreadable("tenant", tenant))?;
+    Ok(StoredTemplate {
+        tenant,
+        id,
+        revision,
+        body,
+        updated_at: Timestamp(at),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_place::{TestPlace, each_engine, each_engine_on_threads};
+
+    each_engine!(
+        rows_belong_to_their_tenant_and_come_back_to_the_letter,
+        a_row_is_written_over_the_revision_that_was_read_alone,
+    );
+    each_engine_on_threads!(counts_of_several_gateways_add_up);
+
+    fn row(tenant: &str, id: &str, revision: i64, body: &str) -> StoredTemplate {
+        StoredTemplate {
+            tenant: tenant.parse().unwrap(),
+            id: id.to_owned(),
+            revision,
+            body: body.to_owned(),
+            updated_at: Timestamp(7),
+        }
+    }
+
+    async fn rows_belong_to_their_tenant_and_come_back_to_the_letter(place: TestPlace) {
+        let store = place.open().await;
+        for (tenant, id) in [("globex", "1"), ("acme", "2"), ("acme", "1")] {
+            let new = row(tenant, id, 0, &format!("{{ \"of\":\"{tenant}\" }}\n"));
+            assert!(store.put_learned(&new).await.unwrap());
+        }
+        store.close().await;
+        let store = place.open().await;
+        let acme = "acme".parse().unwrap();
+        let body = "{ \"of\":\"acme\" }\n";
+        let own = [row("acme", "1", 1, body), row("acme", "2", 1, body)];
+        assert_eq!(store.all_learned(Some(&acme)).await.unwrap(), own);
+        assert_eq!(store.all_learned(None).await.unwrap().len(), 3);
+
+        assert!(store.remove_learned(&acme, "1").await.unwrap());
+        assert!(!store.remove_learned(&acme, "1").await.unwrap());
+        assert_eq!(store.learned(&acme, "1").await.unwrap(), None);
+        let globex = "globex".parse().unwrap();
+        assert!(store.learned(&globex, "1").await.unwrap().is_some());
+    }
+
+    async fn a_row_is_written_over_the_revision_that_was_read_alone(place: TestPlace) {
+        let store = place.open().await;
+        for (revision, body, written) in [
+            (1, "nothing to write over", false),
+            (0, "first", true),
+            (0, "first again", false),
+            (1, "second", true),
+            (1, "late", false),
+            (2, "third", true),
+        ] {
+            let put = store.put_learned(&row("acme", "1", revision, body)).await;
+            assert_eq!(put.unwrap(), written, "{body}");
+        }
+        let found = store.learned(&"acme".parse().unwrap(), "1").await.unwrap();
+        assert_eq!(found, Some(row("acme", "1", 3, "third")));
+    }
+
+    async fn counts_of_several_gateways_add_up(place: TestPlace) {
+        const EACH: u32 = 20;
+        let mut gateways = tokio::task::JoinSet::new();
+        for _ in 0..4 {
+            let store = place.open().await;
+            gateways.spawn(async move {
+                for _ in 0..EACH {
+                    count_one(&store).await;
+                }
+            });
+        }
+        gateways.join_all().await;
+        let store = place.open().await;
+        let found = store.learned(&"acme".parse().unwrap(), "1").await.unwrap();
+        assert_eq!(found.unwrap().body, (4 * EACH).to_string());
+    }
+
+    async fn count_one(store: &Store) {
+        let acme = "acme".parse().unwrap();
+        loop {
+            let found = store.learned(&acme, "1").await.unwrap();
+            let mut next = found.unwrap_or_else(|| row("acme", "1", 0, "0"));
+            next.body = (next.body.parse::<u32>().unwrap() + 1).to_string();
+            if store.put_learned(&next).await.unwrap() {
+                return;
+            }
+        }
+    }
+}

@@ -85,7 +85,7 @@ pub struct SimilarityBar {
 }
 
 impl Default for SimilarityBar {
-    /// Chosen on 53 sentences with the built-in model and the built-in templates: requests to read
+    /// Chosen on 53 sentences with an earlier model and the built-in templates: requests to read
     /// that no template should answer reach 0.69, and two thirds of the right ones 0.72. A miss costs
     /// one search, a wrong template a wrong answer.
     fn default() -> Self {

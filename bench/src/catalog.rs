@@ -17,6 +17,10 @@ pub(crate) struct Tool {
     pub(crate) server: String,
     pub(crate) name: String,
     definition: Value,
+    /// The value that every call is answered with; without one, a call is repeated.
+    answer: Option<Value>,
+    /// The milliseconds that every call takes.
+    takes_ms: u64,
 }
 
 /// The tools of these folders, each once.
@@ -43,7 +47,12 @@ pub(crate) fn lines(path: &Path) -> anyhow::Result<Vec<Value>> {
 }
 
 impl Tool {
-    fn of(line: &Value) -> Self {
+    pub(crate) fn definition(&self) -> &Value {
+        &self.definition
+    }
+
+    /// A line of a set.
+    pub(crate) fn of(line: &Value) -> Self {
         let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
         let schema = Some(&line["schema"]).filter(|it| it["type"] == "object");
         let mut definition = json!({
@@ -61,7 +70,20 @@ impl Tool {
             server: server_name(&text("server")),
             name: text("name"),
             definition,
+            answer: line.get("answer").filter(|it| !it.is_null()).cloned(),
+            takes_ms: line["takes_ms"].as_u64().unwrap_or(0),
         }
+    }
+
+    /// A line of the file that the testbed reads.
+    fn served(&self) -> String {
+        let line = json!({
+            "server": self.server,
+            "tool": self.definition,
+            "answer": self.answer,
+            "takes_ms": self.takes_ms,
+        });
+        format!("{line}\n")
     }
 
     /// `name | description`, whatever the description looks like.
@@ -87,13 +109,7 @@ impl Upstreams {
         tools: &[Tool],
     ) -> anyhow::Result<Self> {
         let file = folder.join("catalog.jsonl");
-        let line = |tool: &Tool| {
-            format!(
-                "{}\n",
-                json!({ "server": tool.server, "tool": tool.definition })
-            )
-        };
-        fs::write(&file, tools.iter().map(line).collect::<String>())
+        fs::write(&file, tools.iter().map(Tool::served).collect::<String>())
             .with_context(|| format!("writing {}", file.display()))?;
         let mut command = Command::new(repository.built(Profile::Release, "kitbag-testbed"));
         command

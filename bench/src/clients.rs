@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
@@ -12,10 +11,9 @@ use xtask::repository::{Profile, Repository};
 use xtask::scene::{self, Era, Gateway};
 
 use crate::catalog::{self, Upstreams};
-use crate::http::Connection;
 use crate::load::{self, Crowd, Endpoint};
 use crate::options::Options;
-use crate::peer::until_all;
+use crate::peer::until_embedded;
 use crate::{sets, table};
 
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
@@ -84,12 +82,7 @@ fn measure(repository: &Repository, data: Option<&Path>, era: Era) -> anyhow::Re
         tool: format!("{}__echo", scene::NAME),
         era,
     };
-    until_all(
-        &mut Connection::open(&gateway.origin)?,
-        "embedded",
-        tools.len(),
-        Instant::now(),
-    )?;
+    until_embedded(&gateway.origin, tools.len())?;
     let rows = CLIENTS.map(|clients| {
         eprintln!("{era}: {clients} clients search and call for {SECONDS} s");
         let crowd = load::crowd(repository, &endpoint, clients, SECONDS, &queries)?;

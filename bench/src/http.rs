@@ -32,7 +32,16 @@ impl Connection {
         headers: &[(&str, &str)],
         body: &Value,
     ) -> anyhow::Result<Answer> {
-        let body = body.to_string();
+        self.post_text(path, headers, &body.to_string())
+    }
+
+    /// Posts a body that is JSON already.
+    pub(crate) fn post_text(
+        &mut self,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> anyhow::Result<Answer> {
         let mut head = format!(
             "POST {path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
              accept: application/json, text/event-stream\r\ncontent-length: {}\r\n",
@@ -164,14 +173,29 @@ pub(crate) struct Session {
     connection: Connection,
     path: &'static str,
     id: Option<String>,
+    key: Option<String>,
 }
 
 impl Session {
     pub(crate) fn open(origin: &str, path: &'static str) -> anyhow::Result<Self> {
+        Self::greeted(origin, path, None)
+    }
+
+    /// As the caller that an API key stands for.
+    pub(crate) fn open_with_key(
+        origin: &str,
+        path: &'static str,
+        key: &str,
+    ) -> anyhow::Result<Self> {
+        Self::greeted(origin, path, Some(format!("Bearer {key}")))
+    }
+
+    fn greeted(origin: &str, path: &'static str, key: Option<String>) -> anyhow::Result<Self> {
         let mut session = Self {
             connection: Connection::open(origin)?,
             path,
             id: None,
+            key,
         };
         let greeting = json!({
             "protocolVersion": VERSION,
@@ -196,6 +220,19 @@ impl Session {
         .with_context(|| format!("calling {tool}"))
     }
 
+    /// Every tool on this route, page after page.
+    pub(crate) fn tools(&mut self) -> anyhow::Result<Vec<Value>> {
+        let (mut tools, mut params) = (Vec::new(), json!({}));
+        loop {
+            let page = self.request("tools/list", &params)?;
+            tools.extend(page["tools"].as_array().into_iter().flatten().cloned());
+            match page["nextCursor"].as_str() {
+                Some(cursor) => params = json!({ "cursor": cursor }),
+                None => return Ok(tools),
+            }
+        }
+    }
+
     /// Sends a request and returns its result.
     pub(crate) fn request(&mut self, method: &str, params: &Value) -> anyhow::Result<Value> {
         let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
@@ -209,11 +246,24 @@ impl Session {
     fn post(&mut self, message: &Value) -> anyhow::Result<Answer> {
         let mut headers = vec![("mcp-protocol-version", VERSION)];
         headers.extend(self.id.as_deref().map(|id| ("mcp-session-id", id)));
+        headers.extend(self.key.as_deref().map(|key| ("authorization", key)));
         self.connection.post(self.path, &headers, message)
     }
 }
 
 const VERSION: &str = "2025-11-25";
+
+/// The text of a tool's result.
+pub(crate) fn text(result: &Value) -> anyhow::Result<String> {
+    let blocks = result["content"]
+        .as_array()
+        .context("the result has no content")?;
+    Ok(blocks
+        .iter()
+        .filter_map(|block| block["text"].as_str())
+        .collect::<Vec<_>>()
+        .join("\n"))
+}
 
 #[cfg(test)]
 mod tests {

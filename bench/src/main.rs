@@ -1,5 +1,5 @@
 //! The benchmarks, started by `cargo xtask bench`: what the gateway costs, how well and how fast it
-//! finds tools, also beside other gateways, and what a model pays.
+//! finds tools, also beside other gateways, what a model pays, and how programs run.
 
 #![expect(
     clippy::print_stdout,
@@ -7,13 +7,18 @@
     reason = "a benchmark talks to the person who runs it"
 )]
 
+mod canvas;
 mod catalog;
+mod cli;
 mod clients;
+mod code;
 mod convert;
 mod extras;
 mod http;
 mod judge;
+mod learning;
 mod load;
+mod models;
 mod options;
 mod peer;
 mod peers;
@@ -51,11 +56,14 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
         ["retrieval", rest @ ..] => retrieval::run(repository, rest),
         ["peers", rest @ ..] => peers::run(repository, rest),
         ["speed", rest @ ..] => speed::run(repository, rest),
+        ["learning", rest @ ..] => learning::run(repository, rest),
         ["tokens", rest @ ..] => tokens::run(repository, rest),
         ["store", rest @ ..] => store::run(repository, rest),
         ["clients", rest @ ..] => clients::run(repository, rest),
+        ["code", rest @ ..] => code::run(repository, rest),
+        ["models", rest @ ..] => models::run(repository, rest),
         _ => bail!(
-            "the benchmarks are proxy, retrieval, peers, speed, tokens, store and clients; see `cargo xtask help`"
+            "the benchmarks are proxy, retrieval, peers, speed, learning, tokens, store, clients, code and models; see `cargo xtask help`"
         ),
     }
 }

@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
-use xtask::processes::{self, Server};
+use xtask::processes::Server;
 use xtask::repository::{Profile, Repository};
 use xtask::scene::Gateway;
 
 use crate::catalog::Upstreams;
+use crate::cli::kitbag;
 use crate::http::{Connection, Session};
 use crate::ways::{free_port, wait_for};
 
@@ -149,6 +150,12 @@ fn start_kitbag(
 }
 
 /// Waits until the index counts at least this many tools as `indexed` or `embedded`.
+/// Waits until a gateway at this address has the vectors of all tools.
+pub(crate) fn until_embedded(origin: &str, tools: usize) -> anyhow::Result<Duration> {
+    let mut connection = Connection::open(origin)?;
+    until_all(&mut connection, "embedded", tools, Instant::now())
+}
+
 pub(crate) fn until_all(
     connection: &mut Connection,
     count: &str,
@@ -185,16 +192,7 @@ fn retrieve(connection: &mut Connection, intent: &str) -> anyhow::Result<Value> 
 
 /// The tool that each name at the endpoint stands for. Shortened names cannot be taken apart again.
 fn names(repository: &Repository, folder: &Path) -> anyhow::Result<HashMap<String, Found>> {
-    let mut command = Command::new(repository.built(Profile::Release, "kitbag"));
-    command
-        .arg("--config")
-        .arg(folder.join("kitbag.toml"))
-        .arg("--data-dir")
-        .arg(folder.join("data"));
-    let (status, printed) = processes::output(command.args(["tools", "--json"]))?;
-    if !status.success() {
-        bail!("`kitbag tools` ended with {status}: {printed}");
-    }
+    let printed = kitbag(repository, folder, &["tools", "--json"])?;
     let rows: Vec<Value> = serde_json::from_str(&printed).context("reading `kitbag tools`")?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let named = |row: &Value| {

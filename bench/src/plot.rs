@@ -3,6 +3,9 @@
 //! The picture is text that anybody can read and compare, and its colours follow the page it is
 //! shown on, light or dark.
 
+use super::canvas::{
+    BOTTOM, HEIGHT, LEFT, PANEL_WIDTH, RIGHT, TOP, below, grid_line, legend, opening, path, picture,
+};
 use super::speed::Point;
 
 /// The picture as SVG; the points in the order of their sizes.
@@ -12,11 +15,8 @@ pub(crate) fn svg(points: &[Point]) -> String {
         .enumerate()
         .map(|(at, panel)| panel.draw(points, at))
         .collect();
-    let width = PANELS.len() as f64 * PANEL_WIDTH;
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {HEIGHT}\" role=\"img\" \
-         aria-label=\"Latency, memory and build time of search by the number of tools\">\n{STYLE}{panels}</svg>\n"
-    )
+    let label = "Latency, memory and build time of search by the number of tools";
+    picture(label, PANELS.len(), &panels)
 }
 
 struct Panel {
@@ -80,26 +80,6 @@ const PANELS: [Panel; 3] = [
     },
 ];
 
-const PANEL_WIDTH: f64 = 320.0;
-const HEIGHT: f64 = 270.0;
-const LEFT: f64 = 58.0;
-const RIGHT: f64 = 16.0;
-const TOP: f64 = 34.0;
-const BOTTOM: f64 = 96.0;
-const STYLE: &str = "<style>
-text { font: 12px system-ui, sans-serif; fill: #444 }
-.title { font-weight: 600 }
-.grid { stroke: #8885; stroke-width: 1 }
-path { fill: none; stroke-width: 2.2; stroke-linejoin: round }
-.thin { stroke-width: 1.2; stroke-dasharray: 4 3 }
-.a { stroke: #0b6bcb } .b { stroke: #c2570c }
-@media (prefers-color-scheme: dark) {
-  text { fill: #ccc }
-  .a { stroke: #6db3f8 } .b { stroke: #f0a35e }
-}
-</style>
-";
-
 impl Panel {
     fn draw(&self, points: &[Point], at: usize) -> String {
         let tools = Scale::over(
@@ -111,34 +91,16 @@ impl Panel {
             .iter()
             .flat_map(|point| self.lines.iter().map(|line| (line.value)(point)));
         let values = Scale::over(values, HEIGHT - BOTTOM, TOP);
-        let mut text = format!(
-            "<g transform=\"translate({} 0)\">\n",
-            at as f64 * PANEL_WIDTH
-        );
-        text += &format!(
-            "<text class=\"title\" x=\"{LEFT}\" y=\"18\">{}</text>\n",
-            self.title
-        );
+        let mut text = opening(at, self.title);
         for (value, y) in values.ticks() {
-            text += &format!(
-                "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{}\"/>\n",
-                PANEL_WIDTH - RIGHT
-            );
-            let label = self.amount(value);
-            text += &format!(
-                "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>\n",
-                LEFT - 6.0,
-                y + 4.0
-            );
+            text += &grid_line(y, &self.amount(value));
         }
         for (value, x) in tools.ticks() {
-            let (y, label) = (HEIGHT - BOTTOM + 18.0, short(value, ["", "k", "M", "G"]));
-            text +=
-                &format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{label}</text>\n");
+            text += &below(x, &short(value, ["", "k", "M", "G"]));
         }
         for (number, line) in self.lines.iter().enumerate() {
             text += &line.draw(points, &tools, &values);
-            text += &line.legend(number);
+            text += &legend(number, line.class, line.label);
         }
         text + "</g>\n"
     }
@@ -160,23 +122,7 @@ impl Line {
             )
         };
         let places: Vec<String> = points.iter().map(place).collect();
-        format!(
-            "<path class=\"{}\" d=\"M{}\"/>\n",
-            self.class,
-            places.join("L")
-        )
-    }
-
-    fn legend(&self, number: usize) -> String {
-        let (column, row) = ((number % 2) as f64, (number / 2) as f64);
-        let (x, y) = (12.0 + column * 156.0, HEIGHT - BOTTOM + 48.0 + row * 18.0);
-        format!(
-            "<path class=\"{}\" d=\"M{x} {}h18\"/>\n<text x=\"{}\" y=\"{y}\">{}</text>\n",
-            self.class,
-            y - 4.0,
-            x + 22.0,
-            self.label
-        )
+        path(self.class, &places)
     }
 }
 

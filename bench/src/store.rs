@@ -7,7 +7,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use kitbag_domain::{Caller, Capability, Observation, Origin, Outcome, Purpose, Tenant, Timestamp};
+use kitbag_domain::{
+    CallCost, Caller, Capability, Observation, Origin, Outcome, Purpose, Tenant, Timestamp,
+};
 use kitbag_store::{KeyOrder, Recognition, Store, StoreAddress};
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -174,6 +176,8 @@ fn call() -> Observation {
         capability: Capability::tool("files".parse().expect("a name"), "read_text_file"),
         outcome: Outcome::Ok,
         latency: Duration::from_micros(1_234),
+        cost: CallCost::default(),
+        arguments: None,
     }
 }
 

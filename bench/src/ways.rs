@@ -104,6 +104,7 @@ impl Ways {
             Way::new("direct", era, url.clone(), TOOL.to_owned(), process),
             Way::new("bare", era, bare_url, TOOL.to_owned(), bare),
             Way::through("kitbag", era, gateway),
+            Way::through("unlearning", era, unlearning(repository, upstream, &url)?),
         ];
         if let Some(program) = &beside.kitbag {
             let folder = repository.scratch(&format!("bench-beside-{upstream}-{era}"))?;
@@ -134,6 +135,18 @@ impl Way {
         let tool = format!("{}__{TOOL}", scene::NAME);
         Self::new(name, era, url, tool, gateway.process)
     }
+}
+
+/// The same gateway where it learns nothing, which shows what learning costs.
+fn unlearning(repository: &Repository, upstream: Upstream, url: &str) -> anyhow::Result<Gateway> {
+    let folder = repository.scratch(&format!("bench-unlearning-{upstream}-{}", upstream.era()))?;
+    let section = scene::http_section(url);
+    let sections = format!(
+        "[servers.{}]\n{section}\n[learning]\nenabled = false\n",
+        scene::NAME
+    );
+    let program = repository.built(Profile::Release, "kitbag");
+    Gateway::of_program(&program, &folder, &sections)
 }
 
 /// A proxy that passes requests on unread. It shows the part of the cost that cannot be avoided.

@@ -39,11 +39,16 @@ The chores of this repository:
                                            the same search by FastMCP, mcp-proxy and Kitbag, as gateways
   cargo xtask bench speed [--data DIR] [--up-to TOOLS] [--json]
                                            search from a thousand tools to a million; draws docs/speed.svg
+  cargo xtask bench learning [--data DIR]  what use teaches, as JSON; draws docs/learning.svg
   cargo xtask bench tokens [--data DIR] [--json]
                                            the tokens that tools cost a model, against listing all of them
   cargo xtask bench store [--json]         audit rows and key look-ups, on SQLite and on PostgreSQL
   cargo xtask bench clients [--data DIR] [--json]
                                            a thousand clients that search and call at the same time
+  cargo xtask bench code [--only PART] [--tasks FILE --tools FILE] [--json]
+                                           programs: how soon they run, beside hostile ones, and their tokens
+  cargo xtask bench models [--data DIR] [--json]
+                                           the time that the model proxy adds to the first event of an answer
   cargo xtask shape [--names] [--json] [--check] [--in DIR]
                                            size, density and knots of the code, beside their goals
 

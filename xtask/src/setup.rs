@@ -14,6 +14,7 @@ use crate::{postgres, processes};
 
 pub fn run(repository: &Repository) -> anyhow::Result<()> {
     postgres::install()?;
+    install_browser()?;
     if cfg!(not(all(target_os = "linux", target_arch = "x86_64"))) {
         bail!("the end-to-end tests are pinned to Node for Linux on x86-64");
     }
@@ -37,6 +38,14 @@ pub fn run(repository: &Repository) -> anyhow::Result<()> {
     fs::write(&stamp, wanted.stamp()).with_context(|| format!("writing {}", stamp.display()))
 }
 
+/// The tests of pages need Chromium, and `certutil` to tell it of their certificate authority.
+fn install_browser() -> anyhow::Result<()> {
+    match processes::exists("chromium") && processes::exists("certutil") {
+        true => Ok(()),
+        false => install_system_packages("chromium", &["chromium", "libnss3-tools"]),
+    }
+}
+
 /// Servers that only a bench needs, beside the others.
 pub fn everyday_servers(repository: &Repository) -> anyhow::Result<PathBuf> {
     let folder = repository.tools().join("everyday");
@@ -47,9 +56,9 @@ pub fn everyday_servers(repository: &Repository) -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Three for the servers and clients, because they do not agree on one `mcp` library, and one for
-/// what people have on their machines.
-const ENVIRONMENTS: [&str; 4] = ["client", "servers", "sqlite", "desk"];
+/// Three for the servers and clients, because they do not agree on one `mcp` library, one for what
+/// people have on their machines, and one for the imitation of Amazon's services.
+const ENVIRONMENTS: [&str; 5] = ["client", "servers", "sqlite", "desk", "moto"];
 
 /// The text of every file that names a version.
 struct Pins(Vec<String>);

@@ -1,5 +1,6 @@
 //! Everything that must hold before a change is merged, cheapest first.
 
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Instant;
 
 use anyhow::{Context, anyhow};
@@ -9,13 +10,29 @@ use xtask::{cargo, processes, setup};
 
 use crate::{conformance, fuzz};
 
+/// Setting up waits for the network, and the steps before it need the processor, so it begins with the
+/// first of them.
 pub(crate) fn all(repository: &Repository) -> anyhow::Result<()> {
     let begin = Instant::now();
-    for step in Step::ALL {
-        perform(repository, step)?;
-    }
-    println!("\nall steps passed in {:.0?}", begin.elapsed());
-    Ok(())
+    thread::scope(|scope| {
+        let mut setting_up = Some(scope.spawn(|| perform(repository, Step::Setup)));
+        for step in Step::ALL {
+            match (step, setting_up.take()) {
+                (Step::Setup, Some(setup)) => finished(setup)?,
+                (_, going_on) => {
+                    setting_up = going_on;
+                    perform(repository, step)?;
+                }
+            }
+        }
+        Ok(())
+    })
+    .inspect(|()| println!("\nall steps passed in {:.0?}", begin.elapsed()))
+}
+
+fn finished(step: ScopedJoinHandle<'_, anyhow::Result<()>>) -> anyhow::Result<()> {
+    step.join()
+        .unwrap_or_else(|_| Err(anyhow!("a step came to no end")))
 }
 
 pub(crate) fn only(repository: &Repository, name: &str) -> anyhow::Result<()> {
@@ -169,11 +186,13 @@ fn tests(repository: &Repository) -> anyhow::Result<()> {
 }
 
 /// The parts of the end-to-end tests that are about something which is kept.
-const ABOUT_STATE: [&str; 8] = [
+const ABOUT_STATE: [&str; 10] = [
     "audit::",
     "callers::",
     "hidden::",
     "index::",
+    "intents::learning",
+    "learning::pairings::a_pairing",
     "joining::",
     "keys::",
     "login::",
@@ -182,14 +201,18 @@ const ABOUT_STATE: [&str; 8] = [
 
 /// The end-to-end tests that touch state, once more, with every store on PostgreSQL.
 fn on_postgres(repository: &Repository) -> anyhow::Result<()> {
-    let mut arguments = if processes::exists("cargo-nextest") {
-        vec!["nextest", "run", "--test-threads", "6", "--no-fail-fast"]
+    let parts = ABOUT_STATE.map(|part| format!("test({part})"));
+    let about_state = format!("binary(e2e) and ({})", parts.join(" or "));
+    // All test programs as before, or everything would be built again with other features.
+    let arguments = if processes::exists("cargo-nextest") {
+        let mut run = vec!["nextest", "run", "--workspace", "--test-threads", "6"];
+        run.extend(["--no-fail-fast", "-E", &about_state]);
+        run
     } else {
-        vec!["test"]
+        let mut test = vec!["test", "--workspace", "--test", "e2e", "--"];
+        test.extend(ABOUT_STATE);
+        test
     };
-    // The same packages as before, or everything would be built again with other features.
-    arguments.extend(["--workspace", "--test", "e2e", "--"]);
-    arguments.extend(ABOUT_STATE);
     let server = PostgresServer::start()?;
     let mut tests = cargo::command(repository, &arguments);
     tests.env("KITBAG_TEST_ENGINE", "postgres");

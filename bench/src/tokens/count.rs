@@ -9,7 +9,7 @@ use serde_json::json;
 use xtask::repository::{Profile, Repository};
 
 /// The tokens of each text.
-pub(super) fn count(repository: &Repository, texts: &[String]) -> anyhow::Result<Vec<usize>> {
+pub(crate) fn count(repository: &Repository, texts: &[String]) -> anyhow::Result<Vec<usize>> {
     let mut command = Command::new(repository.built(Profile::Release, "examples/count"));
     let mut child = command
         .stdin(Stdio::piped())

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use xtask::cargo;
 use xtask::repository::Repository;
 
-use self::count::count;
+pub(crate) use self::count::count;
 use self::scene::{Heard, Scene};
 use crate::options::Options;
 use crate::table;

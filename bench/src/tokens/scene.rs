@@ -3,18 +3,17 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
-use xtask::processes;
 use xtask::repository::{Profile, Repository};
 use xtask::scene::Gateway;
 use xtask::setup;
 
 use crate::catalog::{self, Upstreams};
-use crate::http::{Connection, Session};
+use crate::cli::kitbag;
+use crate::http::{Connection, Session, text};
 use crate::peer::until_all;
 use crate::sets;
 
@@ -131,8 +130,9 @@ impl Scene {
         let config = self.folder.join("kitbag.toml");
         fs::write(&config, &self.sections)
             .with_context(|| format!("writing {}", config.display()))?;
-        let tokens: Value = serde_json::from_str(&self.kitbag(repository, &["--json", "tokens"])?)?;
-        self.kitbag(repository, &["index", "build"])?;
+        let tokens: Value =
+            serde_json::from_str(&kitbag(repository, &self.folder, &["--json", "tokens"])?)?;
+        kitbag(repository, &self.folder, &["index", "build"])?;
         let number = |key: &str| {
             tokens[key]
                 .as_u64()
@@ -192,27 +192,6 @@ impl Scene {
             straight,
         ))
     }
-
-    fn kitbag(&self, repository: &Repository, words: &[&str]) -> anyhow::Result<String> {
-        let mut command = Command::new(repository.built(Profile::Release, "kitbag"));
-        command.arg("--config").arg(self.folder.join("kitbag.toml"));
-        command
-            .arg("--data-dir")
-            .arg(self.folder.join("data"))
-            .args(words);
-        let output = command
-            .output()
-            .with_context(|| format!("starting `{}`", processes::written(&command)))?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            bail!(
-                "`{}` ended with {}: {said}",
-                processes::written(&command),
-                output.status
-            );
-        }
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    }
 }
 
 const SEARCH: &str = "search_available_tools";
@@ -250,21 +229,11 @@ const EVERYDAY_QUERIES: [&str; 20] = [
 
 /// Every tool as the route for everything lists it, by name.
 fn definitions(gateway: &Gateway) -> anyhow::Result<HashMap<String, Value>> {
-    let mut session = Session::open(&gateway.origin, "/mcp/all")?;
-    let (mut definitions, mut params) = (HashMap::new(), json!({}));
-    loop {
-        let page = session.request("tools/list", &params)?;
-        for tool in page["tools"].as_array().into_iter().flatten() {
-            definitions.insert(
-                tool["name"].as_str().unwrap_or_default().to_owned(),
-                tool.clone(),
-            );
-        }
-        match page["nextCursor"].as_str() {
-            Some(cursor) => params = json!({ "cursor": cursor }),
-            None => return Ok(definitions),
-        }
-    }
+    let tools = Session::open(&gateway.origin, "/mcp/all")?.tools()?;
+    let named = tools
+        .into_iter()
+        .map(|tool| (tool["name"].as_str().unwrap_or_default().to_owned(), tool));
+    Ok(named.collect())
 }
 
 /// The tools that were found, each once, with their definitions.
@@ -283,17 +252,6 @@ fn found<'a>(
     }
     found.truncate(MOST_DESCRIBED);
     found
-}
-
-fn text(result: &Value) -> anyhow::Result<String> {
-    let blocks = result["content"]
-        .as_array()
-        .context("the result has no content")?;
-    Ok(blocks
-        .iter()
-        .filter_map(|block| block["text"].as_str())
-        .collect::<Vec<_>>()
-        .join("\n"))
 }
 
 fn everyday_servers(repository: &Repository, folder: &Path) -> anyhow::Result<String> {

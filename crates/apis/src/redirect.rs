@@ -1,35 +1,25 @@
 //! The request that a redirect makes of another, if it may be made.
 
-use http::header::LOCATION;
 use http::{Method, StatusCode};
 use reqwest::Response;
 use url::Url;
 
-use crate::error::{ProviderFault, origin};
+use crate::fault::{RequestFault, origin};
 use crate::request::PendingRequest;
-use crate::{ProviderSpec, RequestJudge, subject, target};
 
 /// Returns the address that an answer redirects to, if it does.
-pub(crate) fn location(response: &Response) -> Result<Option<String>, ProviderFault> {
-    let redirects = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
-    let location = response.headers().get(LOCATION).filter(|_| redirects);
-    let Some(location) = location else {
-        return Ok(None);
-    };
-    match location.to_str() {
-        Ok(location) => Ok(Some(location.to_owned())),
-        Err(_) => Err(refused("to an address that is not text")),
-    }
+pub(crate) fn location(response: &Response) -> Result<Option<String>, RequestFault> {
+    kitbag_fetch::redirect::location(response)
+        .map_err(|error| RequestFault::redirect(error.to_string()))
 }
 
 /// Returns the next request, which carries secrets only if it never left the API's origin: the
 /// server in between chose the way back.
 pub(crate) fn next(
-    spec: &ProviderSpec,
     request: PendingRequest,
     status: StatusCode,
     location: &str,
-) -> Result<PendingRequest, ProviderFault> {
+) -> Result<PendingRequest, RequestFault> {
     let url = destination(&request.url, location)?;
     let stays = url.origin() == request.url.origin();
     let (method, body) = match request.method {
@@ -39,28 +29,30 @@ pub(crate) fn next(
     };
     if !stays && (body.is_some() || !matches!(method, Method::GET | Method::HEAD)) {
         let to = origin(&url);
-        return Err(refused(format!(
+        return Err(RequestFault::redirect(format!(
             "to {to}, and what is sent there would leave this API"
         )));
     }
-    spec.allow(&method)?;
     Ok(PendingRequest {
         method,
         url,
         body,
         stayed_at_origin: request.stayed_at_origin && stays,
+        ..request
     })
 }
 
-fn destination(from: &Url, location: &str) -> Result<Url, ProviderFault> {
+fn destination(from: &Url, location: &str) -> Result<Url, RequestFault> {
     let url = from
         .join(location)
-        .map_err(|error| refused(format!("not to a URL: {error}")))?;
+        .map_err(|error| RequestFault::redirect(format!("not to a URL: {error}")))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(refused(format!("to a `{}:` address", url.scheme())));
+        let reason = format!("to a `{}:` address", url.scheme());
+        return Err(RequestFault::redirect(reason));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(refused(format!("to {} with a user in it", origin(&url))));
+        let reason = format!("to {} with a user in it", origin(&url));
+        return Err(RequestFault::redirect(reason));
     }
     Ok(url)
 }
@@ -71,30 +63,4 @@ fn keeps_method(status: StatusCode) -> bool {
         status,
         StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
     )
-}
-
-/// Checks a request that a redirect makes at the API itself as a call: it stays below the base, and
-/// the caller may make it. The reason names no rule, since the API chose the path.
-pub(crate) fn judge(
-    spec: &ProviderSpec,
-    request: &PendingRequest,
-    judge: RequestJudge<'_>,
-) -> Result<(), ProviderFault> {
-    if !target::is_same_api(&spec.url, &request.url) {
-        return Ok(());
-    }
-    let Some(path) = target::relative(&spec.url, &request.url) else {
-        let outside = "to a place outside its base address, where calls may not go";
-        return Err(refused(outside));
-    };
-    match judge(&subject(&request.method, path)) {
-        true => Ok(()),
-        false => Err(refused("to a path that the rules do not permit")),
-    }
-}
-
-fn refused(reason: impl Into<String>) -> ProviderFault {
-    ProviderFault::Redirect {
-        reason: reason.into(),
-    }
 }

@@ -1,67 +1,73 @@
 //! One request on its way, with the headers it is sent.
 
+use bytes::Bytes;
 use http::Method;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
-use kitbag_fetch::guard;
-use kitbag_wire::Raw;
-use reqwest::{Request, Response};
+use reqwest::Request;
 use url::Url;
 
-use crate::error::{ProviderFault, origin};
-use crate::{Provider, ProviderCall, target};
+use crate::auth::Proof;
+use crate::fault::RequestFault;
 
 /// JSON is what a model reads best; any other answer is taken, too.
-const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, */*;q=0.5");
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(crate) const ACCEPT_JSON: HeaderValue = HeaderValue::from_static("application/json, */*;q=0.5");
 
 /// A request that is not answered yet, and that redirects may lead elsewhere.
+#[derive(Clone)]
 pub(crate) struct PendingRequest {
     pub(crate) method: Method,
     pub(crate) url: Url,
-    pub(crate) body: Option<Raw>,
+    pub(crate) accept: HeaderValue,
+    pub(crate) body: Option<PendingBody>,
+    /// Headers that may hold secrets, and so go to the API's own origin only.
+    pub(crate) own_headers: HeaderMap,
+    pub(crate) proof: Proof,
     /// True while every hop was at the API's own origin, which alone is sent the secrets.
     pub(crate) stayed_at_origin: bool,
 }
 
-impl PendingRequest {
-    pub(crate) fn of(call: ProviderCall, base: &Url) -> Result<Self, ProviderFault> {
-        Ok(Self {
-            url: target::below(base, &call.path, &call.query)?,
-            method: call.method,
-            body: call.body,
-            stayed_at_origin: true,
-        })
-    }
+#[derive(Debug, Clone)]
+pub(crate) struct PendingBody {
+    pub(crate) content_type: HeaderValue,
+    pub(crate) bytes: Bytes,
+}
 
-    fn build(&self, configured: &HeaderMap) -> Request {
+impl PendingRequest {
+    pub(crate) fn build(&self) -> Result<Request, RequestFault> {
         let mut request = Request::new(self.method.clone(), self.url.clone());
         let headers = request.headers_mut();
-        headers.insert(ACCEPT, ACCEPTED);
-        if self.body.is_some() {
-            headers.insert(CONTENT_TYPE, JSON);
+        headers.insert(ACCEPT, self.accept.clone());
+        if let Some(body) = &self.body {
+            headers.insert(CONTENT_TYPE, body.content_type.clone());
         }
         if self.stayed_at_origin {
-            headers.extend(configured.clone());
+            headers.extend(self.own_headers.clone());
         }
-        *request.body_mut() = self.body.as_ref().map(|body| body.get().to_owned().into());
-        request
+        if self.body.is_none() {
+            headers.remove(CONTENT_TYPE);
+        }
+        *request.body_mut() = self.body.as_ref().map(|body| body.bytes.clone().into());
+        // The signature covers all of the request, so it comes last.
+        if self.stayed_at_origin {
+            self.proof.add_to(&mut request)?;
+        }
+        Ok(request)
     }
 }
 
-impl Provider {
-    pub(crate) async fn send(
-        &self,
-        request: &PendingRequest,
-        headers: &HeaderMap,
-    ) -> Result<Response, ProviderFault> {
-        guard::check_literal(&request.url, &self.guard)?;
-        let sent = self.client.execute(request.build(headers)).await;
-        sent.map_err(|error| match guard::refusal(&error) {
-            Some(refused) => refused.clone().into(),
-            None => ProviderFault::Unreachable {
-                origin: origin(&request.url),
-                reason: kitbag_fetch::cause(error),
-            },
-        })
+impl PendingBody {
+    pub(crate) fn new(content_type: &'static str, bytes: impl Into<Bytes>) -> Self {
+        Self {
+            content_type: HeaderValue::from_static(content_type),
+            bytes: bytes.into(),
+        }
+    }
+
+    pub(crate) fn form(fields: String) -> Self {
+        Self::new("application/x-www-form-urlencoded", fields)
+    }
+
+    pub(crate) fn json(text: String) -> Self {
+        Self::new("application/json", text)
     }
 }

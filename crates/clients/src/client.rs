@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use crate::directories::{ClientDirectories, Platform};
+use crate::directories::{ClientDirectories, OperatingSystem};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Client {
@@ -147,7 +147,7 @@ impl Client {
             applications,
             ..
         } = directories;
-        let windows = directories.platform == Platform::Windows;
+        let windows = directories.platform == OperatingSystem::Windows;
         match self {
             Self::ClaudeDesktop => vec![applications.join("Claude/claude_desktop_config.json")],
             Self::ClaudeCode => vec![home.join(".claude.json")],
@@ -235,7 +235,7 @@ fn extension_files(directories: &ClientDirectories, path: &str) -> Vec<PathBuf> 
     storages.map(|storage| storage.join(path)).collect()
 }
 
-fn codex_home(directories: &ClientDirectories) -> PathBuf {
+pub(crate) fn codex_home(directories: &ClientDirectories) -> PathBuf {
     let named = directories.codex_home.clone();
     named.unwrap_or_else(|| directories.home.join(".codex"))
 }
@@ -320,7 +320,7 @@ impl Serialize for Client {
 mod tests {
     use super::*;
 
-    fn first(client: Client, platform: Platform, scope: Scope) -> Option<String> {
+    fn first(client: Client, platform: OperatingSystem, scope: Scope) -> Option<String> {
         let variable = |name: &str| (name == "APPDATA").then(|| PathBuf::from("/roaming"));
         let directories =
             ClientDirectories::new(platform, "/home/ann".into(), "/shop".into(), variable);
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn files_are_looked_for_where_each_system_has_them() {
-        use Platform::{Linux, MacOs, Windows};
+        use OperatingSystem::{Linux, MacOs, Windows};
         for (client, platform, expected) in [
             (
                 Client::ClaudeDesktop,

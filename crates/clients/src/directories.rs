@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Platform {
+pub enum OperatingSystem {
     Linux,
     MacOs,
     Windows,
@@ -12,7 +12,7 @@ pub enum Platform {
 
 #[derive(Debug, Clone)]
 pub struct ClientDirectories {
-    pub platform: Platform,
+    pub platform: OperatingSystem,
     pub home: PathBuf,
     /// The settings of Unix programs: `$XDG_CONFIG_HOME` or `~/.config`.
     pub config: PathBuf,
@@ -30,7 +30,7 @@ pub struct ClientDirectories {
 impl ClientDirectories {
     /// The usual folders of the platform; `variable` reads the environment.
     pub fn new(
-        platform: Platform,
+        platform: OperatingSystem,
         home: PathBuf,
         cwd: PathBuf,
         variable: impl Fn(&str) -> Option<PathBuf>,
@@ -61,15 +61,15 @@ impl ClientDirectories {
 }
 
 fn applications(
-    platform: Platform,
+    platform: OperatingSystem,
     home: &Path,
     config: &Path,
     roaming: Option<PathBuf>,
 ) -> PathBuf {
     match platform {
-        Platform::Linux => config.to_owned(),
-        Platform::MacOs => home.join("Library/Application Support"),
-        Platform::Windows => roaming.unwrap_or_else(|| home.join("AppData/Roaming")),
+        OperatingSystem::Linux => config.to_owned(),
+        OperatingSystem::MacOs => home.join("Library/Application Support"),
+        OperatingSystem::Windows => roaming.unwrap_or_else(|| home.join("AppData/Roaming")),
     }
 }
 
@@ -78,7 +78,7 @@ fn is_settings(path: &Path) -> bool {
     matches!(extension, Some("json" | "yaml" | "yml"))
 }
 
-impl Platform {
+impl OperatingSystem {
     pub fn of_this_machine() -> Self {
         if cfg!(windows) {
             Self::Windows

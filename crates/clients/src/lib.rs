@@ -5,19 +5,26 @@
 //! - `tree`: JSON, TOML and YAML as one tree in which every value has its position
 //! - `read`: servers from that tree, in our words; `config`: the result of reading
 //! - `dialect`, `secret`, `sensitive_text`: the texts in a file, with variables and secrets kept apart
+//! - `redaction`: values without the secrets in them
 //! - `merge`: one server that stands in several files becomes one entry
 //! - `edit`: adds Kitbag to a file and removes it, as functions from text to text
-//! - `on_disk`: the same for files on disk; `folder_entry`: a file that no link leads away from
+//! - `prompt_hook`: the hooks of clients for prompts; `edit::hook`: Kitbag's command among them
+//! - `on_disk`, `hook_on_disk`: the edits of files on disk; `file_access`: reading and writing them;
+//!   `folder_entry`: a file that no link leads away from
 
 mod client;
 mod config;
 mod dialect;
 mod directories;
 mod edit;
+mod file_access;
 mod folder_entry;
+mod hook_on_disk;
 mod merge;
 mod on_disk;
+mod prompt_hook;
 mod read;
+mod redaction;
 mod secret;
 mod sensitive_text;
 mod tree;
@@ -27,12 +34,16 @@ pub use config::{
     ClientConfig, ClientLaunch, FileFault, FileProblem, FoundServer, ImportNote, NeededVariable,
     VariableSource,
 };
-pub use directories::{ClientDirectories, Platform};
+pub use directories::{ClientDirectories, OperatingSystem};
 pub use edit::{FileEditError, KitbagEntry, NAME, Uninstalled, install, uninstall};
 pub use merge::{MergedServer, ServerOrigin, merge};
 pub use on_disk::{
     FileError, Installed, backup_of, check_editable, install_into, uninstall_from, write,
 };
+pub use prompt_hook::{NoPromptHook, PromptHook, hooked_clients};
 pub use read::{find, open, read};
-pub use secret::{holds_secret, is_scheme, secrets_in_address, secrets_in_argument};
+pub use redaction::{MASK, text_without_secrets, without_secrets};
+pub use secret::{
+    holds_secret, is_scheme, names_a_secret, secrets_in_address, secrets_in_argument,
+};
 pub use sensitive_text::{HiddenText, SensitiveText};

@@ -3,12 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::Mode;
-
 use crate::client::{Client, ClientFile, Scope};
 use crate::directories::ClientDirectories;
 use crate::edit::{self, FileEditError, KitbagEntry, Uninstalled, install, uninstall};
-use crate::folder_entry::{FolderEntry, FolderEntryError, MissingFolders, PRIVATE};
+use crate::file_access::{EditedPlace, FileAccess};
+use crate::folder_entry::{FolderEntry, MissingFolders};
 
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
@@ -73,8 +72,8 @@ pub fn install_into(
     behind: &[String],
 ) -> Result<Installed, FileError> {
     let access = FileAccess::of(file, directories);
-    let backup = backup_of(&file.path);
-    let (text, before) = (access.read(&file.path)?, access.read(&backup)?);
+    let place = place_of(file);
+    let (text, before) = (access.read(place.path)?, access.read(&place.backup)?);
     let current = text.as_deref().unwrap_or_default();
     let clean = without_kitbag(file, text.clone(), before.as_deref())?;
     let earlier = match &before {
@@ -86,12 +85,12 @@ pub fn install_into(
     let new = in_file(file, new)?;
     let changed = new != current;
     if changed {
-        access.replace(file, &new, clean.as_deref())?;
+        access.replace(&place, &new, clean.as_deref())?;
     }
     let has_backup = before.is_some() || (changed && clean.is_some());
     Ok(Installed {
         changed,
-        backup: has_backup.then_some(backup),
+        backup: has_backup.then_some(place.backup),
     })
 }
 
@@ -122,7 +121,7 @@ pub fn uninstall_from(
     };
     let before = access.read(&backup_of(&file.path))?;
     let uninstalled = in_file(file, uninstall(file, &text, before.as_deref()))?;
-    access.put(&file.path, &uninstalled)?;
+    access.put(&place_of(file), &uninstalled)?;
     Ok(uninstalled)
 }
 
@@ -141,135 +140,18 @@ pub fn backup_of(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
+fn place_of(file: &ClientFile) -> EditedPlace<'_> {
+    EditedPlace {
+        path: &file.path,
+        backup: backup_of(&file.path),
+    }
+}
+
 fn in_file<T>(file: &ClientFile, edited: Result<T, FileEditError>) -> Result<T, FileError> {
     edited.map_err(|source| FileError::Edit {
         path: file.path.clone(),
         source,
     })
-}
-
-/// Reads and writes the files of a person wherever links lead, and those of a project only within
-/// the project.
-struct FileAccess<'a> {
-    project: Option<&'a Path>,
-}
-
-impl<'a> FileAccess<'a> {
-    fn of(file: &ClientFile, directories: &'a ClientDirectories) -> Self {
-        Self {
-            project: (file.scope == Scope::Project).then_some(directories.cwd.as_path()),
-        }
-    }
-
-    fn read(&self, path: &Path) -> Result<Option<String>, FileError> {
-        self.try_read(path)
-            .map_err(|error| named(error, path, reading))
-    }
-
-    fn check_writable(&self, path: &Path) -> Result<(), FileError> {
-        self.try_check_writable(path)
-            .map_err(|error| named(error, path, writing))
-    }
-
-    /// Writes with these permissions, or else with those that the file has.
-    fn write(&self, path: &Path, text: &str, mode: Option<Mode>) -> Result<(), FileError> {
-        self.try_write(path, text, mode)
-            .map_err(|error| named(error, path, writing))
-    }
-
-    fn remove(&self, path: &Path) -> Result<(), FileError> {
-        self.try_remove(path)
-            .map_err(|error| named(error, path, writing))
-    }
-
-    /// Writes the backup first, if there is something to keep.
-    fn replace(&self, file: &ClientFile, new: &str, clean: Option<&str>) -> Result<(), FileError> {
-        self.check_writable(&file.path)?;
-        if let Some(clean) = clean {
-            self.write(&backup_of(&file.path), clean, Some(PRIVATE))?;
-        }
-        self.write(&file.path, new, None)
-    }
-
-    /// Writes what is left of a file.
-    fn put(&self, path: &Path, uninstalled: &Uninstalled) -> Result<(), FileError> {
-        match uninstalled {
-            Uninstalled::NotThere => Ok(()),
-            Uninstalled::Nothing => self.remove(path),
-            Uninstalled::Removed(text) => self.write(path, text, None),
-            Uninstalled::Restored(text) => {
-                self.write(path, text, None)?;
-                self.remove(&backup_of(path))
-            }
-        }
-    }
-
-    fn entry(
-        &self,
-        path: &Path,
-        missing: MissingFolders,
-    ) -> Result<Option<FolderEntry>, FolderEntryError> {
-        match self.project {
-            Some(project) => FolderEntry::within(project, path, missing),
-            None => Ok(FolderEntry::anywhere(path, missing)?),
-        }
-    }
-
-    fn try_read(&self, path: &Path) -> Result<Option<String>, FolderEntryError> {
-        match self.entry(path, MissingFolders::Leave)? {
-            Some(entry) => Ok(entry.read()?),
-            None => Ok(None),
-        }
-    }
-
-    fn try_check_writable(&self, path: &Path) -> Result<(), FolderEntryError> {
-        if let Some(entry) = self.entry(path, MissingFolders::Leave)? {
-            entry.permissions()?;
-        }
-        Ok(())
-    }
-
-    fn try_write(
-        &self,
-        path: &Path,
-        text: &str,
-        mode: Option<Mode>,
-    ) -> Result<(), FolderEntryError> {
-        let entry = self.entry(path, MissingFolders::Make)?;
-        let entry = entry.ok_or(io::Error::from(io::ErrorKind::NotFound))?;
-        let mode = mode.map_or_else(|| entry.permissions(), Ok)?;
-        Ok(entry.replace(text, mode)?)
-    }
-
-    fn try_remove(&self, path: &Path) -> Result<(), FolderEntryError> {
-        if let Some(entry) = self.entry(path, MissingFolders::Leave)? {
-            entry.remove()?;
-        }
-        Ok(())
-    }
-}
-
-/// Adds the path of the file to an error.
-fn named(
-    error: FolderEntryError,
-    path: &Path,
-    doing: fn(PathBuf, io::Error) -> FileError,
-) -> FileError {
-    match error {
-        FolderEntryError::Leaves { link } => FileError::LeavesProject {
-            path: path.to_owned(),
-            link,
-        },
-        FolderEntryError::Io(source) => doing(path.to_owned(), source),
-    }
-}
-
-fn reading(path: PathBuf, source: io::Error) -> FileError {
-    FileError::Read { path, source }
-}
-
-fn writing(path: PathBuf, source: io::Error) -> FileError {
-    FileError::Write { path, source }
 }
 
 #[cfg(test)]
@@ -278,7 +160,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;
-    use crate::directories::Platform;
+    use crate::directories::OperatingSystem;
 
     fn entry(command: &str) -> KitbagEntry {
         KitbagEntry::Stdio {
@@ -289,7 +171,7 @@ mod tests {
 
     fn directories(home: &Path) -> ClientDirectories {
         ClientDirectories::new(
-            Platform::Linux,
+            OperatingSystem::Linux,
             home.to_owned(),
             home.join("project"),
             |_| None,

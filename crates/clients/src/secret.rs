@@ -203,7 +203,7 @@ const ABOUT_ONE: [&str; 17] = [
 ];
 
 /// True if a name says that its value is a secret.
-fn names_a_secret(name: &str) -> bool {
+pub fn names_a_secret(name: &str) -> bool {
     let words = words(name);
     let last = words.last().map(String::as_str).unwrap_or_default();
     !ABOUT_ONE.contains(&last) && words.iter().any(|word| is_secret_word(word))

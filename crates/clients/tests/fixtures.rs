@@ -10,8 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kitbag_clients::{
-    Client, ClientConfig, ClientDirectories, ClientFile, FileEditError, KitbagEntry, Platform,
-    Uninstalled, find, install, read, uninstall,
+    Client, ClientConfig, ClientDirectories, ClientFile, FileEditError, KitbagEntry,
+    OperatingSystem, Uninstalled, find, install, read, uninstall,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -304,7 +304,7 @@ fn places(case: &Path) -> ClientDirectories {
     ClientDirectories {
         system: case.join("system"),
         ..ClientDirectories::new(
-            Platform::Linux,
+            OperatingSystem::Linux,
             case.join("home"),
             case.join("project"),
             |_| None,

@@ -16,6 +16,9 @@ bind = "127.0.0.1:7420"
 allowed_origins = ["https://app.example"]
 [audit]
 keep_days = 30
+arguments = "hash"
+[priors]
+schedule = "0 3 * * *"
 [index.embedder]
 endpoint = "https://e.example/v1"
 model = "m"

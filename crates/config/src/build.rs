@@ -14,11 +14,11 @@ use super::raw::{Named, RawConfig};
 use super::sections::provider::{self, RawProvider};
 use super::sections::server::{self, RawServer};
 use super::sections::{
-    agents, audit, code, import, index, policy, registry, secrets, serve, store, surfaces,
-    telemetry, tools,
+    agents, audit, catalog, code, context, import, index, learning, lock, models, policy, priors,
+    registry, secrets, serve, store, surfaces, telemetry, tools,
 };
 use super::values::{Section, parse_key};
-use super::{Config, Project, ProviderConfig};
+use super::{CatalogSettings, Config, Project, ProviderConfig};
 
 pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
     let ConfiguredServers { on, off } = ConfiguredServers::build(raw.servers, ground)?;
@@ -37,10 +37,16 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
         store: store::build(raw.store, ground)?,
         secret_key: secrets::build(raw.secrets)?,
         audit: audit::build(raw.audit)?,
+        priors: priors::build(raw.priors)?,
+        learning: learning::build(raw.learning)?,
         embedder: index::build(raw.index, ground)?,
         tools: tools::build(raw.tools)?,
+        catalog: catalog::build(raw.catalog, raw.endpoints, ground)?,
+        lock: lock::build(raw.lock)?,
+        context: context::build(raw.context),
         surfaces: surfaces::build(raw.surfaces, raw.groups)?,
         code: code::build(raw.code, ground)?,
+        models: models::build(raw.models)?,
         telemetry: telemetry::build(&raw.telemetry)?,
         registry: registry::build(raw.registry)?,
         policy: policy::build(raw.policy, raw.tenants, raw.all_tenants)?,
@@ -66,6 +72,7 @@ impl ConfiguredServers {
         for (name, raw) in raw {
             let section = Section::named("servers", &name);
             let name: ServerName = parse_key(&name, "servers")?;
+            not_reserved(&name, &section)?;
             let is_on = raw.enabled.unwrap_or(true);
             let spec = server::build(name.clone(), raw, &section, ground)?;
             let place = if is_on {
@@ -96,11 +103,19 @@ fn provider(
 ) -> Result<(ServerName, ProviderConfig), Fault> {
     let section = Section::named("providers", name);
     let name: ServerName = parse_key(name, "providers")?;
+    not_reserved(&name, &section)?;
     if taken(&name) {
         return Err(section.wrong(Problem::NameTaken { name }));
     }
     let provider = provider::build(name.clone(), raw, &section)?;
     Ok((name, provider))
+}
+
+fn not_reserved(name: &ServerName, section: &Section) -> Result<(), Fault> {
+    match name.as_str() == CatalogSettings::SERVER {
+        true => Err(section.wrong(Problem::NameReserved { name: name.clone() })),
+        false => Ok(()),
+    }
 }
 
 impl Ground {

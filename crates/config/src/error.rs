@@ -50,6 +50,8 @@ pub enum Problem {
     ServerName(#[from] ServerNameError),
     #[error(transparent)]
     Tenant(#[from] TenantError),
+    #[error("{reason}")]
+    ToolId { reason: String },
     #[error("no tenant can be called `unknown`: that is the setting for tenants without a table")]
     ReservedTenant,
     #[error("`{found}` is none of {}", quoted(choices))]
@@ -99,6 +101,12 @@ pub enum Problem {
     NoUrl,
     #[error("there is a server called `{name}` already")]
     NameTaken { name: ServerName },
+    #[error("`{name}` is the name that rules have for the tools of tool files")]
+    NameReserved { name: ServerName },
+    #[error("not a name for a tool")]
+    Alias,
+    #[error("another tool is called `{name}`")]
+    AliasTaken { name: String },
     #[error("not the address of an API: {reason}")]
     ProviderUrl { reason: String },
     #[error("there is a header `Authorization` already")]
@@ -119,6 +127,10 @@ pub enum Problem {
     SecretOfStore,
     #[error("not the address of a collector")]
     Collector,
+    #[error("`{found}` is not a schedule")]
+    Schedule { found: String },
+    #[error("not the address of a vendor")]
+    VendorUrl,
     #[error("not the address of a registry")]
     RegistryUrl,
     #[error("without a method it could never be called")]
@@ -196,6 +208,9 @@ impl Problem {
             Self::Collector => {
                 "write the part before `/v1/traces`, like \"http://127.0.0.1:4318\"".to_owned()
             }
+            Self::VendorUrl => {
+                "write the part before `/v1`, like \"https://api.anthropic.com\"".to_owned()
+            }
             Self::PathAndUrl => {
                 "keep `path` for a file on this machine, or `url` for a PostgreSQL database".to_owned()
             }
@@ -205,13 +220,21 @@ impl Problem {
             Self::SecretOfStore => {
                 "use a variable of the environment, like ${PGPASSWORD}, or a password file (~/.pgpass)".to_owned()
             }
+            Self::Schedule { .. } => {
+                "write minute, hour, day, month and weekday, like \"0 3 * * *\", or \"never\"".to_owned()
+            }
             Self::RegistryUrl => "write the part before `/v0.1/servers`, like \"https://host\"".to_owned(),
             Self::ReservedTenant => {
                 "write `unknown = \"deny\"` or `unknown = \"allow\"` under [tenants], and give the tenant another \
                  name"
                     .to_owned()
             }
+            Self::NameReserved { .. } => "give it another name".to_owned(),
             Self::NameTaken { .. } => "give one of the two another name".to_owned(),
+            Self::Alias => {
+                "write at most 50 letters, digits, `_` and `-`, without `__`".to_owned()
+            }
+            Self::AliasTaken { .. } => "choose another name".to_owned(),
             Self::BearerTwice => "keep one of the two".to_owned(),
             Self::SecretWithoutClient => "set `client_id` as well".to_owned(),
             Self::FlowWithoutSecret => {
@@ -229,6 +252,7 @@ impl Problem {
             | Self::WrongType { .. }
             | Self::ServerName(_)
             | Self::Tenant(_)
+            | Self::ToolId { .. }
             | Self::NotOneOf { nearest: None, .. }
             | Self::TooSmall { .. }
             | Self::OutOfRange { .. }

@@ -50,17 +50,23 @@ pub use keys::nearest;
 pub use load::{Overrides, Surroundings, Whereabouts, parse};
 pub use project::{LeftOut, Obstacle, Project, ProjectFile, granting, wanted};
 pub use sections::agents::Agents;
-pub use sections::audit::Audit;
+pub use sections::audit::{ArgumentsKept, Audit};
+pub use sections::catalog::{CatalogSettings, ToolEndpoint};
 pub use sections::code::Code;
+pub use sections::context::ContextSettings;
 pub use sections::index::{Embedder, EmbeddingsEndpoint, ModelDirectory, Prefixes};
+pub use sections::learning::LearningSettings;
+pub use sections::lock::{Lock, LockState, OnDrift, ServerLock};
+pub use sections::models::{ForeignTools, ModelVendor, Models};
+pub use sections::priors::{CronSchedule, PriorsSettings};
 pub use sections::provider::ProviderConfig;
 pub use sections::registry::parse_registry;
 pub use sections::secrets::KeyPlace;
 pub use sections::serve::{OpenDoor, Serve, parse_bind};
 pub use sections::store::StorePlace;
-pub use sections::surfaces::Surfaces;
+pub use sections::surfaces::{ColdStart, Surfaces};
 pub use sections::telemetry::Telemetry;
-pub use sections::tools::DeclaredTool;
+pub use sections::tools::{DeclaredTool, RESERVED as RESERVED_TOOL_NAMES};
 pub use trust::{Trust, TrustError, TrustFile, create_private};
 
 #[derive(Debug, Clone)]
@@ -72,13 +78,21 @@ pub struct Config {
     /// The place of the key that encrypts secrets, unless the environment holds that key.
     pub secret_key: KeyPlace,
     pub audit: Audit,
+    pub priors: PriorsSettings,
+    pub learning: LearningSettings,
     pub embedder: Embedder,
     /// The built-in server, unless it is switched off.
     pub agents: Option<Agents>,
     /// The facts declared about single tools, by the name that clients use for the tool.
     pub tools: BTreeMap<String, DeclaredTool>,
+    /// The tool files in force.
+    pub catalog: CatalogSettings,
+    /// The definitions of other people's tools and prompts that were approved.
+    pub lock: Lock,
+    pub context: ContextSettings,
     pub surfaces: Surfaces,
     pub code: Code,
+    pub models: Models,
     pub telemetry: Telemetry,
     /// The registry that `kitbag servers find` searches.
     pub registry: Url,
@@ -113,11 +127,6 @@ impl Config {
     /// The file that keeps the output of a server other than its answers.
     pub fn server_log(&self, server: &ServerName) -> PathBuf {
         self.data_dir.join("logs").join(format!("{server}.log"))
-    }
-
-    /// The folder of the operator's own templates.
-    pub fn templates_dir(&self) -> PathBuf {
-        self.data_dir.join("templates")
     }
 
     /// Returns the servers that run: the configured ones and the built-in one.

@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use super::error::ConfigError;
+use super::sections::lock::{self, LockState};
 use super::trust::TrustFile;
 use super::{Config, StorePlace, build, project, raw};
 
@@ -58,6 +59,10 @@ impl Whereabouts {
             None => parse("", None, &self.overrides, &self.around)?,
         };
         project::lay_over(&mut config, self);
+        config.lock.built_in = config.agents.as_ref().map(|it| it.spec.name.clone());
+        if let Some(path) = self.lock_file() {
+            config.lock.state = LockState::read(&path);
+        }
         Ok(config)
     }
 
@@ -68,6 +73,11 @@ impl Whereabouts {
             Some(path) => Some(self.around.cwd.join(path)),
             None => self.around.usual_file(),
         }
+    }
+
+    /// Returns the lock file beside the person's own file, whether it exists or not.
+    pub fn lock_file(&self) -> Option<PathBuf> {
+        self.own_file().map(|path| lock::beside(&path))
     }
 
     /// Returns the file that an edit changes.
@@ -93,6 +103,7 @@ impl Whereabouts {
         let trust = trust.map(|data_dir| TrustFile::in_data_dir(&data_dir).path().to_owned());
         self.own_file()
             .into_iter()
+            .chain(self.lock_file())
             .chain([project])
             .chain(trust)
             .collect()

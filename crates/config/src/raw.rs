@@ -15,10 +15,16 @@ use super::error::{Fault, Problem};
 use super::keys;
 use super::sections::agents::RawAgents;
 use super::sections::audit::RawAudit;
+use super::sections::catalog::{RawCatalog, RawEndpoint};
 use super::sections::code::RawCode;
+use super::sections::context::RawContext;
 use super::sections::import::RawImport;
 use super::sections::index::RawIndex;
+use super::sections::learning::RawLearning;
+use super::sections::lock::RawLock;
+use super::sections::models::RawModels;
 use super::sections::policy::{RawRules, RawTenants};
+use super::sections::priors::RawPriors;
 use super::sections::provider::RawProvider;
 use super::sections::registry::RawRegistry;
 use super::sections::secrets::RawSecrets;
@@ -40,12 +46,19 @@ pub(super) struct RawConfig {
     pub(super) store: RawStore,
     pub(super) secrets: RawSecrets,
     pub(super) audit: RawAudit,
+    pub(super) priors: RawPriors,
+    pub(super) learning: RawLearning,
     pub(super) index: RawIndex,
     pub(super) agents: RawAgents,
     pub(super) tools: Named<RawTool>,
+    pub(super) catalog: RawCatalog,
+    pub(super) endpoints: Named<RawEndpoint>,
+    pub(super) lock: RawLock,
+    pub(super) context: RawContext,
     pub(super) surfaces: RawSurfaces,
     pub(super) groups: Named<Texts>,
     pub(super) code: RawCode,
+    pub(super) models: RawModels,
     pub(super) telemetry: RawTelemetry,
     pub(super) registry: RawRegistry,
     pub(super) policy: RawRules,

@@ -106,6 +106,7 @@ impl ValueType {
             Self::Duration => "duration",
             Self::Texts => "list of texts",
             Self::Pairs => "table of texts",
+            Self::Values => "table of values",
             Self::Table(_) => "table",
             Self::TextOrTable(_) => "text or table",
         }

@@ -78,6 +78,8 @@ pub(crate) enum ValueType {
     Texts,
     /// A table of texts whose names the person chose.
     Pairs,
+    /// A table of values of any type whose names the person chose.
+    Values,
     Table(&'static KeyTable),
     TextOrTable(&'static KeyTable),
 }

@@ -33,6 +33,8 @@ pub enum Action {
     SecretRemoved,
     /// The key that encrypts the secrets was replaced or moved.
     SecretKeyChanged,
+    CredentialSet,
+    CredentialRemoved,
     /// The operator logged in at a server, for every caller that uses it through this gateway.
     LoggedIn,
     LoggedOut,
@@ -46,6 +48,16 @@ pub enum Action {
     TemplateRemoved,
     /// The operator brought a template along, which waits for approval.
     TemplateImported,
+    /// The operator had lessons of the use of tools forgotten.
+    LessonsForgotten,
+    LessonsImported,
+    /// The operator approved definitions of a server, or withdrew what was approved.
+    LockChanged,
+    /// The operator took facts into the context plane.
+    FactsImported,
+    FactsForgotten,
+    /// The operator resolved a report of an agent.
+    FeedbackResolved,
     /// A command changed the configuration file.
     ConfigurationEdited,
     /// A running gateway took over another configuration.
@@ -70,7 +82,7 @@ impl Event {
 }
 
 impl Action {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 25] = [
         Self::KeyRefused,
         Self::KeyCreated,
         Self::KeyRevoked,
@@ -78,6 +90,8 @@ impl Action {
         Self::SecretSet,
         Self::SecretRemoved,
         Self::SecretKeyChanged,
+        Self::CredentialSet,
+        Self::CredentialRemoved,
         Self::LoggedIn,
         Self::LoggedOut,
         Self::ProjectTrusted,
@@ -86,6 +100,12 @@ impl Action {
         Self::TemplateApproved,
         Self::TemplateRemoved,
         Self::TemplateImported,
+        Self::LessonsForgotten,
+        Self::LessonsImported,
+        Self::LockChanged,
+        Self::FactsImported,
+        Self::FactsForgotten,
+        Self::FeedbackResolved,
         Self::ConfigurationEdited,
         Self::ConfigurationInForce,
     ];
@@ -99,6 +119,8 @@ impl Action {
             Self::SecretSet => "secret_set",
             Self::SecretRemoved => "secret_removed",
             Self::SecretKeyChanged => "secret_key_changed",
+            Self::CredentialSet => "credential_set",
+            Self::CredentialRemoved => "credential_removed",
             Self::LoggedIn => "logged_in",
             Self::LoggedOut => "logged_out",
             Self::ProjectTrusted => "project_trusted",
@@ -107,6 +129,12 @@ impl Action {
             Self::TemplateApproved => "template_approved",
             Self::TemplateRemoved => "template_removed",
             Self::TemplateImported => "template_imported",
+            Self::LessonsForgotten => "lessons_forgotten",
+            Self::LessonsImported => "lessons_imported",
+            Self::LockChanged => "lock_changed",
+            Self::FactsImported => "facts_imported",
+            Self::FactsForgotten => "facts_forgotten",
+            Self::FeedbackResolved => "feedback_resolved",
             Self::ConfigurationEdited => "configuration_edited",
             Self::ConfigurationInForce => "configuration_in_force",
         }

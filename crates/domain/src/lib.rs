@@ -9,23 +9,31 @@
 //!   client sees for it
 //! - [`caller`]: the authenticated caller, its tenant and its role
 //! - [`decision`]: the answer of policy
-//! - [`observation`]: the record of a request; [`event`]: the record of other events
+//! - [`observation`]: the record of a request; [`inquiry`]: that of a search; [`event`]: that of other
+//!   events
+//! - [`call_cost`]: the cost of an answer; [`recorded_arguments`]: the arguments that records keep
+//! - [`latency_histogram`]: how long calls took
 //! - [`origin`]: where a request came from
 //! - [`reach`]: how a server is reached; [`template`]: text with variables in it
 //! - [`surface`]: how much a client is shown; [`write_class`]: the effect of a tool
 //! - [`remedy`]: the advice that comes with an error
-//! - [`sync`]: how a lock is taken
+//! - [`sync`]: how a lock is taken; [`fairness`]: which caller gives way when something is full
 //! - [`short_text`]: names that clients and servers chose, cut
 //! - [`text`]: text of servers without its invisible characters
 
+pub mod call_cost;
 pub mod caller;
 pub mod capability;
 pub mod decision;
 pub mod event;
 pub mod exposed_name;
+pub mod fairness;
+pub mod inquiry;
+pub mod latency_histogram;
 pub mod observation;
 pub mod origin;
 pub mod reach;
+pub mod recorded_arguments;
 pub mod remedy;
 pub mod server;
 pub mod short_text;
@@ -35,14 +43,18 @@ pub mod template;
 pub mod text;
 pub mod write_class;
 
+pub use call_cost::{CallCost, NanoUsd};
 pub use caller::{Caller, KeyId, Role, RoleError, Tenant, TenantError};
 pub use capability::{Capability, Kind};
 pub use decision::Decision;
 pub use event::{Action, Event};
 pub use exposed_name::ExposedName;
+pub use inquiry::{Inquiry, InquiryKind};
+pub use latency_histogram::LatencyHistogram;
 pub use observation::{Observation, Outcome, Purpose, Timestamp};
 pub use origin::{NoTraceParent, Origin, TraceParent};
 pub use reach::{Launch, Reach, RemoteEndpoint, RemoteTransport};
+pub use recorded_arguments::RecordedArguments;
 pub use remedy::Remedy;
 pub use server::{ServerName, ServerNameError};
 pub use short_text::ShortText;

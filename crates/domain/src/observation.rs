@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Caller, Capability, Origin, ShortText};
+use crate::{CallCost, Caller, Capability, Origin, RecordedArguments, ShortText};
 
 /// Milliseconds since the Unix epoch. Time is always handed in; nothing here reads a clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 pub struct Timestamp(pub i64);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -55,6 +57,9 @@ pub struct Observation {
     pub capability: Capability,
     pub outcome: Outcome,
     pub latency: Duration,
+    pub cost: CallCost,
+    /// Absent unless the operator wants arguments on record.
+    pub arguments: Option<RecordedArguments>,
 }
 
 impl Outcome {

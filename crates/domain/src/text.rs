@@ -40,6 +40,35 @@ pub fn visible_line(text: &str) -> String {
         .join(" ")
 }
 
+/// Returns the text with a name in place of each character that no person would see, such as
+/// `<U+200B>`; a letter from the plane of tags is named with the letter that a model reads. For
+/// people who judge what an author wrote. Line breaks and tabs stay.
+pub fn revealed(text: &str) -> Cow<'_, str> {
+    if is_plain(text) {
+        return Cow::Borrowed(text);
+    }
+    let mut told = String::with_capacity(text.len());
+    let mut last = None;
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match shown(last, c, rest.chars().next()) {
+            Some(same) if same == c && c != '\r' => told.push(c),
+            _ => told.push_str(&named(c)),
+        }
+        last = Some(c);
+    }
+    Cow::Owned(told)
+}
+
+fn named(c: char) -> String {
+    let code = c as u32;
+    match u8::try_from(code.wrapping_sub(0xe0000)) {
+        Ok(letter @ b' '..=b'~') => format!("<U+{code:04X} {}>", char::from(letter)),
+        _ => format!("<U+{code:04X}>"),
+    }
+}
+
 /// In characters: a line of a list.
 const MAX_SUMMARY: usize = 120;
 
@@ -206,6 +235,14 @@ mod tests {
             visible(expected),
             expected,
             "what was cleaned stays as it is"
+        );
+    }
+
+    #[test]
+    fn invisible_characters_are_named_for_people_who_judge_a_text() {
+        assert_eq!(
+            revealed("Lists\u{200b} files.\r\n\u{1b}[2J\u{e0068}\u{e0069}\u{202e} é 👩‍🔧"),
+            "Lists<U+200B> files.<U+000D>\n<U+001B>[2J<U+E0068 h><U+E0069 i><U+202E> é 👩‍🔧"
         );
     }
 

@@ -4,7 +4,7 @@
 //! trouble. Tools are embedded in batches, and a service that is busy is asked again.
 
 use std::sync::{Mutex, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use http::StatusCode;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
@@ -182,7 +182,10 @@ impl EmbeddingService {
 
     /// Reads the body of a reply, or the error that the body tells of.
     async fn body(&self, response: Response) -> Result<Vec<u8>, EmbeddingServiceError> {
-        let (status, again_after) = (response.status(), retry_after(response.headers()));
+        let (status, again_after) = (
+            response.status(),
+            retry_after(response.headers(), SystemTime::now()),
+        );
         let body = match kitbag_fetch::body(response, MAX_ANSWER).await {
             Ok(body) => body,
             Err(BodyError::Lost(error)) => return Err(self.unreachable(error)),

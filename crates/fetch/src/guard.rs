@@ -4,6 +4,7 @@
 //! addresses that were judged, so a name cannot lead elsewhere in between.
 
 use std::error::Error;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -25,13 +26,35 @@ pub struct AddressRefused {
     pub reason: String,
 }
 
+/// The reason why a name leads to no address.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    #[error("there is no address for it: {0}")]
+    Unknown(io::Error),
+    #[error("{}", .0.reason)]
+    Refused(AddressRefused),
+}
+
+/// Returns those addresses of a name, or of an address as text, that the guard allows.
+pub async fn resolve(
+    host: &str,
+    port: u16,
+    guard: &AddressGuard,
+) -> Result<Vec<SocketAddr>, ResolveError> {
+    let addresses = tokio::net::lookup_host((host, port)).await;
+    let addresses = addresses.map_err(ResolveError::Unknown)?;
+    allowed(host, addresses, guard).map_err(ResolveError::Refused)
+}
+
 impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let guard = self.0.clone();
         Box::pin(async move {
-            let addresses = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let allowed = allowed(name.as_str(), addresses, &guard)?;
-            Ok(Box::new(allowed.into_iter()) as Addrs)
+            match resolve(name.as_str(), 0, &guard).await {
+                Ok(allowed) => Ok(Box::new(allowed.into_iter()) as Addrs),
+                Err(ResolveError::Unknown(error)) => Err(error.into()),
+                Err(ResolveError::Refused(refused)) => Err(refused.into()),
+            }
         })
     }
 }

@@ -1,6 +1,6 @@
 //! The headers that are sent to a service, and the wait that a service asks for.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -22,8 +22,35 @@ pub fn header_map(
     Ok(map)
 }
 
-/// Returns how long a service asks us to wait, if it says so in seconds.
-pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?;
-    text.trim().parse().ok().map(Duration::from_secs)
+/// Returns how long a service asks us to wait, which it says in seconds or as a date.
+pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(text).ok()?;
+    Some(date.duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_read_in_seconds_and_as_a_date() {
+        let now = httpdate::parse_http_date("Fri, 31 Dec 1999 23:59:00 GMT").expect("a date");
+        for (text, seconds) in [
+            ("120", Some(120)),
+            (" 0 ", Some(0)),
+            ("Fri, 31 Dec 1999 23:59:59 GMT", Some(59)),
+            ("Fri, 31 Dec 1999 23:58:00 GMT", Some(0)),
+            ("-1", None),
+            ("soon", None),
+        ] {
+            let value = text.parse().expect("a value");
+            let headers = HeaderMap::from_iter([(RETRY_AFTER, value)]);
+            let expected = seconds.map(Duration::from_secs);
+            assert_eq!(retry_after(&headers, now), expected, "{text}");
+        }
+    }
 }

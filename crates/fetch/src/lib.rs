@@ -4,15 +4,19 @@
 //! # Layout
 //! - this file: the HTTP client under our name
 //! - [`guard`]: the addresses that a request may go to
+//! - [`redirect`]: the address that an answer redirects to
 //! - `headers`: the headers that are sent, and the wait that a service asks for
 //! - `body`: reading an answer up to a limit
 //! - `cause`: the reason why a request failed
+//! - [`relay`]: passing a request on and its answer back
 //! - [`secrets`]: finding secrets in an answer, in every form
 
 mod body;
 mod cause;
 pub mod guard;
 mod headers;
+pub mod redirect;
+pub mod relay;
 pub mod secrets;
 
 use std::time::Duration;
@@ -23,6 +27,7 @@ use reqwest::redirect::Policy;
 pub use body::{BodyError, body};
 pub use cause::{cause, innermost};
 pub use guard::AddressGuard;
+use guard::GuardedResolver;
 pub use headers::{header_map, retry_after};
 pub use secrets::{MASK, Secrets};
 
@@ -40,4 +45,14 @@ pub fn client() -> ClientBuilder {
 /// headers to an address that the operator did not configure.
 pub fn client_without_redirects() -> ClientBuilder {
     client().redirect(Policy::none())
+}
+
+/// Returns a client for addresses that others choose: it connects only where the guard allows. It
+/// uses no proxy, because a proxy would resolve names where the guard does not see it. It follows no
+/// redirects, because each must be judged.
+pub fn guarded_client(guard: AddressGuard) -> ClientBuilder {
+    client_without_redirects()
+        .no_proxy()
+        .dns_resolver(GuardedResolver(guard))
+        .referer(false)
 }

@@ -31,6 +31,13 @@ impl Changes {
         }
     }
 
+    pub(crate) fn of_tools() -> Self {
+        Self {
+            tools: true,
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn any(self) -> bool {
         self.tools || self.prompts || self.resources
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
+use kitbag_config::ServerLock;
 use kitbag_domain::Remedy as _;
 use kitbag_domain::{ExposedName, KeyId, ServerName, Timestamp};
 use kitbag_store::StoredListing;
@@ -14,8 +15,10 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::announce::{Changes, announce_changes, announce_update};
 use crate::clock::now;
+use crate::drift;
 use crate::gateway::Gateway;
 use crate::host::GatewayHost;
+use crate::overrides;
 
 /// Servers that are started at once to be listed for the first time.
 const LISTED_AT_ONCE: usize = 4;
@@ -184,6 +187,18 @@ pub async fn forget_old_audit(host: Arc<GatewayHost>) {
     }
 }
 
+/// Renews the lessons of another model at the start, and removes those that are older than they are
+/// kept, at the start and at intervals.
+pub async fn tend_lessons(host: Arc<GatewayHost>) {
+    host.gateway().services.learner.renew().await;
+    loop {
+        let gateway = host.gateway();
+        let learner = &gateway.services.learner;
+        learner.forget_older_than(gateway.learning.keep).await;
+        tokio::time::sleep(FORGET_EVERY).await;
+    }
+}
+
 /// Closes the sessions and streams of keys that were revoked or have expired.
 pub async fn close_ended_keys(host: Arc<GatewayHost>) {
     let mut outage = Outage::of("whether keys were revoked could not be looked up");
@@ -276,15 +291,15 @@ pub(crate) fn mention_unknown_tools(gateway: &Gateway) {
         server.is_none_or(|server| server.listing().is_some())
     };
     let catalog = gateway.catalog();
-    let unknown = gateway
-        .declared
-        .keys()
-        .filter(|name| catalog.tool(name).is_none());
+    let unknown = gateway.declared.keys().filter(|name| !catalog.knows(name));
     for tool in unknown.filter(|name| asked(name)) {
         tracing::warn!(
             tool,
             "the configuration has a [tools] entry for a tool that no server offers"
         );
+    }
+    for (tool, problem) in overrides::problems(gateway, &catalog) {
+        tracing::warn!(tool, "the configuration does not fit the tool: {problem}");
     }
 }
 
@@ -328,10 +343,14 @@ pub(crate) async fn refresh(
     }
     let listing = server.list(early).await?;
     definitions.learn(server.name(), &listing);
+    // Another listing may come from another version of the server.
+    let intents = &host.gateway().services.intents;
+    intents.server_changed(server.name());
     mention_problems(server, &listing);
     host.rebuild_catalog().await;
     let gateway = host.gateway();
     keep(&gateway, server, &listing).await;
+    keep_approved(&gateway, server.name(), &listing).await;
     announce_changes(
         &gateway,
         server.name(),
@@ -380,6 +399,20 @@ fn mention_failure(server: &Server, listed: Result<Arc<Listing>, CallError>) {
     }
 }
 
+/// Keeps the texts of what was approved, also on a machine where no person approved it: a later change
+/// can then be shown there, too.
+async fn keep_approved(gateway: &Gateway, server: &ServerName, listing: &Listing) {
+    let ServerLock::Locked(locked) = gateway.lock.of(server) else {
+        return;
+    };
+    let listed = drift::offer(listing).definitions().into_iter();
+    let approved = listed.filter(|it| locked.is_approved(it));
+    let approved: Vec<_> = approved.map(drift::approved_definition).collect();
+    if let Err(error) = gateway.services.store.put_approved(&approved).await {
+        tracing::warn!(%server, %error, "the approved definitions could not be kept");
+    }
+}
+
 async fn keep(gateway: &Gateway, server: &Server, listing: &Arc<Listing>) {
     let (kept, name) = (listing.clone(), server.name());
     // A long listing takes a while to write down, and requests of others must not wait for that.
@@ -391,7 +424,7 @@ async fn keep(gateway: &Gateway, server: &Server, listing: &Arc<Listing>) {
         server: server.name().clone(),
         fingerprint: server.spec().fingerprint(),
         body,
-        listed_at: now(),
+        listed_at: listing.listed_at,
     };
     if let Err(error) = gateway.services.store.put_listing(&stored).await {
         tracing::warn!(server = %server.name(), %error, "the listing could not be kept for the next start");

@@ -5,14 +5,20 @@ use kitbag_domain::WriteClass;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
+use kitbag_config::{DeclaredTool, Lock};
 use kitbag_domain::{Capability, ExposedName, Kind, ServerName};
 use kitbag_intents::{AutomaticIntents, OfferedTool};
+use kitbag_lockfile::{HeldEntries, HeldReason, Judgement};
 use kitbag_upstream::Listing;
 use kitbag_wire::{Raw, RawObject};
 
 use serde_json::Value;
 
+pub use crate::catalog_entry::CatalogEntry;
+use crate::catalog_entry::{URI, URI_TEMPLATE, expose_name, expose_uris};
+use crate::drift::judge;
 use crate::resources::{ResourceRoutes, Visible, marked};
+use crate::tool_files::{FileTool, FileTools};
 
 #[derive(Debug, Default)]
 pub struct Catalog {
@@ -22,64 +28,73 @@ pub struct Catalog {
     pub(crate) templates: Vec<CatalogEntry>,
     tools_by_name: HashMap<String, usize>,
     prompts_by_name: HashMap<String, usize>,
+    /// The plain names of tools that the operator shows to no client.
+    hidden: HashSet<String>,
+    /// The tools and prompts that are kept from callers.
+    pub(crate) held: HeldEntries,
     routes: ResourceRoutes,
     listings: BTreeMap<ServerName, Arc<Listing>>,
     /// Made when the first request in words comes.
     automatic: OnceLock<AutomaticIntents>,
 }
 
-/// One thing on offer: what it is, what it is called outside, and its definition, of a tool or
-/// prompt with that name put in.
-#[derive(Debug, Clone)]
-pub struct CatalogEntry {
-    pub capability: Capability,
-    /// The name that clients use; of a resource, the URI with its server's mark, by which the
-    /// resource is always found.
-    pub(crate) exposed: String,
-    pub definition: Raw,
-    /// The tags that its server gave it.
-    pub(crate) tags: Vec<String>,
-}
-
-impl CatalogEntry {
-    fn input_schema(&self) -> Value {
-        let definition = RawObject::open(&self.definition).unwrap_or_default();
-        definition.read("inputSchema").unwrap_or_default()
-    }
-
-    fn exposed_name(&self) -> ExposedName {
-        ExposedName::new(&self.capability.server, &self.capability.name)
-    }
-
-    /// Returns if a tool reads, writes or destroys, as far as its server says.
-    pub(crate) fn write_class(&self) -> WriteClass {
-        let hints = RawObject::peek(&self.definition, "annotations")
-            .and_then(|it| RawObject::open(it).ok());
-        let hints = hints.unwrap_or_default();
-        WriteClass::from_hints(hints.read("readOnlyHint"), hints.read("destructiveHint"))
-    }
+/// Everything that a catalog is built from.
+pub(crate) struct CatalogSources<'a> {
+    pub(crate) listings: BTreeMap<ServerName, Arc<Listing>>,
+    pub(crate) lock: &'a Lock,
+    /// The tools that come from files.
+    pub(crate) tool_files: &'a FileTools,
+    /// The form that the operator wants tools to have.
+    pub(crate) declared: &'a BTreeMap<String, DeclaredTool>,
 }
 
 impl Catalog {
-    pub(crate) fn build(listings: BTreeMap<ServerName, Arc<Listing>>) -> Self {
+    pub(crate) fn build(sources: CatalogSources<'_>) -> Self {
+        let CatalogSources {
+            listings,
+            lock,
+            tool_files,
+            declared,
+        } = sources;
         let mut catalog = Self::default();
+        for tool in tool_files.iter() {
+            catalog.add_file_tool(tool, declared);
+        }
         for (server, listing) in &listings {
-            catalog.add(server, listing);
+            let judgement = judge(lock, server, listing);
+            catalog.add(server, listing, &judgement, declared);
+            catalog.hold(server, listing, judgement, declared);
         }
         catalog.routes = ResourceRoutes::of(&listings);
         catalog.listings = listings;
         catalog
     }
 
-    fn add(&mut self, server: &ServerName, listing: &Listing) {
-        for tool in &listing.tools {
+    /// Tools of files come first, so that their names are theirs. An alias of the file leads to the tool
+    /// as well, and is not listed.
+    fn add_file_tool(&mut self, tool: &Arc<FileTool>, declared: &BTreeMap<String, DeclaredTool>) {
+        let at = self.tools.len();
+        self.add_tool(CatalogEntry::of_file(tool), declared);
+        if self.tools.len() > at {
+            let aliases = tool.file.aliases.iter();
+            self.tools_by_name
+                .extend(aliases.map(|alias| (alias.to_string(), at)));
+        }
+    }
+
+    fn add(
+        &mut self,
+        server: &ServerName,
+        listing: &Listing,
+        judgement: &Judgement,
+        declared: &BTreeMap<String, DeclaredTool>,
+    ) {
+        for tool in passing(&listing.tools, &judgement.tools) {
             if let Some(entry) = expose_name(server, Kind::Tool, tool, &self.tools_by_name) {
-                let name = entry.exposed.clone();
-                self.tools_by_name.insert(name, self.tools.len());
-                self.tools.push(entry);
+                self.add_tool(entry, declared);
             }
         }
-        for prompt in &listing.prompts {
+        for prompt in passing(&listing.prompts, &judgement.prompts) {
             if let Some(entry) = expose_name(server, Kind::Prompt, prompt, &self.prompts_by_name) {
                 let name = entry.exposed.clone();
                 self.prompts_by_name.insert(name, self.prompts.len());
@@ -92,28 +107,116 @@ impl Catalog {
         self.templates.extend(templates);
     }
 
+    /// A tool with an alias is still found by its plain name: programs and templates have that.
+    fn add_tool(&mut self, mut entry: CatalogEntry, declared: &BTreeMap<String, DeclaredTool>) {
+        if let Some(declared) = declared.get(&entry.plain_name) {
+            if declared.hidden {
+                self.hidden.insert(entry.plain_name);
+                return;
+            }
+            let alias = declared.alias.as_ref();
+            let free = alias.filter(|alias| !self.tools_by_name.contains_key(*alias));
+            entry.take_form(declared, free);
+        }
+        let at = self.tools.len();
+        self.tools_by_name.insert(entry.plain_name.clone(), at);
+        self.tools_by_name.insert(entry.exposed.clone(), at);
+        self.tools.push(entry);
+    }
+
+    /// Takes note of what is kept from callers. It gets the names that are left, so that it cannot take
+    /// the name of something that was approved.
+    fn hold(
+        &mut self,
+        server: &ServerName,
+        listing: &Listing,
+        judgement: Judgement,
+        declared: &BTreeMap<String, DeclaredTool>,
+    ) {
+        let tools = listing.tools.iter().zip(judgement.tools);
+        for (tool, reason) in tools.filter_map(|(it, reason)| Some((it, reason?))) {
+            if let Some(entry) = expose_name(server, Kind::Tool, tool, &self.tools_by_name) {
+                self.hold_tool(entry, reason, declared);
+            }
+        }
+        let prompts = listing.prompts.iter().zip(judgement.prompts);
+        for (prompt, reason) in prompts.filter_map(|(it, reason)| Some((it, reason?))) {
+            if let Some(entry) = expose_name(server, Kind::Prompt, prompt, &self.prompts_by_name) {
+                self.held.add(entry.capability, entry.exposed, reason);
+            }
+        }
+        if !judgement.drifted.is_empty() {
+            let drifted = judgement.drifted;
+            self.held.drifted.insert(server.clone(), drifted);
+        }
+    }
+
+    fn hold_tool(
+        &mut self,
+        entry: CatalogEntry,
+        reason: HeldReason,
+        declared: &BTreeMap<String, DeclaredTool>,
+    ) {
+        let declared = declared.get(&entry.plain_name);
+        if declared.is_some_and(|declared| declared.hidden) {
+            self.hidden.insert(entry.plain_name);
+            return;
+        }
+        if let Some(alias) = declared.and_then(|declared| declared.alias.clone()) {
+            self.held
+                .add(entry.capability.clone(), alias, reason.clone());
+        }
+        self.held.add(entry.capability, entry.exposed, reason);
+    }
+
+    /// True if a server has a tool of this name, whether clients get it or not.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        self.tool(name).is_some() || self.held.tool(name).is_some() || self.hidden.contains(name)
+    }
+
     /// Returns the intents that simple tools answer. `class` says what a tool does to the world.
     pub(crate) fn automatic(
         &self,
         class: impl Fn(&CatalogEntry) -> WriteClass,
     ) -> &AutomaticIntents {
         self.automatic.get_or_init(|| {
-            let schemas: Vec<Value> = self.tools.iter().map(CatalogEntry::input_schema).collect();
-            let names: Vec<ExposedName> =
-                self.tools.iter().map(CatalogEntry::exposed_name).collect();
-            let tools = self.tools.iter().zip(&names).zip(&schemas);
-            AutomaticIntents::of(tools.map(|((entry, exposed), input_schema)| OfferedTool {
-                exposed,
-                server: &entry.capability.server,
-                name: &entry.capability.name,
-                class: class(entry),
-                input_schema,
-            }))
+            let named: Vec<(&CatalogEntry, ExposedName, Value)> =
+                self.tools.iter().filter_map(CatalogEntry::named).collect();
+            AutomaticIntents::of(
+                named
+                    .iter()
+                    .map(|(entry, exposed, input_schema)| OfferedTool {
+                        exposed,
+                        server: &entry.capability.server,
+                        name: &entry.capability.name,
+                        class: class(entry),
+                        input_schema,
+                    }),
+            )
         })
     }
 
     pub fn tool(&self, exposed: &str) -> Option<&CatalogEntry> {
         self.tools_by_name.get(exposed).map(|at| &self.tools[*at])
+    }
+
+    /// Returns the tool that is this capability, under the name by which clients call it.
+    pub(crate) fn tool_of(&self, capability: &Capability) -> Option<&CatalogEntry> {
+        let usual = ExposedName::new(&capability.server, &capability.name);
+        let usual = self.tool(usual.as_str());
+        let usual = usual.filter(|entry| entry.capability == *capability);
+        // A server may have another tool that took the usual name first.
+        usual.or_else(|| self.tools.iter().find(|it| it.capability == *capability))
+    }
+
+    /// True if a tool or prompt is in the catalog.
+    pub(crate) fn has(&self, capability: &Capability) -> bool {
+        if capability.kind == Kind::Tool {
+            return self.tool_of(capability).is_some();
+        }
+        let usual = ExposedName::new(&capability.server, &capability.name);
+        let is_it = |entry: &CatalogEntry| entry.capability == *capability;
+        self.prompt(usual.as_str()).is_some_and(is_it) || self.prompts.iter().any(is_it)
     }
 
     pub(crate) fn prompt(&self, exposed: &str) -> Option<&CatalogEntry> {
@@ -161,85 +264,18 @@ impl Catalog {
     }
 }
 
-fn expose_name(
-    server: &ServerName,
-    kind: Kind,
-    definition: &Raw,
-    taken: &HashMap<String, usize>,
-) -> Option<CatalogEntry> {
-    let mut object = RawObject::open(definition).ok()?;
-    let name: String = object.read("name")?;
-    let exposed = free_name(server, &name, taken);
-    object.put("name", exposed.as_str());
-    let tags = declared_tags(&object);
-    Some(CatalogEntry {
-        capability: Capability {
-            server: server.clone(),
-            kind,
-            name,
-        },
-        exposed: exposed.as_str().to_owned(),
-        definition: object.to_raw(),
-        tags,
-    })
-}
-
-/// The name for clients, or an alternative to it if it is taken.
-fn free_name(server: &ServerName, name: &str, taken: &HashMap<String, usize>) -> ExposedName {
-    let mut exposed = ExposedName::new(server, name);
-    let mut attempt = 0;
-    while taken.contains_key(exposed.as_str()) {
-        attempt += 1;
-        exposed = ExposedName::alternative(server, name, attempt);
-    }
-    exposed
-}
-
-/// Exposes each URI once, though a server may list it again.
-fn expose_uris(
-    server: &ServerName,
-    definitions: &[Raw],
-    field: &str,
-) -> impl Iterator<Item = CatalogEntry> {
-    let mut seen = HashSet::new();
-    definitions
-        .iter()
-        .filter_map(move |it| expose_uri(server, it, field))
-        .filter(move |entry| seen.insert(entry.exposed.clone()))
-}
-
-const URI: &str = "uri";
-const URI_TEMPLATE: &str = "uriTemplate";
-
-/// URIs stay as they are, because results refer to them. URIs that several servers claim are marked
-/// for the callers who see those servers.
-fn expose_uri(server: &ServerName, definition: &Raw, field: &str) -> Option<CatalogEntry> {
-    let name: String = serde_json::from_str(RawObject::peek(definition, field)?.get()).ok()?;
-    let capability = Capability {
-        server: server.clone(),
-        kind: Kind::Resource,
-        name,
-    };
-    let exposed = marked(&capability);
-    Some(CatalogEntry {
-        exposed,
-        capability,
-        definition: definition.clone(),
-        tags: Vec::new(),
-    })
-}
-
-/// Tags where servers put them: FastMCP writes them into `_meta`.
-fn declared_tags(definition: &RawObject) -> Vec<String> {
-    let meta = definition.object("_meta").unwrap_or_default();
-    ["fastmcp", "_fastmcp"]
-        .into_iter()
-        .find_map(|key| meta.object(key)?.read("tags"))
-        .unwrap_or_default()
+/// The definitions that nothing holds back.
+fn passing<'a>(
+    definitions: &'a [Raw],
+    held: &'a [Option<HeldReason>],
+) -> impl Iterator<Item = &'a Raw> {
+    let judged = definitions.iter().zip(held);
+    judged.filter_map(|(definition, held)| held.is_none().then_some(definition))
 }
 
 #[cfg(test)]
 mod tests {
+    use kitbag_domain::Timestamp;
     use kitbag_wire::{Era, raw};
     use proptest::prelude::*;
     use serde_json::json;
@@ -252,6 +288,7 @@ mod tests {
 
     fn offering(tools: &[&str], uris: &[&str], templates: &[&str]) -> Arc<Listing> {
         Arc::new(Listing {
+            listed_at: Timestamp::default(),
             era: Era::Legacy,
             version: "2025-11-25".to_owned(),
             capabilities: raw(&json!({ "tools": {}, "resources": {} })),
@@ -271,8 +308,17 @@ mod tests {
         })
     }
 
+    fn built(listings: BTreeMap<ServerName, Arc<Listing>>) -> Catalog {
+        Catalog::build(CatalogSources {
+            listings,
+            lock: &Lock::default(),
+            tool_files: &FileTools::default(),
+            declared: &BTreeMap::new(),
+        })
+    }
+
     fn catalog() -> Catalog {
-        Catalog::build(BTreeMap::from([
+        built(BTreeMap::from([
             ("a".parse().unwrap(), listing(&["search", "get"])),
             ("b".parse().unwrap(), listing(&["search"])),
         ]))
@@ -315,14 +361,14 @@ mod tests {
         };
         let (tools, uris, templates) = (texts("t"), texts("mem://"), texts("mem://{x}/"));
         let offer = offering(&borrowed(&tools), &borrowed(&uris), &borrowed(&templates));
-        let built = |_| {
+        let timed = |_| {
             let listings = BTreeMap::from([("a".parse().unwrap(), offer.clone())]);
             let started = std::time::Instant::now();
-            let catalog = Catalog::build(listings);
+            let catalog = built(listings);
             assert_eq!(catalog.templates.len(), size);
             started.elapsed()
         };
-        (0..3).map(built).min().unwrap()
+        (0..3).map(timed).min().unwrap()
     }
 
     #[test]
@@ -342,14 +388,14 @@ mod tests {
             first in proptest::collection::vec(definition(), 0..12),
             second in proptest::collection::vec(definition(), 0..12),
         ) {
-            let listed = |definitions: &[serde_json::Value]| {
+            let listed = |definitions: &[Value]| {
                 let raws: Vec<Raw> = definitions.iter().map(raw).collect();
                 let mut listing = (*listing(&[])).clone();
                 (listing.tools, listing.prompts) = (raws.clone(), raws.clone());
                 (listing.resources, listing.templates) = (raws.clone(), raws);
                 Arc::new(listing)
             };
-            let catalog = Catalog::build(BTreeMap::from([
+            let catalog = built(BTreeMap::from([
                 ("a".parse().unwrap(), listed(&first)),
                 ("a-b".parse().unwrap(), listed(&second)),
             ]));
@@ -365,13 +411,13 @@ mod tests {
 
     /// Generates what a server may list: definitions, halves of definitions, and no definitions at
     /// all.
-    fn definition() -> impl Strategy<Value = serde_json::Value> {
+    fn definition() -> impl Strategy<Value = Value> {
         let name = prop_oneof!["[a-c]{1,2}", "(?s).{0,80}", "[a-z_]{60,90}"];
         let member = prop_oneof![
-            name.clone().prop_map(serde_json::Value::from),
+            name.clone().prop_map(Value::from),
             Just(json!(null)),
             Just(json!(["x"])),
-            "[a-z]{1,3}://[a-z{}+]{0,12}".prop_map(serde_json::Value::from),
+            "[a-z]{1,3}://[a-z{}+]{0,12}".prop_map(Value::from),
         ];
         prop_oneof![
             name.prop_map(|name| json!({ "name": name, "inputSchema": {} })),

@@ -7,7 +7,6 @@ use kitbag_policy::CodeWrites;
 use kitbag_wire::meta::method;
 use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::json;
-use serde_json::value::RawValue;
 
 use crate::call::CallSubject;
 use crate::failure::Failure;
@@ -33,6 +32,7 @@ pub(crate) fn write_class(turn: &Turn, target: &CallTarget) -> WriteClass {
     match &target.executor {
         Executor::Api(target) if target.request.method.is_safe() => WriteClass::Read,
         Executor::Api(_) => WriteClass::Write,
+        Executor::Declared(target) => target.write_class(),
         Executor::Mcp(target) => match &target.subject {
             CallSubject::Tool(name) => turn
                 .catalog
@@ -113,11 +113,7 @@ fn question(tool: &str, target: &CallTarget) -> Raw {
 /// The arguments, as much of them as a person reads before an answer.
 fn shown_arguments(target: &CallTarget) -> String {
     const MOST: usize = 600;
-    let text = match &target.executor {
-        Executor::Mcp(target) => target.outbound.params.get("arguments").map(RawValue::get),
-        Executor::Api(target) => target.request.body.as_deref().map(RawValue::get),
-    };
-    let text = text.unwrap_or("no arguments");
+    let text = target.arguments().unwrap_or("no arguments");
     let cut = &text[..text.floor_char_boundary(MOST)];
     let more = if cut.len() < text.len() { " …" } else { "" };
     format!("{cut}{more}")
@@ -135,6 +131,7 @@ fn refusal(target: &CallTarget, why: &str) -> Failure {
 fn tool_name(target: &CallTarget) -> String {
     match &target.executor {
         Executor::Mcp(target) => target.subject.kind_and_name().1.to_owned(),
+        Executor::Declared(target) => target.tool.file.name.to_string(),
         Executor::Api(_) => format!("{} {}", target.capability.server, target.capability.name),
     }
 }
@@ -144,19 +141,19 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(answer: serde_json::Value, expected: Consent) {
-        assert_eq!(Consent::read(&raw(&answer)), expected, "{answer}");
+    fn check(answer: &serde_json::Value, expected: &Consent) {
+        assert_eq!(Consent::read(&raw(answer)), *expected, "{answer}");
     }
 
     #[test]
     fn only_a_plain_yes_permits_a_call() {
         check(
-            json!({ "action": "accept", "content": { "permit": ONCE } }),
-            Consent::Once,
+            &json!({ "action": "accept", "content": { "permit": ONCE } }),
+            &Consent::Once,
         );
         check(
-            json!({ "action": "accept", "content": { "permit": RUN } }),
-            Consent::Run,
+            &json!({ "action": "accept", "content": { "permit": RUN } }),
+            &Consent::Run,
         );
         for no in [
             json!({ "action": "accept", "content": { "permit": NEVER } }),
@@ -165,7 +162,7 @@ mod tests {
             json!({ "action": "cancel" }),
             json!([]),
         ] {
-            check(no, Consent::No);
+            check(&no, &Consent::No);
         }
     }
 }

@@ -2,10 +2,11 @@
 //! in which a client is told each of them.
 
 use kitbag_apis::ProviderError;
-use kitbag_domain::{Caller, Outcome, ServerName};
+use kitbag_domain::{Caller, Kind, Outcome, ServerName};
+use kitbag_lockfile::HeldReason;
 use kitbag_store::Unrecorded;
 use kitbag_upstream::{CallError, StartError};
-use kitbag_wire::Malformed;
+use kitbag_wire::{MAX_NESTING, Malformed};
 
 use kitbag_schema::Misfit;
 
@@ -60,6 +61,12 @@ pub enum Failure {
     /// Rules forbid it, and the caller is not to know that it exists.
     #[error("{told}")]
     Hidden { told: Box<Self> },
+    #[error("the {} `{name}` is held back: {reason}", kind.as_str())]
+    Held {
+        kind: Kind,
+        name: String,
+        reason: HeldReason,
+    },
     #[error("`{provider}` has nothing at `{subject}`")]
     UnknownPath {
         provider: ServerName,
@@ -115,6 +122,12 @@ impl Failure {
         }
     }
 
+    pub(crate) fn arguments_too_deep() -> Self {
+        Self::params(format!(
+            "the arguments are nested deeper than {MAX_NESTING} levels"
+        ))
+    }
+
     /// Returns the failure that the caller may be told.
     pub(crate) fn told(&self) -> &Self {
         match self {
@@ -126,7 +139,9 @@ impl Failure {
     /// Returns the outcome that is written into the audit.
     pub(crate) fn outcome(&self) -> Outcome {
         match self {
-            Self::Denied { .. } | Self::Hidden { .. } | Self::Unrecorded(_) => Outcome::Denied,
+            Self::Denied { .. } | Self::Hidden { .. } | Self::Held { .. } | Self::Unrecorded(_) => {
+                Outcome::Denied
+            }
             Self::Cancelled => Outcome::Cancelled,
             Self::Upstream(CallError::Refused { .. })
             | Self::ClientRefused { .. }

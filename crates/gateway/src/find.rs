@@ -3,18 +3,26 @@
 //! the result is.
 
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kitbag_agents::Library;
-use kitbag_domain::{Caller, ServerName};
+use kitbag_domain::{Caller, InquiryKind, ServerName};
+use kitbag_relevance::learned::Votes;
 use kitbag_relevance::{Candidate, Options, confident};
+use serde_json::json;
 
+use crate::audit::inquiries::{BegunInquiry, InquiryEnd};
 use crate::catalog::Catalog;
 use crate::gateway::Gateway;
 use crate::index::Subject;
+use crate::index::intent::EmbeddedIntent;
+use crate::turn::Turn;
 
 /// The words of an answer where the best tool that was found is only the nearest one.
 pub const UNSURE: &str = "Nothing here clearly does this";
+
+/// The tools that a search shows unless it is asked for more or fewer: most tasks need three to five.
+pub(crate) const USUAL_LIMIT: usize = 5;
 
 /// The time that a search waits for a gateway that has just been started.
 const BEGINNING: Duration = Duration::from_secs(10);
@@ -28,11 +36,46 @@ pub(crate) struct Findings {
     pub(crate) candidates: Vec<Candidate>,
     /// True if the best tool is likely to do what was asked; `None` where that cannot be told.
     pub(crate) confident: Option<bool>,
+    /// The votes of past uses, where there are any.
+    pub(crate) votes: Option<Votes>,
     /// The reason why words alone decided, though vectors were wanted.
     pub(crate) degraded: Option<String>,
     /// The catalog to look the tools up in. A search that waited for the index may be about a later
     /// one than its request began with.
     pub(crate) catalog: Arc<Catalog>,
+}
+
+/// The best few for a request in words that came in by this way, with a row in the audit. The answer
+/// goes to a program, or only a part of it to a model, so that its tokens are not counted.
+pub(crate) async fn find_for(turn: &Turn, way: &str, text: &str, top_k: usize) -> Findings {
+    let (started, arguments) = (Instant::now(), json!({ "query": text }).to_string());
+    let found = find_best(&turn.gateway, turn.caller(), text, top_k).await;
+    let begun = BegunInquiry {
+        kind: InquiryKind::Search,
+        subject: way,
+        arguments: &arguments,
+        started,
+    };
+    begun.end(
+        turn.into(),
+        &InquiryEnd::found(found.candidates.len(), None),
+    );
+    found
+}
+
+/// The best few for an intent among what a caller may know of.
+pub(crate) async fn find_best(
+    gateway: &Gateway,
+    caller: &Caller,
+    text: &str,
+    top_k: usize,
+) -> Findings {
+    let options = Options {
+        top_k,
+        tenant: Some(caller.tenant.clone()),
+        ..Options::default()
+    };
+    find(gateway, caller, text, &options).await
 }
 
 /// The best for an intent among what a caller may know of.
@@ -44,17 +87,17 @@ pub(crate) async fn find(
 ) -> Findings {
     // A client that starts its own gateway asks before the first words are in the index.
     let _ = tokio::time::timeout(BEGINNING, gateway.services.index.begun()).await;
-    let (intent, snapshot) = (
-        gateway.services.index.intent(text).await,
-        gateway.services.index.snapshot(),
-    );
-    let mut candidates = snapshot.search(&intent, options, |it| may_find(gateway, caller, it));
+    let mut intent = gateway.services.index.intent(text).await;
+    intent.votes = votes(gateway, caller, &intent).await;
+    let (snapshot, catalog) = (gateway.services.index.snapshot(), gateway.catalog());
+    let may_find = |it: &Subject| may_find(gateway, &catalog, caller, it);
+    let mut candidates = snapshot.search(&intent, options, may_find);
     if !names_built_in(gateway, options)
         && best(gateway, &candidates, true).is_some()
         && !is_about_agents(gateway, text, &candidates)
     {
         candidates = snapshot.search(&intent, options, |it| {
-            may_find(gateway, caller, it) && !gateway.is_built_in(it.owner())
+            may_find(it) && !gateway.is_built_in(it.owner())
         });
     }
     let confident = gateway
@@ -66,14 +109,26 @@ pub(crate) async fn find(
     Findings {
         candidates,
         confident,
+        votes: intent.votes,
         degraded: intent.degraded,
-        catalog: gateway.catalog(),
+        catalog,
     }
 }
 
-fn may_find(gateway: &Gateway, caller: &Caller, subject: &Subject) -> bool {
+/// The votes of what the tenant of the caller did in like cases.
+async fn votes(gateway: &Gateway, caller: &Caller, intent: &EmbeddedIntent) -> Option<Votes> {
+    intent.vector()?;
+    let learner = &gateway.services.learner;
+    let intent = intent.as_intent();
+    learner.votes(&gateway.learning, caller, &intent).await
+}
+
+/// The index follows the catalog with a delay, so what is held back is looked up.
+fn may_find(gateway: &Gateway, catalog: &Catalog, caller: &Caller, subject: &Subject) -> bool {
     match subject {
-        Subject::Tool(capability) => gateway.policy.visible(caller, capability),
+        Subject::Tool(capability) => {
+            gateway.policy.visible(caller, capability) && catalog.held.reason(capability).is_none()
+        }
         Subject::Provider(name) => {
             gateway.providers.get(name).is_some() && gateway.policy.may_reach(caller, name)
         }

@@ -1,5 +1,5 @@
-//! Takes over what a command or another gateway has written into the store: listings of servers, and
-//! logins of a person.
+//! Takes over what a command or another gateway has written into the store: listings of servers,
+//! priors of tools, logins of a person, and lessons.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use kitbag_upstream::{Listing, Server, StartError};
 
 use crate::announce::{Changes, announce_changes};
 use crate::background;
+use crate::follow_tool_files::look;
 use crate::gateway::Gateway;
 use crate::host::{GatewayHost, stored_listing};
 
@@ -29,8 +30,25 @@ pub async fn follow(host: Arc<GatewayHost>) {
         if counts.listings != known.listings {
             take_over_listings(&host).await;
         }
+        if counts.priors != known.priors {
+            host.catalog_changed.notify_one();
+        }
+        if counts.lessons != known.lessons {
+            host.gateway().services.learner.read_on().await;
+        }
+        if counts.credentials != known.credentials {
+            take_over_credentials(&host).await;
+        }
         known = counts;
         list_after_logins(&host).await;
+    }
+}
+
+/// Offers the tools for which there is a credential now.
+async fn take_over_credentials(host: &Arc<GatewayHost>) {
+    match host.gateway().services.credentials.look().await {
+        Ok(()) => look(host).await,
+        Err(error) => tracing::debug!(%error, "the credentials could not be read again"),
     }
 }
 
@@ -82,8 +100,9 @@ async fn take_over_listings(host: &Arc<GatewayHost>) {
     }
 }
 
-/// Returns the listing in the store, if it was made for the same configuration of the server and
-/// offers something else than the one in use, and the difference.
+/// Returns the listing in the store, if it was made for the same configuration of the server, later
+/// than the one in use, and offers something else; and the difference. An earlier one is the last
+/// that this gateway kept, while its next one is on the way.
 async fn other_listing(
     gateway: &Gateway,
     server: &Server,
@@ -92,6 +111,8 @@ async fn other_listing(
     let stored = stored_listing(server.spec(), &gateway.services.store).await?;
     Ok(stored.and_then(|listing| {
         let changes = Changes::between(known.as_deref(), &listing);
-        (known.is_none() || changes.any()).then_some((listing, changes))
+        let is_news =
+            known.is_none_or(|known| changes.any() && listing.listed_at > known.listed_at);
+        is_news.then_some((listing, changes))
     }))
 }

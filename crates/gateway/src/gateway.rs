@@ -4,22 +4,27 @@
 //! [`Gateway`] shares with it what outlives a reading.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
-use kitbag_config::{Audit, Code, Config, Serve, Surfaces};
+use kitbag_config::{Audit, Code, Config, LearningSettings, Lock, PriorsSettings, Serve, Surfaces};
 use kitbag_domain::{Caller, ServerName, WriteClass};
-use kitbag_intents::TemplateSet;
+use kitbag_intents::{TemplateName, TemplateSet};
+use kitbag_platform::{Platform, PlatformServices};
 use kitbag_policy::Policy;
 use kitbag_sandbox::Sandbox;
 use kitbag_upstream::Upstreams;
 
-use crate::catalog::{Catalog, CatalogEntry};
+use crate::catalog::{Catalog, CatalogEntry, CatalogSources};
+use crate::clock::now;
+use crate::context_embedding::embed_function;
 use crate::index::Contents;
 use crate::index::priors::Declared;
 use crate::intents::declared_templates;
+use crate::model_vendors::ModelVendors;
 use crate::providers::Providers;
 use crate::services::Services;
+use crate::tool_files::DeclaredTools;
 use crate::workers::sandbox_of;
 use kitbag_telemetry::figures::UsageFigures;
 
@@ -31,51 +36,73 @@ pub struct Gateway {
     pub(crate) sandbox: Sandbox,
     /// The templates of the binary and of the operator.
     pub(crate) templates: TemplateSet,
+    /// Templates whose program has a mistake. They answer nothing.
+    pub(crate) broken_templates: Mutex<HashSet<TemplateName>>,
     pub policy: Policy,
     pub(crate) audit_settings: Audit,
+    pub(crate) priors: PriorsSettings,
+    pub(crate) learning: LearningSettings,
     pub(crate) metrics_per_tool: bool,
     /// The values that the operator declares for single tools, by the name clients call them.
     pub(crate) declared: Declared,
+    /// The definitions of servers that were approved.
+    pub lock: Lock,
     pub upstreams: Arc<Upstreams>,
     pub(crate) providers: Providers,
+    pub(crate) models: ModelVendors,
+    /// The tools that come from files.
+    pub(crate) tool_files: DeclaredTools,
+    /// Carries out those of them that have no API.
+    pub(crate) platform: Platform,
     /// Swapped when a server lists something else. A request takes it once, into its turn.
     catalog: ArcSwap<Catalog>,
     pub services: Arc<Services>,
 }
 
+/// Everything outside that a gateway reaches.
+pub(crate) struct Reached {
+    pub(crate) upstreams: Arc<Upstreams>,
+    pub(crate) providers: Providers,
+    pub(crate) models: ModelVendors,
+    pub(crate) tool_files: DeclaredTools,
+}
+
 impl Gateway {
     /// The gateway of a configuration, without a catalog yet.
-    pub(crate) fn new(
-        config: &Config,
-        upstreams: Arc<Upstreams>,
-        providers: Providers,
-        services: Arc<Services>,
-    ) -> Self {
+    pub(crate) fn new(config: &Config, reached: Reached, services: Arc<Services>) -> Self {
+        let Reached {
+            upstreams,
+            providers,
+            models,
+            tool_files,
+        } = reached;
         Self {
             serve: config.serve.clone(),
             surfaces: config.surfaces.clone(),
             code: config.code.clone(),
             sandbox: sandbox_of(&config.code),
             templates: declared_templates(&config.code),
+            broken_templates: Mutex::default(),
             policy: config.policy.clone(),
             audit_settings: config.audit,
+            priors: config.priors.clone(),
+            learning: config.learning,
             metrics_per_tool: config.telemetry.per_tool,
             declared: config.tools.clone(),
+            lock: config.lock.clone(),
             upstreams,
             providers,
+            models,
+            tool_files,
+            platform: platform(config, &services),
             catalog: ArcSwap::default(),
             services,
         }
     }
 
     /// The gateway after another reading of the configuration, without a catalog yet.
-    pub(crate) fn succeeded_by(
-        &self,
-        config: &Config,
-        upstreams: Arc<Upstreams>,
-        providers: Providers,
-    ) -> Self {
-        let mut next = Self::new(config, upstreams, providers, self.services.clone());
+    pub(crate) fn succeeded_by(&self, config: &Config, reached: Reached) -> Self {
+        let mut next = Self::new(config, reached, self.services.clone());
         // The listener stays where it is, and so do workers whose limits are the same.
         next.serve.bind = self.serve.bind;
         if self.code == next.code {
@@ -101,9 +128,10 @@ impl Gateway {
         if caller.is_local() || !self.policy.judges_tools(caller) {
             return self.policy.server_visible(caller, server);
         }
-        let mut offered = catalog.of_server(server).peekable();
+        let offered = catalog.of_server(server).map(|entry| &entry.capability);
+        let mut offered = offered.chain(catalog.held.of_server(server)).peekable();
         match offered.peek() {
-            Some(_) => offered.any(|entry| self.policy.visible(caller, &entry.capability)),
+            Some(_) => offered.any(|capability| self.policy.visible(caller, capability)),
             None => self.policy.may_reach(caller, server),
         }
     }
@@ -155,6 +183,7 @@ impl Gateway {
             catalog,
             providers: &self.providers,
             declared: &self.declared,
+            usd_per_million_tokens: self.priors.usd_per_million_tokens,
             unlisted,
         }
     }
@@ -168,10 +197,10 @@ impl Gateway {
 
     /// Returns the effect of a tool: the declared one, or else what its server says.
     pub(crate) fn write_class(&self, tool: &CatalogEntry) -> WriteClass {
-        let declared = self.declared.get(&tool.exposed);
+        let declared = self.declared.get(&tool.plain_name);
         declared
             .and_then(|declared| declared.write_class)
-            .unwrap_or_else(|| tool.write_class())
+            .unwrap_or(tool.write_class)
     }
 
     /// Builds the catalog anew from what the servers listed last.
@@ -181,10 +210,27 @@ impl Gateway {
             .iter()
             .filter_map(|server| Some((server.name().clone(), server.listing()?)))
             .collect();
-        let catalog = Arc::new(Catalog::build(listings));
+        let lock = &self.lock;
+        let catalog = Arc::new(Catalog::build(CatalogSources {
+            listings,
+            lock,
+            tool_files: &self.tool_files.offered(),
+            declared: &self.declared,
+        }));
         let before = self.catalog.swap(catalog.clone());
+        self.services.drift_log.tell(lock, &catalog.held);
         mention_contests(&before, &catalog);
     }
+}
+
+fn platform(config: &Config, services: &Services) -> Platform {
+    Platform::new(PlatformServices {
+        store: services.store.clone(),
+        embed: embed_function(services.index.embedder()),
+        now,
+        context: config.context.enabled,
+        data_files: config.catalog.data.clone(),
+    })
 }
 
 /// Warns of URIs that several servers claim since the catalog before. Two servers of a kind share

@@ -7,17 +7,21 @@ use std::sync::{Arc, Mutex};
 use arc_swap::ArcSwap;
 use kitbag_config::Config;
 use kitbag_domain::{Lookup, ServerName};
-use kitbag_store::Store;
+use kitbag_store::{Store, StoredListing};
 use kitbag_upstream::{Listing, Notice, Server, ServerSpec, UpstreamContext, Upstreams};
 use tokio::sync::{Notify, mpsc};
 
-use crate::catalog::Catalog;
-use crate::gateway::Gateway;
+use crate::catalog::{Catalog, CatalogSources};
+use crate::credentials::{Credentials, credential_names};
+use crate::gateway::{Gateway, Reached};
 use crate::inside;
 use crate::login;
+use crate::model_vendors::ModelVendors;
 use crate::providers::Providers;
 use crate::services::Services;
 use crate::store_place::store_address;
+use crate::template_check::check_templates;
+use crate::tool_files::{DeclaredTools, FileTools};
 use crate::vault;
 use kitbag_domain::sync::lock;
 use kitbag_embed::TextEmbedder;
@@ -49,9 +53,15 @@ impl GatewayHost {
         let logs = config.data_dir.join("logs");
         let servers = with_listings(config.running(), &store).await?;
         let (upstreams, notices) = Upstreams::new(servers, Some(&logs), &context);
-        let providers = Providers::new(&config.providers, &context.lookup);
-        let services = Arc::new(Services::new(config, store, embedder));
-        let gateway = ArcSwap::from_pointee(Gateway::new(config, upstreams, providers, services));
+        let credentials = Credentials::open(vault::vault(config.secret_key, &store)?).await?;
+        let tool_files = DeclaredTools::read(
+            config.catalog.clone(),
+            &credentials.names(),
+            &FileTools::default(),
+        );
+        let reached = reached(config, upstreams, tool_files, &context.lookup);
+        let services = Arc::new(Services::new(config, store, embedder, credentials));
+        let gateway = ArcSwap::from_pointee(Gateway::new(config, reached, services));
         let host = Arc::new(Self {
             gateway,
             rebuilding: Mutex::default(),
@@ -64,6 +74,14 @@ impl GatewayHost {
     /// Returns the [`Gateway`] that is in use now; a request takes it once.
     pub fn gateway(&self) -> Arc<Gateway> {
         self.gateway.load_full()
+    }
+
+    /// Tells the operator from now on, in the log, what is not as it was approved.
+    pub fn tell_drift(&self) {
+        let gateway = self.gateway();
+        let log = &gateway.services.drift_log;
+        log.switch_on();
+        log.tell(&gateway.lock, &gateway.catalog().held);
     }
 
     /// Builds the catalog anew from what the servers listed last, on a thread of its own: requests
@@ -97,12 +115,19 @@ impl GatewayHost {
         )?;
         let servers = with_listings(config.running(), &before.services.store).await?;
         let upstreams = before.upstreams.succeeded_by(servers, &context);
-        let providers = Providers::new(&config.providers, &context.lookup);
-        let after = Arc::new(before.succeeded_by(config, upstreams, providers));
+        let tool_files = DeclaredTools::read(
+            config.catalog.clone(),
+            &before.services.credentials.names(),
+            &before.tool_files.offered(),
+        );
+        let reached = reached(config, upstreams, tool_files, &context.lookup);
+        let after = Arc::new(before.succeeded_by(config, reached));
         // The first request to the new gateway must not find the catalog empty.
         let empty = after.clone();
         let _ = tokio::task::spawn_blocking(move || empty.rebuild_catalog()).await;
         self.gateway.store(after.clone());
+        after.services.intents.forget_results();
+        tokio::spawn(check_templates(after.clone()));
         // The catalog is built again only now: a listing that came meanwhile went into the gateway
         // before.
         self.rebuild_catalog().await;
@@ -145,6 +170,20 @@ fn is_gone(server: &Arc<Server>, after: &Upstreams) -> bool {
         .is_none_or(|it| !Arc::ptr_eq(it, server))
 }
 
+fn reached(
+    config: &Config,
+    upstreams: Arc<Upstreams>,
+    tool_files: DeclaredTools,
+    lookup: &Lookup,
+) -> Reached {
+    Reached {
+        upstreams,
+        tool_files,
+        providers: Providers::new(&config.providers, lookup),
+        models: ModelVendors::new(&config.models, lookup),
+    }
+}
+
 fn upstream_context(
     config: &Config,
     store: &Store,
@@ -167,7 +206,14 @@ pub async fn known(config: &Config, store: &Store) -> Result<Catalog, kitbag_sto
     let listings = servers
         .into_iter()
         .filter_map(|(spec, listing)| Some((spec.name, Arc::new(listing?))));
-    Ok(Catalog::build(listings.collect()))
+    let credentials = credential_names(&store.vault(None)).await?;
+    let tools = DeclaredTools::read(config.catalog.clone(), &credentials, &FileTools::default());
+    Ok(Catalog::build(CatalogSources {
+        listings: listings.collect(),
+        lock: &config.lock,
+        tool_files: &tools.offered(),
+        declared: &config.tools,
+    }))
 }
 
 /// Each server with what it offered in an earlier run, unless its configuration has changed since.
@@ -190,8 +236,12 @@ pub(crate) async fn stored_listing(
     let stored = store.listing(&spec.name).await?;
     let stored = stored.filter(|stored| stored.fingerprint == spec.fingerprint());
     // A long listing takes a while to read, and requests must not wait for that.
-    let reading = tokio::task::spawn_blocking(move || Listing::read(&stored?.body));
+    let reading = tokio::task::spawn_blocking(move || read_listing(&stored?));
     Ok(reading.await.unwrap_or_default())
+}
+
+fn read_listing(stored: &StoredListing) -> Option<Listing> {
+    Listing::read(&stored.body, stored.listed_at)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! results that answer again, and the words that clients said last.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -9,9 +10,11 @@ use kitbag_config::Code;
 use kitbag_domain::sync::lock;
 use kitbag_domain::{ServerName, Tenant};
 use kitbag_intents::cache::CacheLimits;
-use kitbag_intents::{LearnedTemplate, ResultCache, TemplateSet, built_in};
+use kitbag_intents::{CacheKey, LearnedTemplate, ResultCache, TemplateSet, built_in};
 use kitbag_store::Store;
 use kitbag_wire::Raw;
+use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::learned_templates::{LearnedError, read_all};
 use crate::template_folder::TemplateFolder;
@@ -21,6 +24,15 @@ pub(crate) struct Intents {
     pub(crate) results: Mutex<ResultCache<KeptAnswer>>,
     learned: Mutex<HashMap<Tenant, LearnedOfTenant>>,
     heard: Mutex<HashMap<Arc<str>, HeardWords>>,
+    /// The requests that are being carried out. A receiver ends with its request.
+    under_way: Mutex<HashMap<CacheKey, watch::Receiver<()>>>,
+}
+
+/// A request that is being carried out; further ones of the same words wait for its end.
+pub(crate) struct UnderWay {
+    intents: Arc<Intents>,
+    key: CacheKey,
+    _ends: watch::Sender<()>,
 }
 
 /// A result that answers the same request again.
@@ -46,6 +58,8 @@ struct HeardWords {
 const LEARNED_FOR: Duration = Duration::from_secs(10);
 /// A program that comes later has nothing to do with the words.
 const HEARD_FOR: Duration = Duration::from_secs(600);
+/// A request that waits for a person, or for a slow server, does not hold up others for longer.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// Clients whose words are remembered; the longest silent is forgotten.
 const MOST_HEARD: usize = 1_000;
 
@@ -55,14 +69,45 @@ impl Default for Intents {
             results: Mutex::new(ResultCache::new(CacheLimits::default())),
             learned: Mutex::default(),
             heard: Mutex::default(),
+            under_way: Mutex::default(),
         }
     }
 }
 
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        lock(&self.intents.under_way).remove(&self.key);
+    }
+}
+
 impl Intents {
+    /// Waits for the same request of another client to end, if there is one: its result may answer
+    /// this one. Returns the mark of a request that is the first.
+    pub(crate) async fn first_or_waited(self: &Arc<Self>, key: &CacheKey) -> Option<UnderWay> {
+        let (ends, ended) = watch::channel(());
+        let mut earlier = match lock(&self.under_way).entry(key.clone()) {
+            Entry::Occupied(earlier) => earlier.get().clone(),
+            Entry::Vacant(place) => {
+                place.insert(ended);
+                return Some(UnderWay {
+                    intents: self.clone(),
+                    key: key.clone(),
+                    _ends: ends,
+                });
+            }
+        };
+        let _ = timeout(LONGEST_WAIT, earlier.changed()).await;
+        None
+    }
+
     /// Forgets results that came from a server, because something may have changed there.
     pub(crate) fn server_changed(&self, server: &ServerName) {
         lock(&self.results).server_changed(server);
+    }
+
+    /// Forgets all results, because rules or templates may have changed.
+    pub(crate) fn forget_results(&self) {
+        lock(&self.results).clear();
     }
 
     /// Returns the templates that a tenant's programs taught, as they were some seconds ago.

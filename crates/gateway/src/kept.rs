@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use kitbag_budget::Pages;
 use kitbag_domain::Caller;
 
-use crate::fairness::largest_holder;
 use crate::secret::random_token;
+use kitbag_domain::fairness::largest_holder;
 use kitbag_domain::sync::lock;
 
 const KEPT_FOR: Duration = Duration::from_secs(3600);

@@ -53,7 +53,7 @@ pub async fn change(
     tenant: &Tenant,
     id: &str,
     now: Timestamp,
-    change: impl Fn(Option<LearnedTemplate>) -> Option<LearnedTemplate>,
+    mut change: impl FnMut(Option<LearnedTemplate>) -> Option<LearnedTemplate>,
 ) -> Result<Option<LearnedTemplate>, LearnedError> {
     loop {
         let stored = store.learned(tenant, id).await?;

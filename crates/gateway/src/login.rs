@@ -11,6 +11,7 @@ use kitbag_policy::AddressRules;
 use kitbag_store::{Secret, Store, Vault};
 use kitbag_upstream::oauth::{AddressGuards, Grant, GrantStore, GrantStoreError, Logins};
 
+use crate::address_guard::address_guard;
 use crate::clock::now;
 use crate::vault;
 
@@ -20,22 +21,25 @@ pub fn logins(config: &Config, store: &Store) -> anyhow::Result<Logins> {
         vault: vault::vault(config.secret_key, store)?,
         store: store.clone(),
     };
-    let guards = AddressGuards {
-        public: guard(false),
-        private: guard(true),
-    };
     Ok(Logins {
         store: Arc::new(grants),
-        guards,
+        guards: address_guards(),
     })
 }
 
+/// Returns the rules about the addresses of authorization servers.
+pub fn address_guards() -> AddressGuards {
+    AddressGuards {
+        public: guard(false),
+        private: guard(true),
+    }
+}
+
 fn guard(private: bool) -> AddressGuard {
-    let rules = AddressRules {
+    address_guard(AddressRules {
         private,
         networks: Vec::new(),
-    };
-    Arc::new(move |address| rules.check(address).map_err(|refused| refused.to_string()))
+    })
 }
 
 struct StoredGrants {

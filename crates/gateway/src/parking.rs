@@ -13,10 +13,10 @@ use kitbag_domain::{Caller, KeyId};
 use kitbag_upstream::{ClientQuestion, InFlight};
 
 use crate::failure::Failure;
-use crate::fairness::largest_holder;
 use crate::run::SuspendedRun;
 use crate::secret::random_token;
 use crate::session::holders::has_ended_key;
+use kitbag_domain::fairness::largest_holder;
 use kitbag_domain::sync::lock;
 
 const KEPT_FOR: Duration = Duration::from_secs(600);

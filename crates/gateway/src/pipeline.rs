@@ -8,7 +8,7 @@ use kitbag_domain::text::visible;
 use kitbag_domain::{Capability, Outcome, WriteClass};
 use kitbag_upstream::CallError;
 use kitbag_wire::meta::result_type;
-use kitbag_wire::{MAX_NESTING, Raw, RawObject, is_too_deep, raw};
+use kitbag_wire::{Raw, RawObject, is_too_deep, raw};
 use serde_json::json;
 
 use crate::authored;
@@ -16,8 +16,12 @@ use crate::bridge;
 use crate::call::{Call, CallSubject};
 use crate::catalog::CatalogEntry;
 use crate::consent::{consent, write_class};
+use crate::declared_call;
 use crate::failure::Failure;
+use crate::held;
 use crate::hidden;
+use crate::observe::NotedUse;
+use crate::overrides;
 use crate::prompts;
 use crate::record::CallRecord;
 use crate::resolve::{self, ApiTarget, CallTarget, Executor, McpTarget};
@@ -33,8 +37,9 @@ pub(crate) async fn run(turn: &Turn, mut call: Call) -> Result<Raw, Failure> {
 
 async fn answer(turn: &Turn, call: &mut Call, record: &mut CallRecord) -> Result<Raw, Failure> {
     let resolved = hidden::known_tenant(turn).and_then(|()| resolve::resolve(turn, call));
-    let mut target = resolved.inspect_err(|_| record.concerns(turn, call.unresolved()))?;
-    record.concerns(turn, target.capability.clone());
+    let mut target = resolved.inspect_err(|_| record.concerns(turn, call.unresolved(), None))?;
+    record.concerns(turn, target.capability.clone(), target.arguments());
+    record.notes(NotedUse::of(turn, &target));
     let answer = attempt(turn, &mut target, record).await;
     presented(turn, &target, answer)
 }
@@ -45,6 +50,7 @@ async fn attempt(
     record: &mut CallRecord,
 ) -> Result<Raw, Failure> {
     decide(turn, target)?;
+    overrides::strip(turn, target)?;
     validate(turn, target)?;
     consent(turn, target).await?;
     // This is the last step before a server is touched: where the audit is required, the call is
@@ -68,6 +74,9 @@ fn decide(turn: &Turn, target: &CallTarget) -> Result<(), Failure> {
         Executor::Api(_) => hidden::permit(turn, &target.capability, || {
             unknown_path(turn, &target.capability)
         }),
+        Executor::Declared(declared) => hidden::permit(turn, &target.capability, || {
+            resolve::unknown_tool(turn, declared.tool.file.name.as_str())
+        }),
     }
 }
 
@@ -87,6 +96,10 @@ fn decide_mcp(turn: &Turn, capability: &Capability, target: &McpTarget) -> Resul
     {
         hidden::permit(turn, part, || resolve::unknown(turn, &target.subject))?;
     }
+    if overrides::is_hidden(turn, capability) {
+        return Err(resolve::unknown(turn, &target.subject));
+    }
+    held::permit(turn, &target.subject, capability)?;
     match hidden::is_listed(turn, &target.subject, capability) {
         true => Ok(()),
         false => Err(resolve::unknown(turn, &target.subject)),
@@ -111,6 +124,7 @@ fn validate(turn: &Turn, target: &mut CallTarget) -> Result<(), Failure> {
         Executor::Mcp(target) => validate_mcp(turn, target),
         // Only the API knows which arguments it takes.
         Executor::Api(_) => Ok(()),
+        Executor::Declared(target) => target.check(&turn.gateway.services.checker),
     }
 }
 
@@ -132,9 +146,7 @@ fn validate_mcp(turn: &Turn, target: &mut McpTarget) -> Result<(), Failure> {
         .iter()
         .any(|(_, value)| is_too_deep(value.get().as_bytes()))
     {
-        return Err(Failure::params(format!(
-            "the arguments are nested deeper than {MAX_NESTING} levels"
-        )));
+        return Err(Failure::arguments_too_deep());
     }
     must_be_object(params, "_meta")?;
     // A client that wants everything as the servers have it leaves the checking to them, too.
@@ -184,12 +196,16 @@ fn check_tool_arguments(
 }
 
 async fn dispatch(turn: &Turn, target: &mut CallTarget) -> Result<Raw, Failure> {
+    let capability = &target.capability;
     match &mut target.executor {
         Executor::Mcp(target) => {
+            held::still_approved(turn, target, capability).await?;
+            overrides::complete(turn, capability, target);
             let result = bridge::carry(turn, target).await?;
             shallow(target, result)
         }
         Executor::Api(target) => ask_api(turn, target).await,
+        Executor::Declared(target) => Box::pin(declared_call::carry_out(turn, target)).await,
     }
 }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use kitbag_apis::Provider;
 use kitbag_config::ProviderConfig;
 use kitbag_domain::{Lookup, ServerName};
-use kitbag_fetch::AddressGuard;
+
+use crate::address_guard::address_guard;
 
 #[derive(Debug, Default)]
 pub(crate) struct Providers(BTreeMap<ServerName, Arc<Provider>>);
@@ -15,12 +16,7 @@ impl Providers {
     /// Variables in their headers are asked of `lookup` at each call.
     pub(crate) fn new(configured: &BTreeMap<ServerName, ProviderConfig>, lookup: &Lookup) -> Self {
         let built = configured.iter().map(|(name, configured)| {
-            let addresses = configured.addresses.clone();
-            let guard: AddressGuard = Arc::new(move |address| {
-                addresses
-                    .check(address)
-                    .map_err(|refused| refused.to_string())
-            });
+            let guard = address_guard(configured.addresses.clone());
             (
                 name.clone(),
                 Arc::new(Provider::new(

@@ -3,12 +3,14 @@
 
 use std::time::Instant;
 
-use kitbag_domain::{Capability, Observation, Outcome};
+use kitbag_domain::{CallCost, Capability, NanoUsd, Observation, Outcome};
 use kitbag_store::{AuditSink, RowId};
 use kitbag_wire::Raw;
 
+use crate::audit::arguments::recorded;
 use crate::clock::now;
 use crate::failure::Failure;
+use crate::observe::{self, NotedUse};
 use crate::turn::Turn;
 
 /// A call that is being made. One that is dropped without an end is recorded as cancelled.
@@ -19,6 +21,8 @@ pub(crate) struct CallRecord {
     started: Instant,
     /// The row of the audit in which the call is recorded already.
     row: Option<RowId>,
+    /// The part of a call that may teach something.
+    noted: Option<NotedUse>,
 }
 
 impl CallRecord {
@@ -28,25 +32,43 @@ impl CallRecord {
             observation: None,
             started: Instant::now(),
             row: None,
+            noted: None,
         }
     }
 
-    /// Says what the call is about. A list is about a whole server; it names nothing, and is not
+    /// Says what the call is about, and with which arguments, as JSON. A list is about a whole server; it names nothing, and is not
     /// recorded.
-    pub(crate) fn concerns(&mut self, turn: &Turn, capability: Capability) {
+    pub(crate) fn concerns(
+        &mut self,
+        turn: &Turn,
+        capability: Capability,
+        arguments: Option<&str>,
+    ) {
         if capability.name.is_empty() {
             return;
         }
+        let gateway = &turn.gateway;
+        let kept = gateway.audit_settings.arguments;
         self.observation = Some(Observation {
             at: now(),
             caller: turn.caller().clone(),
             client: turn.client.name.clone(),
             origin: turn.origin.clone(),
             purpose: turn.purpose,
+            cost: CallCost {
+                tokens: None,
+                price: price(turn, &capability),
+            },
+            arguments: arguments.and_then(|it| recorded(kept, &gateway.services.store, it)),
             capability: capability.shortened(),
             outcome: Outcome::Unfinished,
             latency: self.started.elapsed(),
         });
+    }
+
+    /// Keeps what the call may teach.
+    pub(crate) fn notes(&mut self, noted: Option<NotedUse>) {
+        self.noted = noted;
     }
 
     /// To be called before any server is touched. Where the audit is required it comes back when
@@ -67,7 +89,11 @@ impl CallRecord {
         outcome: impl FnOnce(&Raw) -> Outcome,
     ) {
         let outcome = answer.as_ref().map_or_else(Failure::outcome, outcome);
-        if let Some(observation) = self.finish(outcome) {
+        if let Some(noted) = self.noted.take() {
+            observe::called(turn, noted, outcome);
+        }
+        let tokens = answer.as_ref().ok().and_then(|it| tokens(turn, it));
+        if let Some(observation) = self.finish(outcome, tokens) {
             turn.gateway
                 .services
                 .meter
@@ -75,17 +101,21 @@ impl CallRecord {
         }
     }
 
-    fn finish(&mut self, outcome: Outcome) -> Option<Observation> {
+    fn finish(&mut self, outcome: Outcome, tokens: Option<u64>) -> Option<Observation> {
         let latency = self.started.elapsed();
+        let begun = self.observation.take()?;
+        let price = begun.cost.price.filter(|_| is_paid(outcome));
+        let cost = CallCost { tokens, price };
         // The time of the row is that of the end, as it is for a call that is recorded only then.
         let observation = Observation {
             at: now(),
             outcome,
             latency,
-            ..self.observation.take()?
+            cost,
+            ..begun
         };
         match self.row {
-            Some(row) => self.audit.end(row, outcome, latency),
+            Some(row) => self.audit.end(row, outcome, latency, cost),
             None => self.audit.observe(observation.clone()),
         }
         Some(observation)
@@ -94,6 +124,44 @@ impl CallRecord {
 
 impl Drop for CallRecord {
     fn drop(&mut self) {
-        self.finish(Outcome::Cancelled);
+        self.finish(Outcome::Cancelled, None);
     }
+}
+
+/// The price that the operator declares for a call of this tool.
+fn price(turn: &Turn, capability: &Capability) -> Option<NanoUsd> {
+    // Most operators declare nothing.
+    let declared = Some(&turn.gateway.declared).filter(|it| !it.is_empty())?;
+    let entry = turn.catalog.tool_of(capability)?;
+    let usd = declared.get(&entry.plain_name)?.cost_usd?;
+    Some(NanoUsd::from_usd(usd))
+}
+
+/// A call that reached no server costs nothing.
+fn is_paid(outcome: Outcome) -> bool {
+    !matches!(
+        outcome,
+        Outcome::Denied | Outcome::Invalid | Outcome::Unavailable
+    )
+}
+
+/// About how many tokens of a result a model is given: none if a program gets it, and no more than
+/// results are cut to.
+fn tokens(turn: &Turn, result: &Raw) -> Option<u64> {
+    /// The price of a longer result would take as long as a short call.
+    const EXACT: usize = 16 * 1024;
+    const BYTES_PER_TOKEN: usize = 4;
+    if turn.run.is_some() {
+        return None;
+    }
+    let text = result.get();
+    let tokens = match text.len() {
+        ..=EXACT => kitbag_budget::price(text),
+        long => long / BYTES_PER_TOKEN,
+    };
+    let most = match turn.view.is_frugal() {
+        true => turn.gateway.surfaces.result_tokens,
+        false => usize::MAX,
+    };
+    Some(tokens.min(most) as u64)
 }

@@ -9,24 +9,19 @@ use kitbag_store::AuditSink;
 
 use crate::clock::now;
 use crate::meter::KeyRefusal;
+use crate::row_budget::{RowBudget, RowLimits, more};
 use kitbag_domain::sync::lock;
 
-/// The number of rows that are written in a row. A client can be refused as often as it likes, so
-/// the rows must be limited.
-const BURST: u32 = 20;
-/// After the burst, one row is written for each of these; together that is about 30,000 rows a day.
-const ONE_EVERY: Duration = Duration::from_secs(3);
+/// A client can be refused as often as it likes, so the rows must be limited. Together these are
+/// about 30,000 rows a day.
+const LIMITS: RowLimits = RowLimits {
+    burst: 20,
+    one_every: Duration::from_secs(3),
+};
 
 #[derive(Default)]
 pub(crate) struct Refusals {
-    budget: Mutex<Budget>,
-}
-
-#[derive(Default)]
-struct Budget {
-    spent: u32,
-    since: Option<Instant>,
-    untold: u64,
+    budget: Mutex<RowBudget>,
 }
 
 impl Refusals {
@@ -35,14 +30,13 @@ impl Refusals {
         let Some(fault) = refused.fault_of_key() else {
             return;
         };
-        let Some(untold) = lock(&self.budget).spend(Instant::now()) else {
+        let Some(untold) = lock(&self.budget).spend(&LIMITS, Instant::now()) else {
             return;
         };
-        let more = (untold > 0).then(|| format!("{untold} more since the row before this one"));
         audit.note(Event {
             origin,
             key: refused.key().cloned(),
-            detail: more.map(|text| ShortText::cut(&text)),
+            detail: more(untold).map(|text| ShortText::cut(&text)),
             ..Event::new(now(), Action::KeyRefused, fault)
         });
     }
@@ -68,7 +62,7 @@ pub(crate) enum Refused {
         key: Option<KeyId>,
     },
     #[error(
-        "this is an operator's key: it reads /metrics, /v1/tokens and /v1/audit and calls nothing; for tools, make one with \
+        "this is an operator's key: it reads /metrics, /v1/tokens, /v1/audit and /admin/feedback and calls nothing; for tools, make one with \
          `kitbag key create --tenant NAME`"
     )]
     CallsNothing,
@@ -111,45 +105,5 @@ impl Refused {
             Self::CallsNothing => Some("an operator's, which calls nothing"),
             Self::Foreign { .. } | Self::KeyWanted | Self::TooManyRequests | Self::Store(_) => None,
         }
-    }
-}
-
-impl Budget {
-    /// Returns the number of rows that were not written since the last one, if a row may be written
-    /// now.
-    fn spend(&mut self, at: Instant) -> Option<u64> {
-        let since = *self.since.get_or_insert(at);
-        let regained = u32::try_from(at.duration_since(since).as_secs() / ONE_EVERY.as_secs())
-            .unwrap_or(u32::MAX);
-        if regained > 0 {
-            self.spent = self.spent.saturating_sub(regained);
-            self.since = Some(since + ONE_EVERY * regained);
-        }
-        if self.spent >= BURST {
-            self.untold += 1;
-            return None;
-        }
-        self.spent += 1;
-        Some(std::mem::take(&mut self.untold))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_flood_of_refused_keys_leaves_few_rows_and_is_counted() {
-        let (mut budget, start) = (Budget::default(), Instant::now());
-        let told = (0..1000)
-            .filter_map(|_| budget.spend(start))
-            .collect::<Vec<_>>();
-        assert_eq!(told, [0; BURST as usize]);
-        assert_eq!(budget.spend(start + ONE_EVERY), Some(980));
-        assert_eq!(budget.spend(start + ONE_EVERY), None);
-        let later = start + ONE_EVERY * 100;
-        assert_eq!(budget.spend(later), Some(1));
-        let told = (0..1000).filter_map(|_| budget.spend(later)).count();
-        assert_eq!(told, BURST as usize - 1);
     }
 }

@@ -6,6 +6,7 @@
 use http::StatusCode;
 use kitbag_domain::Remedy as _;
 use kitbag_domain::text::visible;
+use kitbag_lockfile::HeldReason;
 use kitbag_upstream::CallError;
 use kitbag_wire::meta::{code, method};
 use kitbag_wire::{Era, ErrorObject, Malformed, ProtocolVersion, Raw, RequestId, Response, raw};
@@ -57,7 +58,10 @@ pub(super) fn response(
                 outcome: Ok(tool_result(failure, era)),
             }
         }
-        Failure::Denied { .. } | Failure::Unrecorded(_) | Failure::TooMuchUnread { .. }
+        Failure::Denied { .. }
+        | Failure::Held { .. }
+        | Failure::Unrecorded(_)
+        | Failure::TooMuchUnread { .. }
             if method == method::CALL_TOOL =>
         {
             Response {
@@ -111,7 +115,7 @@ pub(super) fn error(failure: &Failure, era: Era) -> ErrorObject {
             ErrorObject::new(code::INVALID_PARAMS, message)
                 .with_data(&json!({ "uri": uri, "meant": forms }))
         }
-        Failure::Denied { .. } | Failure::Hidden { .. } => {
+        Failure::Denied { .. } | Failure::Held { .. } | Failure::Hidden { .. } => {
             ErrorObject::new(code::INVALID_REQUEST, message)
         }
         Failure::Upstream(CallError::Refused { error, .. }) | Failure::ClientRefused { error } => {
@@ -164,6 +168,15 @@ pub(super) fn door_status(failure: &Failure) -> StatusCode {
     }
 }
 
+/// The commands that release it are told to the operator and not here: a model that can run commands
+/// must not approve what a person should look at.
+fn way_on(reason: &HeldReason) -> &'static str {
+    match reason {
+        HeldReason::NotListedYet => "try again in a moment",
+        _ => "do without it, and tell your user, who can look at it and approve it",
+    }
+}
+
 /// A failure as the result of a tool, for a model that may mend it.
 pub(crate) fn tool_result(failure: &Failure, era: Era) -> Raw {
     let failure = failure.told();
@@ -179,6 +192,7 @@ pub(crate) fn tool_result(failure: &Failure, era: Era) -> Raw {
             Some(remedy) => format!("{error}\nWhat to do: {remedy}"),
             None => error.to_string(),
         },
+        Failure::Held { reason, .. } => format!("{failure}; {}", way_on(reason)),
         Failure::UnknownTool { near, .. } if near.is_empty() => {
             format!("{failure}; find one with search_available_tools")
         }

@@ -10,7 +10,9 @@ use kitbag_wire::RawObject;
 
 use crate::call::{ApiCall, Call, CallSubject, McpCall};
 use crate::completion::{self, CompletionReference};
+use crate::declared_call::DeclaredTarget;
 use crate::failure::Failure;
+use crate::held;
 use crate::resources::{Route, marked};
 use crate::turn::Turn;
 use crate::view::View;
@@ -24,6 +26,7 @@ pub(crate) struct CallTarget {
 pub(crate) enum Executor {
     Mcp(McpTarget),
     Api(ApiTarget),
+    Declared(DeclaredTarget),
 }
 
 /// A call to an MCP server, in the server's own names.
@@ -40,6 +43,18 @@ pub(crate) struct McpTarget {
 pub(crate) struct ApiTarget {
     pub(crate) provider: Arc<Provider>,
     pub(crate) request: ProviderCall,
+}
+
+impl CallTarget {
+    /// The arguments of the call as JSON, if it has any: those of a tool or a prompt, or the body of a
+    /// request.
+    pub(crate) fn arguments(&self) -> Option<&str> {
+        match &self.executor {
+            Executor::Mcp(target) => Some(target.outbound.params.get("arguments")?.get()),
+            Executor::Api(target) => Some(target.request.body.as_ref()?.get()),
+            Executor::Declared(target) => Some(target.arguments.get()),
+        }
+    }
 }
 
 /// On success the call's parameters are moved into the target; on failure the call can still be named.
@@ -69,6 +84,9 @@ fn resolve_api(turn: &Turn, call: &ApiCall) -> Result<CallTarget, Failure> {
 fn resolve_mcp(turn: &Turn, call: &mut McpCall) -> Result<CallTarget, Failure> {
     let McpCall { subject, params } = call;
     refuse_lookalikes(params)?;
+    if let Some(target) = declared(turn, subject, params) {
+        return Ok(target);
+    }
     let capability = capability(turn, subject, params)?;
     let filled = match subject {
         CallSubject::Completion(_) => completion::settle(&capability, params),
@@ -87,6 +105,19 @@ fn resolve_mcp(turn: &Turn, call: &mut McpCall) -> Result<CallTarget, Failure> {
             subject: subject.clone(),
             filled,
         }),
+    })
+}
+
+/// A tool that comes from a file. The routes of single servers have none.
+fn declared(turn: &Turn, subject: &CallSubject, params: &mut RawObject) -> Option<CallTarget> {
+    let (View::Merged(_), CallSubject::Tool(name)) = (&turn.view, subject) else {
+        return None;
+    };
+    let entry = turn.catalog.tool(name)?;
+    let tool = entry.declared.clone()?;
+    Some(CallTarget {
+        capability: entry.capability.clone(),
+        executor: Executor::Declared(DeclaredTarget::new(tool, params)),
     })
 }
 
@@ -161,9 +192,7 @@ fn tool(turn: &Turn, name: &str) -> Result<Capability, Failure> {
 
 fn prompt(turn: &Turn, name: &str) -> Result<Capability, Failure> {
     let entry = turn.catalog.prompt(name);
-    let entry = entry.ok_or_else(|| Failure::UnknownPrompt {
-        name: name.to_owned(),
-    })?;
+    let entry = entry.ok_or_else(|| unknown_prompt(turn, name))?;
     Ok(entry.capability.clone())
 }
 
@@ -228,16 +257,26 @@ pub(crate) fn unknown(turn: &Turn, subject: &CallSubject) -> Failure {
     match (subject, subject.kind_and_name()) {
         (CallSubject::Task(_, id), _) => unknown_task(id),
         (_, (Kind::Tool, name)) => unknown_tool(turn, name),
-        (_, (Kind::Prompt, name)) => Failure::UnknownPrompt {
-            name: name.to_owned(),
-        },
+        (_, (Kind::Prompt, name)) => unknown_prompt(turn, name),
         (_, (Kind::Resource, uri)) => Failure::UnknownResource {
             uri: uri.to_owned(),
         },
     }
 }
 
+fn unknown_prompt(turn: &Turn, name: &str) -> Failure {
+    let unknown = || Failure::UnknownPrompt {
+        name: name.to_owned(),
+    };
+    held::held_prompt(turn, name).unwrap_or_else(unknown)
+}
+
+/// The refusal for a name that the catalog does not have: the tool is held back, or there is none.
 pub(crate) fn unknown_tool(turn: &Turn, name: &str) -> Failure {
+    held::held_tool(turn, name).unwrap_or_else(|| no_such_tool(turn, name))
+}
+
+fn no_such_tool(turn: &Turn, name: &str) -> Failure {
     let tools = turn.catalog.tools.iter();
     let names = tools
         .filter(|entry| turn.sees(&entry.capability))

@@ -239,6 +239,7 @@ fn text(definition: &Raw, field: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use kitbag_domain::Timestamp;
     use kitbag_wire::{Era, raw};
     use serde_json::json;
 
@@ -256,6 +257,7 @@ mod tests {
                     .split_whitespace()
                     .partition(|word| word.contains('{'));
                 let listing = Listing {
+                    listed_at: Timestamp::default(),
                     era: Era::Legacy,
                     version: "2025-11-25".to_owned(),
                     capabilities: raw(&json!({ "resources": {} })),

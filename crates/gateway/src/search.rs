@@ -1,12 +1,16 @@
 //! Asks the index from the command line: searches it, and proves that it is whole.
 
+use std::time::Instant;
+
 use futures::{StreamExt as _, stream};
-use kitbag_domain::WriteClass;
-use kitbag_domain::{Caller, ServerName};
+use kitbag_domain::{Caller, InquiryKind, Origin, Purpose, ServerName, ShortText, WriteClass};
 use kitbag_relevance::dense::is_sound;
+use kitbag_relevance::learned::{Neighbour, Votes};
 use kitbag_relevance::{Candidate, Document, Options, Parts};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
+use crate::audit::inquiries::{BegunInquiry, Inquirer, InquiryEnd};
 use crate::find::find;
 use crate::gateway::Gateway;
 use crate::index::Snapshot;
@@ -26,6 +30,21 @@ pub struct FoundTool {
     /// The same tool on other servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
+    /// The lessons that speak for the tool or against it, the heaviest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub neighbours: Vec<Neighbour>,
+    #[serde(default)]
+    pub priors: FoundPriors,
+}
+
+/// The record of a tool, and what it costs.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct FoundPriors {
+    pub success_rate: Option<f64>,
+    pub p95_latency_ms: Option<f64>,
+    pub estimated_cost_usd: Option<f64>,
+    /// Seconds since the Unix epoch: the last change of the definition or of the priors.
+    pub last_updated_at: i64,
 }
 
 /// Everything that a search returned.
@@ -54,20 +73,42 @@ pub struct IndexVerdict {
     pub flaws: Vec<IndexFlaw>,
 }
 
+/// The command by which a person searches.
+const VERB: &str = "kitbag search";
+
 /// The lowest rank at which a tool may be found when it is asked for with its own words.
 const OWN_WORDS_TOP: usize = 3;
 
 pub(crate) async fn search(gateway: &Gateway, text: &str, options: &Options) -> SearchResult {
-    let findings = find(gateway, &Caller::local(), text, options).await;
+    let (started, caller) = (Instant::now(), Caller::local());
+    let findings = find(gateway, &caller, text, options).await;
+    let begun = BegunInquiry {
+        kind: InquiryKind::Search,
+        subject: VERB,
+        arguments: &json!({ "query": text }).to_string(),
+        started,
+    };
+    let person = Inquirer {
+        gateway,
+        caller: &caller,
+        client: Some(&ShortText::cut(VERB)),
+        origin: &Origin::default(),
+        purpose: Purpose::Use,
+    };
+    begun.end(person, &InquiryEnd::found(findings.candidates.len(), None));
     SearchResult {
-        found: findings.candidates.iter().map(FoundTool::of).collect(),
+        found: findings
+            .candidates
+            .iter()
+            .map(|it| FoundTool::of(it, findings.votes.as_ref()))
+            .collect(),
         confident: findings.confident,
         warning: findings.degraded,
     }
 }
 
 impl FoundTool {
-    fn of(candidate: &Candidate) -> Self {
+    fn of(candidate: &Candidate, votes: Option<&Votes>) -> Self {
         let entry = &candidate.entry;
         let copies = candidate.copies.iter();
         Self {
@@ -79,8 +120,23 @@ impl FoundTool {
             write_class: entry.write_class,
             kind: entry.kind(),
             also: copies.map(|copy| copy.tool_name.clone()).collect(),
+            priors: FoundPriors {
+                success_rate: entry.success_rate,
+                p95_latency_ms: entry.p95_latency_ms,
+                estimated_cost_usd: entry.estimated_cost_usd,
+                last_updated_at: entry.last_updated_at,
+            },
+            neighbours: votes.map_or_else(Vec::new, |votes| neighbours(votes, &entry.tool_name)),
         }
     }
+}
+
+/// The lessons that had a part in the score of a tool, the heaviest first.
+fn neighbours(votes: &Votes, tool: &str) -> Vec<Neighbour> {
+    let vote = votes.of(tool);
+    let mut neighbours = vote.map_or_else(Vec::new, |vote| vote.neighbours.clone());
+    neighbours.sort_by(|a, b| b.weight.abs().total_cmp(&a.weight.abs()));
+    neighbours
 }
 
 /// Checks that every tool of the catalog and every HTTP API is indexed, has a sound vector, and is

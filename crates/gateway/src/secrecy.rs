@@ -103,6 +103,10 @@ pub(crate) fn hide_typed(config: &Config) {
         .values()
         .flat_map(|provider| provider.spec.headers.values())
         .for_each(hide_whole);
+    [&config.models.anthropic, &config.models.openai]
+        .into_iter()
+        .filter_map(|vendor| vendor.key.as_ref())
+        .for_each(hide_whole);
     if let Embedder::Endpoint(endpoint) = &config.embedder {
         endpoint.api_key.iter().for_each(hide_whole);
     }

@@ -1,25 +1,31 @@
 //! The part of the gateway that the process keeps. It outlives every configuration.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kitbag_config::Config;
 use kitbag_store::{AuditSink, Store};
 
-use crate::contexts::Contexts;
+use crate::conversations::Conversations;
+use crate::credentials::Credentials;
 use crate::definitions::Definitions;
+use crate::drift::DriftLog;
 use crate::flights::Flights;
 use crate::index::CapabilityIndex;
 use crate::intents::Intents;
 use crate::kept::Kept;
+use crate::learning::Learner;
+use crate::learning::client_lists::ClientLists;
 use crate::meter::Meter;
 use crate::parking::Parking;
 use crate::readiness::Readiness;
 use crate::refusals::Refusals;
+use crate::row_budget::TenantBudgets;
 use crate::secrecy::GivenSecrets;
 use crate::session::holders::KeyHolders;
 use crate::session::registry::SessionRegistry;
 use crate::tasks::Tasks;
 use kitbag_embed::TextEmbedder;
+use kitbag_fetch::relay::Relay;
 use kitbag_schema::Checker;
 use kitbag_telemetry::process::Process;
 
@@ -27,6 +33,8 @@ pub struct Services {
     pub store: Store,
     pub audit: AuditSink,
     pub(crate) refusals: Arc<Refusals>,
+    /// The rows of searches that each tenant may still cause.
+    pub(crate) inquiries: Arc<TenantBudgets>,
     pub sessions: Arc<SessionRegistry>,
     pub(crate) holders: Arc<KeyHolders>,
     pub(crate) parking: Arc<Parking>,
@@ -35,29 +43,40 @@ pub struct Services {
     pub index: Arc<CapabilityIndex>,
     pub(crate) checker: Arc<Checker>,
     pub(crate) kept: Arc<Kept>,
-    pub(crate) contexts: Arc<Contexts>,
+    pub(crate) client_lists: Arc<ClientLists>,
+    pub(crate) learner: Learner,
+    pub(crate) conversations: Arc<Conversations>,
     pub meter: Arc<Meter>,
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) given_secrets: Arc<GivenSecrets>,
     pub(crate) definitions: Arc<Definitions>,
+    pub(crate) drift_log: Arc<DriftLog>,
+    /// The connections to vendors of models, made when the first request to one comes.
+    relay: OnceLock<Relay>,
     pub(crate) intents: Arc<Intents>,
+    pub(crate) credentials: Credentials,
 }
 
 impl Services {
     /// Makes the services with which a process begins. Of the configuration they take only what
     /// holds until the process ends.
-    pub(crate) fn new(config: &Config, store: Store, embedder: Arc<TextEmbedder>) -> Self {
+    pub(crate) fn new(
+        config: &Config,
+        store: Store,
+        embedder: Arc<TextEmbedder>,
+        credentials: Credentials,
+    ) -> Self {
         Process::begin();
+        let index = CapabilityIndex::new(embedder, store.clone(), config.identity());
+        let index = Arc::new(index);
         Self {
             audit: store.audit_sink(),
-            index: Arc::new(CapabilityIndex::new(
-                embedder,
-                store.clone(),
-                config.identity(),
-            )),
+            learner: Learner::start(index.clone(), store.clone()),
+            index,
             store,
             meter: Arc::new(Meter::new(config.telemetry.clone())),
             refusals: Arc::default(),
+            inquiries: Arc::default(),
             sessions: Arc::default(),
             holders: Arc::default(),
             parking: Arc::default(),
@@ -65,11 +84,19 @@ impl Services {
             tasks: Arc::default(),
             checker: Arc::default(),
             kept: Arc::default(),
-            contexts: Arc::default(),
+            client_lists: Arc::default(),
+            conversations: Arc::default(),
             readiness: Arc::default(),
             given_secrets: Arc::default(),
             definitions: Arc::default(),
+            drift_log: Arc::default(),
+            relay: OnceLock::new(),
             intents: Arc::default(),
+            credentials,
         }
+    }
+
+    pub(crate) fn relay(&self) -> &Relay {
+        self.relay.get_or_init(Relay::new)
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use kitbag_domain::{Capability, ServerName, Tenant};
 use kitbag_wire::{Raw, RawObject};
 
-use crate::fairness::largest_holder;
+use kitbag_domain::fairness::largest_holder;
 use kitbag_domain::sync::lock;
 
 /// Beyond this many tasks, the oldest of the tenant who has most is forgotten.

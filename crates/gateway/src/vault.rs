@@ -189,8 +189,10 @@ fn templates(config: &Config) -> Vec<&Template> {
         StorePlace::Postgres(address) => Some(address),
         StorePlace::File(_) => None,
     };
+    let vendors = [&config.models.anthropic, &config.models.openai];
     servers
         .chain(providers)
+        .chain(vendors.into_iter().filter_map(|it| it.key.as_ref()))
         .chain(embedder)
         .chain(store)
         .collect()

@@ -18,8 +18,11 @@ use crate::reload::{Follower, ServingTransport};
 use kitbag_gateway::app::App;
 use kitbag_gateway::background;
 use kitbag_gateway::follow_store;
+use kitbag_gateway::follow_tool_files;
 use kitbag_gateway::front;
 use kitbag_gateway::host::GatewayHost;
+use kitbag_gateway::priors_schedule;
+use kitbag_gateway::template_check::check_templates;
 use kitbag_gateway::view::McpEndpoint;
 
 /// The time that servers have at least if they are asked for the first time, counted from the
@@ -113,13 +116,18 @@ pub(crate) async fn serve_stdio(
 }
 
 fn work_beside_requests(app: &App, follower: Follower, entrance: ServingTransport) {
+    app.host().tell_drift();
     app.work_until_closed([
         tokio::spawn(follower.follow(app.host().clone(), entrance)).abort_handle(),
         tokio::spawn(background::follow_catalog(app.host().clone())).abort_handle(),
         tokio::spawn(background::forget_old_audit(app.host().clone())).abort_handle(),
+        tokio::spawn(priors_schedule::follow(app.host().clone())).abort_handle(),
+        tokio::spawn(background::tend_lessons(app.host().clone())).abort_handle(),
         tokio::spawn(background::close_ended_keys(app.host().clone())).abort_handle(),
         tokio::spawn(background::keep_key_uses(app.host().clone())).abort_handle(),
         tokio::spawn(follow_store::follow(app.host().clone())).abort_handle(),
+        tokio::spawn(follow_tool_files::follow(app.host().clone())).abort_handle(),
+        tokio::spawn(check_templates(app.host().gateway())).abort_handle(),
     ]);
 }
 

@@ -1,6 +1,6 @@
 //! Asks the API of the registry: for names that contain some letters, and for single entries.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use kitbag_fetch::{BodyError, cause, client, retry_after};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -172,7 +172,10 @@ impl Registry {
     async fn exchange(&self, url: Url) -> Result<Vec<u8>, RegistryError> {
         let response = self.http.get(url).send().await;
         let response = response.map_err(|error| self.unreachable(error))?;
-        let (status, again_after) = (response.status(), retry_after(response.headers()));
+        let (status, again_after) = (
+            response.status(),
+            retry_after(response.headers(), SystemTime::now()),
+        );
         let body = self.body(response).await?;
         if status.is_success() {
             return Ok(body);

@@ -78,6 +78,7 @@ fn measure(encoder: &Encoder, size: usize, documents: Vec<Document>, intents: &[
             text,
             vector: Some(&vector),
             steps: &steps,
+            votes: None,
         };
         assert_eq!(
             retrieve(&index, intent, &Options::default(), |_| true).len(),

@@ -74,8 +74,11 @@ impl Index {
     }
 
     pub fn get(&self, tool_name: &str) -> Option<&Document> {
-        let number = *self.by_name.get(tool_name)?;
-        Some(&self.documents[number])
+        Some(&self.documents[self.position(tool_name)?])
+    }
+
+    pub(crate) fn position(&self, tool_name: &str) -> Option<usize> {
+        self.by_name.get(tool_name).copied()
     }
 }
 

@@ -8,6 +8,8 @@
 //! - [`index`]: the snapshot; [`mod@retrieve`]: searching it, with one `query` or several
 //! - [`lexical`] (over [`terms`]) and [`dense`]: the two ways to compare; [`score`]: their sum
 //! - `ranking`: the best first, with a bonus for the steps of an intent
+//! - [`learned`]: the votes of past contexts, from use; `priors`: the part of success, time and
+//!   cost in a score
 //! - [`options`]: filters on the tools; [`steps`]: splits an intent into its steps
 //! - [`text`]: the text that stands for a tool; [`embed`]: text into vectors; `simd`: the
 //!   arithmetic under it
@@ -20,9 +22,11 @@ pub mod embed;
 pub mod eval;
 pub mod index;
 pub mod indexed_tool;
+pub mod learned;
 pub mod lexical;
 pub mod light;
 pub mod options;
+mod priors;
 mod query;
 mod ranking;
 pub mod retrieve;
@@ -35,6 +39,7 @@ pub mod text;
 pub use confidence::confident;
 pub use index::{Document, Index};
 pub use indexed_tool::IndexedTool;
+pub use learned::{Experience, Lesson, Signal, Votes};
 pub use options::{MAX_TOP_K, Options};
 pub use retrieve::{Candidate, Intent, retrieve};
 pub use score::{Parts, ScoreUnit, Weights};

@@ -102,7 +102,7 @@ impl<'a> Query<'a> {
             Some(cosine) => Parts {
                 lexical: lexical * words,
                 dense: dense * cosine,
-                steps: 0.0,
+                ..Parts::default()
             },
             None if lexical > 0.0 => {
                 let weight = if dense > 0.0 { dense } else { 1.0 };

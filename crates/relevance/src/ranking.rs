@@ -4,12 +4,30 @@ use std::sync::Arc;
 
 use crate::index::Index;
 use crate::indexed_tool::IndexedTool;
+use crate::learned::{Vote, Votes};
+use crate::priors::record;
 use crate::query::{Query, keep_best};
 use crate::score::{Parts, step_gain};
 
 /// The distance between the tools that a step lifts above the last place: far enough for a float to
 /// tell its best from its second best, and far less than scores differ otherwise.
 const STEP_APART: f32 = 1e-4;
+
+/// The places that a model reads as a rule; one of them stays open to tools that are new.
+const FIRST_PLACES: usize = 5;
+
+/// A tool that this part of the neighbourhood used is lifted. A tenth lets several tools that are used
+/// together pass, and of two neighbours that contradict each other both.
+const LIFTING_SHARE: f32 = 0.09;
+/// A tool that nearly all used leads. A single lesson is not enough for so large a share, nor are
+/// contexts that are merely alike.
+const LEADING_SHARE: f32 = 0.9;
+/// Other learned tools are not lifted above the first three: those are right more often than a neighbour.
+const CLEAR_PLACES: usize = 3;
+/// From this place on, tools as a rule only sound like the request.
+const CROWD_PLACE: usize = 10;
+/// A tool that stands this far above the crowd is right too often to give way.
+const ABOVE_CROWD: f32 = 0.15;
 
 /// The documents of a search with their exact scores.
 pub(crate) struct Ranking<'a> {
@@ -50,16 +68,20 @@ impl<'a> Ranking<'a> {
         &self.index.documents[self.scored[position].document].entry
     }
 
-    /// Returns the best, best first. A copy of one that is there already goes with it.
     pub(crate) fn best(&self) -> Vec<Ranked> {
-        let mut ranked: Vec<Ranked> = Vec::with_capacity(self.places);
-        for position in self.positions_by_score() {
+        self.ranked(self.places)
+    }
+
+    /// Returns the best, best first. A copy of one that is there already goes with it.
+    fn ranked(&self, places: usize) -> Vec<Ranked> {
+        let mut ranked: Vec<Ranked> = Vec::with_capacity(places);
+        for position in self.positions_by(Parts::sum) {
             let original = ranked
                 .iter()
                 .position(|it| self.are_copies(it.position, position));
             match original {
                 Some(original) => ranked[original].copies.push(position),
-                None if ranked.len() < self.places => ranked.push(Ranked {
+                None if ranked.len() < places => ranked.push(Ranked {
                     position,
                     copies: Vec::new(),
                 }),
@@ -69,8 +91,8 @@ impl<'a> Ranking<'a> {
         ranked
     }
 
-    fn positions_by_score(&self) -> impl Iterator<Item = usize> {
-        let sums = self.scored.iter().map(|scored| scored.parts.sum());
+    fn positions_by(&self, score: fn(&Parts) -> f32) -> impl Iterator<Item = usize> {
+        let sums = self.scored.iter().map(|scored| score(&scored.parts));
         let mut sums: Vec<_> = sums.enumerate().collect();
         keep_best(&mut sums, self.scored.len());
         sums.into_iter().map(|(position, _)| position)
@@ -82,6 +104,79 @@ impl<'a> Ranking<'a> {
 
     fn twin(&self, position: usize) -> Option<u64> {
         self.index.documents[self.scored[position].document].twin
+    }
+
+    pub(crate) fn add_priors(&mut self, weight: f32) {
+        for scored in &mut self.scored {
+            let tool = &self.index.documents[scored.document].entry;
+            scored.parts.priors = weight * record(tool);
+        }
+    }
+
+    /// Adds the bonus of past use, and lifts the tools that enough of the neighbourhood used among the
+    /// first few.
+    pub(crate) fn add_votes(&mut self, votes: Option<&Votes>) {
+        let Some(votes) = votes.filter(|votes| !votes.is_empty()) else {
+            return;
+        };
+        let bars = self.learned_bars();
+        for scored in &mut self.scored {
+            let tool = &self.index.documents[scored.document].entry.tool_name;
+            if let Some(vote) = votes.of(tool) {
+                let lift = bars.lift(vote, scored.parts.sum());
+                scored.parts.learned = vote.bonus + lift;
+            }
+        }
+    }
+
+    fn learned_bars(&self) -> LearnedBars {
+        let ranked = self.ranked(CROWD_PLACE);
+        let third = self.sum_at(&ranked, CLEAR_PLACES);
+        let crowd = self.sum_at(&ranked, CROWD_PLACE);
+        LearnedBars {
+            first: self.sum_at(&ranked, 1),
+            among: third.min(crowd + ABOVE_CROWD) - STEP_APART,
+        }
+    }
+
+    /// Returns the score at a place, or that of the last where there are fewer.
+    fn sum_at(&self, ranked: &[Ranked], place: usize) -> f32 {
+        let at = ranked.get(place - 1).or(ranked.last());
+        at.map_or(0.0, |it| self.scored[it.position].parts.sum())
+    }
+
+    /// Keeps the last of the first places for the best tool without lessons, if votes have pushed all
+    /// of those out of the first places: what is never shown is never used, and never learned.
+    pub(crate) fn keep_place_for_new(&mut self, votes: Option<&Votes>) {
+        let Some(votes) = votes else {
+            return;
+        };
+        let first = self.places.min(FIRST_PLACES);
+        let shown = self.best();
+        let (Some(last), Some(new)) = (
+            shown.get(first.saturating_sub(1)),
+            self.pushed_out(votes, first),
+        ) else {
+            return;
+        };
+        let bar = self.scored[last.position].parts.sum();
+        let parts = &mut self.scored[new].parts;
+        parts.learned += bar + STEP_APART - parts.sum();
+    }
+
+    /// Returns the best tool without lessons that was among the first by everything but votes, if none
+    /// such is among them with votes.
+    fn pushed_out(&self, votes: &Votes, first: usize) -> Option<usize> {
+        let mut with_votes = self.positions_by(Parts::sum).take(first);
+        if with_votes.any(|it| self.is_new(it, votes)) {
+            return None;
+        }
+        let mut without_votes = self.positions_by(Parts::sum_without_votes).take(first);
+        without_votes.find(|it| self.is_new(*it, votes))
+    }
+
+    fn is_new(&self, position: usize, votes: &Votes) -> bool {
+        !votes.knows(&self.tool(position).tool_name)
     }
 
     /// Adds the bonus of the steps: the best tool for a step gains the whole bonus, others gain
@@ -132,5 +227,25 @@ impl<'a> Ranking<'a> {
                 parts.steps += (goal - parts.sum()).max(0.0);
             }
         }
+    }
+}
+
+/// The scores to which learned tools are lifted.
+struct LearnedBars {
+    first: f32,
+    /// Above the many that only sound alike, and below the first three and all that stand out.
+    among: f32,
+}
+
+impl LearnedBars {
+    /// Returns the lift of a tool with this score; of two lifted tools the one with the larger share
+    /// comes first.
+    fn lift(&self, vote: &Vote, score: f32) -> f32 {
+        let bar = match vote.share {
+            share if share >= LEADING_SHARE => self.first,
+            share if share >= LIFTING_SHARE => self.among,
+            _ => return 0.0,
+        };
+        (bar + STEP_APART * vote.share - score).max(0.0)
     }
 }

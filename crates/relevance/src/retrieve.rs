@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::index::Index;
 use crate::indexed_tool::IndexedTool;
+use crate::learned::Votes;
 use crate::options::Options;
 use crate::query::Query;
 use crate::ranking::{Ranked, Ranking, Scored};
@@ -26,6 +27,8 @@ pub struct Intent<'a> {
     pub vector: Option<&'a [f32]>,
     /// The steps that [`split`](crate::steps::split) found in the text; may be empty.
     pub steps: &'a [IntentStep],
+    /// The votes of past contexts like this one; without them the ranking is the static one.
+    pub votes: Option<&'a Votes>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -56,12 +59,15 @@ pub fn retrieve(
     let (whole, steps) = queries
         .split_first()
         .expect("the intent itself is the first query");
-    let pool = pool(&queries, |document| {
+    let pool = pool(&queries, intent.voted_for(index), |document| {
         options.admits(&index.documents[document].entry) && allowed(document)
     });
     let scored = pool.into_iter().map(|document| whole.scored(document));
     let mut ranking = Ranking::new(index, scored.collect(), options.places());
+    ranking.add_priors(options.weights.priors);
     ranking.reward_steps(steps, options.weights.steps);
+    ranking.add_votes(intent.votes);
+    ranking.keep_place_for_new(intent.votes);
     ranking
         .best()
         .into_iter()
@@ -78,13 +84,24 @@ impl<'a> Intent<'a> {
             .map(|step| (step.text.as_str(), Some(&*step.vector)));
         once((self.text, self.vector)).chain(steps).collect()
     }
+
+    /// The documents that past use speaks for. They are compared exactly even if neither words nor
+    /// meaning would have them among the best.
+    fn voted_for(&self, index: &Index) -> impl Iterator<Item = usize> {
+        let tools = self.votes.into_iter().flat_map(Votes::favoured);
+        tools.filter_map(|tool| index.position(tool))
+    }
 }
 
-/// The documents that are compared exactly: the admitted ones that are best for any query.
-fn pool(queries: &[Query<'_>], admitted: impl Fn(usize) -> bool) -> BTreeSet<usize> {
-    queries
-        .iter()
-        .flat_map(|query| query.best(POOL, &admitted))
+/// The documents that are compared exactly: the admitted ones that are best for any query, or that
+/// past use speaks for.
+fn pool(
+    queries: &[Query<'_>],
+    voted_for: impl Iterator<Item = usize>,
+    admitted: impl Fn(usize) -> bool,
+) -> BTreeSet<usize> {
+    let best = queries.iter().flat_map(|query| query.best(POOL, &admitted));
+    best.chain(voted_for.filter(|document| admitted(*document)))
         .collect()
 }
 

@@ -24,13 +24,21 @@ impl VectorWork for Product<'_> {
     #[inline(always)]
     fn run(self) -> f32 {
         let mut lanes = [0.0; PANEL];
-        let (a, b) = (self.a.chunks(PANEL), self.b.chunks(PANEL));
-        for (a, b) in a.zip(b) {
-            for (lane, (a, b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
-                *lane += a * b;
-            }
+        // Panels of a length that the compiler knows become vector instructions, others do not.
+        let (a, a_rest) = self.a.as_chunks::<PANEL>();
+        let (b, b_rest) = self.b.as_chunks::<PANEL>();
+        for (a, b) in a.iter().zip(b) {
+            add_products(&mut lanes, a, b);
         }
+        add_products(&mut lanes, a_rest, b_rest);
         lanes.iter().sum()
+    }
+}
+
+#[inline(always)]
+fn add_products(lanes: &mut [f32; PANEL], a: &[f32], b: &[f32]) {
+    for (lane, (a, b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
+        *lane += a * b;
     }
 }
 

@@ -104,6 +104,7 @@ fn ask(index: &Index, text: &str, options: &Options) -> Vec<Candidate> {
             text,
             vector: Some(&vector),
             steps: &steps,
+            votes: None,
         },
         options,
         |_| true,
@@ -117,6 +118,7 @@ fn ask_by_words(index: &Index, text: &str) -> Vec<Candidate> {
             text,
             vector: None,
             steps: &[],
+            votes: None,
         },
         &Options::default(),
         |_| true,
@@ -283,6 +285,7 @@ fn a_tool_that_is_not_allowed_is_not_found() {
         text: "open a new issue",
         vector: Some(&vector),
         steps: &[],
+        votes: None,
     };
     let found = retrieve(&index, intent, &Options::default(), |at| at != 0);
     assert!(!names(&found).contains(&"create_issue") && !found.is_empty());

@@ -56,7 +56,7 @@ pub(super) fn compile(text: &str) -> Result<Compiled, Unusable> {
 
 /// Builds the validator. Many a schema does not name its dialect and is written in an older one, so
 /// older ones are tried as well.
-fn build(schema: &Value) -> Result<Validator, Unusable> {
+pub(super) fn build(schema: &Value) -> Result<Validator, Unusable> {
     let patterns = PatternOptions::fancy_regex()
         .backtrack_limit(MAX_BACKTRACKS)
         .size_limit(MAX_PATTERN_BYTES)

@@ -8,6 +8,7 @@
 //! - this file: the checks, with every schema compiled once
 //! - `compile`: compiles the text of a schema, within limits; `graph`: the references between the
 //!   parts of a schema, and the steps that checking could take
+//! - `fits`: the check of schemas that must themselves be right, such as those of tool files
 //! - `declaration`: the signature of a tool in TypeScript
 //! - `mistake`: the mistakes that the validator finds; `violation`: a mistake in words; `expected`:
 //!   the value that a schema expects, in words
@@ -15,6 +16,7 @@
 //! - `explain`: the text that a model reads
 //! - `example`: a value that would have been accepted, made with `repair` and `fix` from the one
 //!   that was sent, and with `skeleton` from the schema alone
+//! - `overriding`: a definition as the operator wants it
 //! - `near`: names like a mistyped one; `pointer`: JSON pointers
 //! - `meaning`: the only possible meaning of a value of the wrong sort; `taken`: arguments that are
 //!   read so
@@ -27,6 +29,7 @@ mod example;
 mod excerpt;
 mod expected;
 mod explain;
+mod fits;
 mod fix;
 mod graph;
 mod meaning;
@@ -34,6 +37,7 @@ mod mistake;
 #[cfg(test)]
 mod mutations;
 mod near;
+mod overriding;
 mod pointer;
 mod repair;
 mod skeleton;
@@ -51,7 +55,9 @@ use serde_json::value::RawValue;
 
 pub use declaration::{DeclarationSize, declaration, member_call};
 pub use explain::Misfit;
+pub use fits::{fits, schema_fault};
 pub use near::near;
+pub use overriding::DefinitionOverride;
 pub use taken::Taken;
 #[cfg(test)]
 pub(crate) use violation::{Violation, ViolationKind};

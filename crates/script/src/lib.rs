@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! - [`javascript`] (`types`, `result`): the program that an engine can run
-//! - [`shape`]: the program without its literals
+//! - [`mod@shape`]: the program without its literals
 //! - `parse`, `fence`, `nesting`: from text to a syntax tree
 //! - `edits`: changes to a text that leave every line where it was
 //! - `unsupported`: the parts of the languages that a program here cannot use

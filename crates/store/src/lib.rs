@@ -10,17 +10,25 @@
 //! # Layout
 //! - [`address`]: where a store is
 //! - [`listings`]: what each server offered when it was last asked
+//! - [`approved_definitions`]: the texts of tools and prompts that a person approved
 //! - [`vectors`]: the embeddings of texts, by what was embedded and by which model
 //! - [`mirror`]: what an index says of its entries, by exact name; [`mirror_owners`]: for which configuration
+//! - [`priors`]: how tools have done, as the last run over the audit found
 //! - [`changes`]: which tables have changed, also by other processes
 //! - [`keys`]: API keys, kept as keyed hashes, and how one is recognised
 //! - [`secrets`]: the values that configuration refers to by name, encrypted
 //! - `vault_key`: the key they are encrypted under, and where it is kept
 //! - [`logins`]: what logging in at servers left behind, encrypted too
+//! - [`credentials`]: what declared tools call APIs with, for each tenant, encrypted too
+//! - [`agent_state`]: the values that agents keep between runs
+//! - [`feedback`]: reports of agents to the operators; [`facts`]: facts with their sources
 //! - [`learned_templates`]: programs that worked, and what is known of each
+//! - [`lessons`]: what the use of tools taught
 //! - [`audit`]: the record of what happened: written off the hot path, read page by page
 //! - [`mod@copy`]: a whole store into another one, and backups
+//! - [`lock`]: what one process at a time may do
 //! - `engine`: the connections of both engines, their migrations, transactions and locks
+//! - `small_vector`: a vector in few bytes
 //! - `pepper`: the secret that the key hashes depend on; `private_file`: files that hold secrets
 //! - `properties`: facts about the store itself
 //!
@@ -28,21 +36,30 @@
 //! `postgres.rs`.
 
 pub mod address;
+pub mod agent_state;
+pub mod approved_definitions;
 pub mod audit;
 pub mod changes;
 pub mod copy;
+pub mod credentials;
 mod engine;
 mod error;
+pub mod facts;
+pub mod feedback;
 pub mod keys;
 pub mod learned_templates;
+pub mod lessons;
 pub mod listings;
+pub mod lock;
 pub mod logins;
 pub mod mirror;
 pub mod mirror_owners;
 mod pepper;
+pub mod priors;
 mod private_file;
 mod properties;
 pub mod secrets;
+mod small_vector;
 #[cfg(test)]
 mod test_place;
 mod vault_key;
@@ -51,21 +68,32 @@ pub mod vectors;
 use std::sync::Arc;
 
 pub use address::{PostgresAddress, StoreAddress, StoreAddressError};
+pub use agent_state::{StateDeleted, StateEntry, StateLimits, StatePage, StateWrite, StateWritten};
+pub use approved_definitions::ApprovedDefinition;
 pub use audit::query::{AuditPage, AuditQuery};
 pub use audit::row::{AuditRow, AuditRowContent, AuditRowKind};
 pub use audit::sink::{AuditSink, Unrecorded};
-pub use audit::tool_statistics::ToolStatistics;
+pub use audit::tool_statistics::{AuditSpan, ToolStatistics};
 pub use audit::{AuditRecord, RowId};
 pub use changes::ChangeCounts;
 pub use copy::{CopyProgress, CopyReport, copy};
+pub use credentials::{
+    CredentialChange, CredentialFields, CredentialHolder, CredentialInfo, CredentialKey,
+};
 use engine::Engine;
 pub use error::Error;
 use error::{failed, unreadable};
+pub use facts::{FactFilter, FactHolders, FactImport, FactsImported, NewFact, StoredFact};
+pub use feedback::{
+    FeedbackLimits, FeedbackQuery, FeedbackResolution, NewFeedback, StoredFeedback,
+};
 pub use keys::recognise::Recognition;
-pub use keys::{KeyInfo, KeyOrder, NewKey, RotatedKey, Token};
+pub use keys::{KEY_PREFIX, KeyInfo, KeyOrder, NewKey, RotatedKey, Token};
 pub use learned_templates::StoredTemplate;
+pub use lessons::{ContextVector, LessonFilter, NewLesson, StoredLesson};
 pub use listings::StoredListing;
-pub use logins::lock::LoginLock;
+pub use lock::StoreLock;
+pub use priors::{PriorsRun, StoredPrior};
 pub use secrets::{Secret, SecretInfo, SecretName, SecretNameError, Vault};
 pub use vault_key::{KeyFile, KeyKeeper, VaultKey, VaultKeyError};
 pub use vectors::{TextHash, VectorSpace};

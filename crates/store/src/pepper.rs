@@ -28,6 +28,16 @@ impl Pepper {
         KeyHash::new(blake3::keyed_hash(&self.0, secret.as_bytes()))
     }
 
+    /// Hashes the arguments of a call for the audit. A reader of the audit can tell like arguments
+    /// apart from others, and cannot find out short ones by trying.
+    pub(crate) fn hash_arguments(&self, text: &str) -> String {
+        // Another hash than that of a key with the same text.
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        hasher.update(b"arguments of a call\0");
+        hasher.update(text.as_bytes());
+        hasher.finalize().to_hex()[..32].to_owned()
+    }
+
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }

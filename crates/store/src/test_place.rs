@@ -62,7 +62,14 @@ fn in_files(folder: &Path, text: &[u8]) -> bool {
 /// Looks for the text in every column, also in those with bytes, which are printed as digits.
 async fn in_rows(pool: &sqlx::PgPool, text: &str) -> bool {
     let digits: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
-    for table in ["api_keys", "secrets", "logins", "audit", "properties"] {
+    for table in [
+        "api_keys",
+        "secrets",
+        "logins",
+        "credentials",
+        "audit",
+        "properties",
+    ] {
         let rows: String = sqlx::query_scalar(AssertSqlSafe(format!(
             "SELECT coalesce(string_agg(row::text, ' '), '') FROM {table} AS row"
         )))

@@ -9,9 +9,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use kitbag_domain::{Caller, Capability, Observation, Origin, Outcome, Purpose, Tenant, Timestamp};
+use kitbag_domain::{
+    CallCost, Caller, Capability, Observation, Origin, Outcome, Purpose, Tenant, Timestamp,
+};
 use kitbag_store::{
-    AuditQuery, AuditRow, KeyOrder, Recognition, Store, StoreAddress, StoredListing,
+    AuditQuery, AuditRow, KeyOrder, PriorsRun, Recognition, Store, StoreAddress, StoredListing,
+    StoredPrior,
 };
 use sqlx::{ConnectOptions, Connection};
 
@@ -134,6 +137,7 @@ struct Acknowledged {
     listings: HashMap<String, u64>,
     audit: HashSet<String>,
     mirrored: u64,
+    priors: i64,
 }
 
 impl Acknowledged {
@@ -155,6 +159,7 @@ impl Acknowledged {
                 }
                 ["audit", name] => self.audit.extend([name.to_owned()]),
                 ["mirror", number] => self.mirrored = number.parse().expect("a number"),
+                ["priors", number] => self.priors = number.parse().expect("a number"),
                 ref other => panic!("the writer said {other:?}"),
             }
         }
@@ -209,6 +214,7 @@ impl Acknowledged {
         let lost: Vec<_> = self.audit.difference(&found).collect();
         assert!(lost.is_empty(), "{lost:?}");
         assert!(mirrored(&store).await >= self.mirrored, "a mirror is lost");
+        assert!(priors_run(&store).await >= self.priors, "priors are lost");
         store.close().await;
         if !address.starts_with("postgres") {
             check_integrity(Path::new(address)).await;
@@ -224,9 +230,10 @@ impl Acknowledged {
             self.audit.len(),
         ];
         assert!(
-            counts.iter().all(|count| *count > 0) && self.mirrored > 0,
-            "{counts:?} {}",
-            self.mirrored
+            counts.iter().all(|count| *count > 0) && self.mirrored > 0 && self.priors > 0,
+            "{counts:?} {} {}",
+            self.mirrored,
+            self.priors
         );
     }
 }
@@ -262,7 +269,8 @@ fn the_writer() {
             write_keys(&store),
             write_listings(&store),
             write_audit(&store, &round),
-            write_mirror(&store)
+            write_mirror(&store),
+            write_priors(&store)
         );
     });
 }
@@ -322,6 +330,8 @@ async fn write_audit(store: &Store, round: &str) {
                 capability: Capability::tool("git".parse().expect("a server name"), name),
                 outcome: Outcome::Ok,
                 latency: Duration::ZERO,
+                cost: CallCost::default(),
+                arguments: None,
             });
         }
         sink.flush().await;
@@ -342,6 +352,45 @@ async fn write_mirror(store: &Store) {
             .expect("entries are mirrored");
         acknowledge(&format!("mirror {number}"));
     }
+}
+
+async fn write_priors(store: &Store) {
+    for number in priors_run(store).await + 1.. {
+        let run = PriorsRun {
+            counted_to: number,
+            counted_at: Timestamp(number),
+        };
+        let priors: Vec<_> = (0..MIRRORED).map(|at| prior(at, number)).collect();
+        store
+            .put_priors("numbers", run, &priors)
+            .await
+            .expect("priors are stored");
+        acknowledge(&format!("priors {number}"));
+    }
+}
+
+fn prior(at: usize, number: i64) -> StoredPrior {
+    StoredPrior {
+        server: "git".parse().expect("a server name"),
+        name: at.to_string(),
+        body: number.to_string(),
+        updated_at: Timestamp(number),
+    }
+}
+
+/// The run that all priors are of; zero before the first.
+async fn priors_run(store: &Store) -> i64 {
+    let run = store.priors_run("numbers").await.expect("a run");
+    let number = run.map_or(0, |run| run.counted_to);
+    let priors = store.priors("numbers").await.expect("priors can be read");
+    let whole = if number == 0 { 0 } else { MIRRORED };
+    let together = priors.iter().filter(|it| it.updated_at.0 == number).count();
+    assert_eq!(
+        (priors.len(), together),
+        (whole, whole),
+        "half replaced: {priors:?}"
+    );
+    number
 }
 
 /// The number that all mirrored entries were written with; none before the first.

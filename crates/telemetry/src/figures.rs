@@ -351,7 +351,7 @@ fn cloned<K: Clone, V: Clone>((key, value): (&K, &V)) -> (K, V) {
 
 #[cfg(test)]
 mod tests {
-    use kitbag_domain::{Caller, Capability, Origin, Purpose, Timestamp};
+    use kitbag_domain::{CallCost, Caller, Capability, Origin, Purpose, Timestamp};
 
     use super::*;
 
@@ -399,6 +399,8 @@ mod tests {
             capability: Capability::tool("fin".parse().unwrap(), tool),
             outcome,
             latency: Duration::from_millis(1),
+            cost: CallCost::default(),
+            arguments: None,
         }
     }
 

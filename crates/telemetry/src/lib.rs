@@ -3,6 +3,7 @@
 //!
 //! # Layout
 //! - [`figures`]: tokens and calls, by tenant, tool and client, and how many of them are kept
+//! - [`model_requests`]: requests to models that pass through the gateway
 //! - [`operations`]: programs and requests in words, by the way they took
 //! - [`process`]: what the operating system says of this process
 //! - [`exposition`]: pages of metrics as text
@@ -10,6 +11,7 @@
 
 pub mod exposition;
 pub mod figures;
+pub mod model_requests;
 pub mod operations;
 pub mod otlp;
 pub mod process;

@@ -4,17 +4,32 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context;
-use kitbag_wire::Raw;
+use kitbag_wire::{Raw, RawObject};
 
-/// The definitions of each server's tools, by its name.
-pub(crate) type ForeignCatalog = BTreeMap<String, Vec<Raw>>;
+/// The tools of each server, by its name.
+pub(crate) type ForeignCatalog = BTreeMap<String, Vec<ForeignTool>>;
+
+/// A tool of another server, which answers every call alike.
+#[derive(Debug)]
+pub(crate) struct ForeignTool {
+    pub(crate) definition: Raw,
+    name: Option<String>,
+    /// A JSON value. A tool without one repeats the arguments.
+    pub(crate) answer: Option<Raw>,
+    /// The time that every call takes.
+    pub(crate) takes: Duration,
+}
 
 #[derive(Debug, serde::Deserialize)]
 struct CatalogLine {
     server: String,
     tool: Raw,
+    answer: Option<Raw>,
+    #[serde(default)]
+    takes_ms: u64,
 }
 
 pub(crate) fn read(file: &Path) -> anyhow::Result<ForeignCatalog> {
@@ -25,9 +40,21 @@ pub(crate) fn read(file: &Path) -> anyhow::Result<ForeignCatalog> {
         .enumerate()
         .filter(|(_, line)| !line.trim().is_empty())
     {
-        let CatalogLine { server, tool } = serde_json::from_str(line)
+        let line: CatalogLine = serde_json::from_str(line)
             .with_context(|| format!("{}, line {}", file.display(), number + 1))?;
-        catalog.entry(server).or_default().push(tool);
+        let tools = catalog.entry(line.server).or_default();
+        tools.push(ForeignTool {
+            name: RawObject::open(&line.tool)
+                .ok()
+                .and_then(|tool| tool.read("name")),
+            definition: line.tool,
+            answer: line.answer,
+            takes: Duration::from_millis(line.takes_ms),
+        });
     }
     Ok(catalog)
+}
+
+pub(crate) fn find<'a>(tools: &'a [ForeignTool], name: &str) -> Option<&'a ForeignTool> {
+    tools.iter().find(|it| it.name.as_deref() == Some(name))
 }

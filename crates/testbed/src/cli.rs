@@ -18,7 +18,9 @@ pub(crate) struct TestbedArguments {
     #[arg(long, value_name = "PATH")]
     pub(crate) data_dir: Option<PathBuf>,
     /// Over HTTP, be many servers at once, `/NAME/mcp` each, with the tools of this file:
-    /// one `{"server", "tool"}` a line, the tool as `tools/list` gives it.
+    /// one `{"server", "tool", "answer", "takes_ms"}` a line, the tool as `tools/list` gives it, the
+    /// JSON value that a call is answered with, and the time that it takes. Without an answer, a
+    /// call repeats its arguments.
     #[arg(long, value_name = "FILE")]
     pub(crate) catalog: Option<PathBuf>,
     #[command(subcommand)]
@@ -111,6 +113,9 @@ pub(crate) enum Misbehaviour {
     Usurp,
     /// Offers `turncoat`, which says that it only reads until it is called.
     Redefine,
+    /// Lists the tools and prompts of `edited.json` in its data folder, too, as the file is at that
+    /// moment, and answers for every name.
+    Edited,
     /// A million small tools, in forty pages.
     ManyTools,
     /// A hundred thousand resource templates in one answer.

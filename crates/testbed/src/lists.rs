@@ -30,7 +30,7 @@ pub(crate) async fn serve(call: TestCall) -> CallOutcome {
         ),
         method::READ_RESOURCE => resources::read(&call),
         method::LIST_PROMPTS if lies => call.wait(std::future::pending()).await?,
-        method::LIST_PROMPTS => page(&call, "prompts", &prompts::list()),
+        method::LIST_PROMPTS => page(&call, "prompts", &prompts::list(&call.server)),
         method::GET_PROMPT => prompts::get(&call).await,
         method::COMPLETE => prompts::complete(&call),
         name => Err(method_not_found(name)),

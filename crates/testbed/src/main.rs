@@ -19,6 +19,7 @@ mod catalog;
 mod cli;
 mod connected_client;
 mod dispatch;
+mod edited;
 mod hostile;
 mod http;
 mod input;

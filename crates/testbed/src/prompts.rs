@@ -5,10 +5,13 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::call::{CallEnd, CallOutcome, Reply, TestCall, invalid};
+use crate::cli::Misbehaviour;
+use crate::edited;
 use crate::input::{InputRequest, InputRequests};
+use crate::server::TestServer;
 use crate::tools::content::IMAGE;
 
-pub(crate) fn list() -> Vec<Raw> {
+pub(crate) fn list(server: &TestServer) -> Vec<Raw> {
     let arguments = json!([
         { "name": "arg1", "description": "First argument", "required": true },
         { "name": "arg2", "description": "Second argument", "required": true },
@@ -26,6 +29,7 @@ pub(crate) fn list() -> Vec<Raw> {
     ]
     .iter()
     .map(raw)
+    .chain(edited::definitions(server, "prompts"))
     .collect()
 }
 
@@ -37,6 +41,7 @@ pub(crate) async fn get(call: &TestCall) -> CallOutcome {
         "test_prompt_with_embedded_resource" => with_resource(call),
         "test_prompt_with_image" => with_image(),
         "test_input_required_result_prompt" => vec![with_context(call).await?],
+        edited if call.server.has(Misbehaviour::Edited) => return edited::prompt(edited),
         unknown => return Err(invalid(format!("unknown prompt `{unknown}`"))),
     };
     let messages: Vec<Value> = contents

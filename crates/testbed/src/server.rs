@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use kitbag_wire::Raw;
 use serde_json::{Value, json};
 
+use crate::catalog::ForeignTool;
 use crate::cli::{Misbehaviour, Served};
 use crate::seal::Sealer;
 use crate::subscriptions::{AnnouncedChange, Listeners};
@@ -28,8 +28,8 @@ pub(crate) struct TestServer {
     added_tools: AtomicUsize,
     /// True once `turncoat` was called, and has another definition.
     redefined: AtomicBool,
-    /// Tools of other servers, listed in place of our own; a call is echoed.
-    pub(crate) foreign_tools: Option<Vec<Raw>>,
+    /// Tools of other servers, listed in place of our own.
+    pub(crate) foreign_tools: Option<Vec<ForeignTool>>,
 }
 
 impl TestServer {
@@ -42,7 +42,7 @@ impl TestServer {
     }
 
     /// Returns a server that lists these tools and no others.
-    pub(crate) fn listing(era: Served, tools: Vec<Raw>) -> Arc<Self> {
+    pub(crate) fn listing(era: Served, tools: Vec<ForeignTool>) -> Arc<Self> {
         Arc::new(Self::with(era, Vec::new(), None, Some(tools)))
     }
 
@@ -50,7 +50,7 @@ impl TestServer {
         era: Served,
         misbehaviours: Vec<Misbehaviour>,
         data_dir: Option<PathBuf>,
-        foreign_tools: Option<Vec<Raw>>,
+        foreign_tools: Option<Vec<ForeignTool>>,
     ) -> Self {
         Self {
             era,
@@ -81,6 +81,10 @@ impl TestServer {
         if let Err(error) = written {
             let _ = writeln!(std::io::stderr(), "cannot write events.log: {error}");
         }
+    }
+
+    pub(crate) fn in_data_dir(&self, file: &str) -> Option<PathBuf> {
+        self.data_dir.as_ref().map(|dir| dir.join(file))
     }
 
     /// Waits until a test has created a file of this name.

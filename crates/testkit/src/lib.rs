@@ -6,7 +6,7 @@
 //! - [`processes`]: signals, and which processes run
 //! - [`postgres`]: a PostgreSQL server that a test may break
 //! - [`guide`]: the documents of the repository; [`transcript`]: the terminals that they show
-//! - [`shelf`]: a registry of MCP servers
+//! - [`shelf`]: a registry of MCP servers; [`vendor`]: the service of a vendor of models
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
@@ -17,3 +17,4 @@ pub mod processes;
 pub mod programs;
 pub mod shelf;
 pub mod transcript;
+pub mod vendor;

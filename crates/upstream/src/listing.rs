@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures::future::{Either, select};
+use kitbag_domain::Timestamp;
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Raw, RawObject};
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,9 @@ use crate::listing_limits::{ListKind, ListedItems, cut};
 /// Everything a server listed, fit to be stored and read back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Listing {
+    /// The moment at which the server was asked.
+    #[serde(skip)]
+    pub listed_at: Timestamp,
     pub era: Era,
     pub version: String,
     pub capabilities: Raw,
@@ -77,8 +81,9 @@ const OTHER_LISTS_DELAY: Duration = Duration::from_millis(500);
 
 impl Listing {
     /// Reads a listing that was stored, within the bounds of today.
-    pub fn read(stored: &str) -> Option<Self> {
+    pub fn read(stored: &str, listed_at: Timestamp) -> Option<Self> {
         let mut listing: Self = serde_json::from_str(stored).ok()?;
+        listing.listed_at = listed_at;
         for list in [
             &mut listing.tools,
             &mut listing.prompts,
@@ -93,6 +98,7 @@ impl Listing {
     /// Returns the server's own description from its greeting, without any list.
     pub(crate) fn introduction(hello: &ServerHello) -> Self {
         Self {
+            listed_at: Timestamp(jiff::Timestamp::now().as_millisecond()),
             era: hello.era,
             version: hello.version.clone(),
             capabilities: hello.capabilities.to_raw(),

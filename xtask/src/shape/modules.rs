@@ -10,7 +10,7 @@ use super::source::SourceFile;
 pub const CRATE: &str = "gateway";
 
 /// Modules of the gateway that load the catalog outside a request.
-const MAY_LOAD_THE_CATALOG: [&str; 8] = [
+const MAY_LOAD_THE_CATALOG: [&str; 9] = [
     "announce",
     "app",
     "background",
@@ -18,13 +18,15 @@ const MAY_LOAD_THE_CATALOG: [&str; 8] = [
     "gateway",
     "host",
     "measure",
+    "priors_schedule",
     "search",
 ];
 
 /// Files in which requests begin. Each loads the catalog in one place, for the whole request.
-const LOADS_IT_ONCE: [&str; 5] = [
+const LOADS_IT_ONCE: [&str; 6] = [
     "front/http.rs",
     "front/metrics.rs",
+    "front/models/mod.rs",
     "front/retrieve/mod.rs",
     "front/stdio.rs",
     "front/tokens.rs",

@@ -10,6 +10,7 @@ fn every_path_a_document_names_exists() {
         ".cargo/",
         ".ci/",
         "bench/",
+        "catalog/",
         "crates/",
         "docs/",
         "packaging/",
@@ -79,7 +80,27 @@ fn every_page_of_the_guide_is_linked_from_the_readme() {
     let pages = texts.iter().map(|(path, _)| path);
     let unlinked: Vec<_> = pages
         .filter(|path| path.starts_with("docs/") && path.ends_with(".md"))
+        .filter(|path| !path.starts_with(PAGES_OF_TOOLS) || path.ends_with("/README.md"))
         .filter(|path| !readme.contains(&format!("]({path})")))
+        .collect();
+    assert!(unlinked.is_empty(), "{unlinked:?}");
+}
+
+/// One page for each tool; a page of their own lists them.
+const PAGES_OF_TOOLS: &str = "docs/tools/";
+
+#[test]
+fn every_page_of_a_tool_is_linked_from_the_list_of_tools() {
+    let texts = texts();
+    let (_, list) = texts
+        .iter()
+        .find(|(path, _)| path == "docs/tools/README.md")
+        .unwrap();
+    let pages = texts
+        .iter()
+        .filter_map(|(path, _)| path.strip_prefix(PAGES_OF_TOOLS));
+    let unlinked: Vec<_> = pages
+        .filter(|page| *page != "README.md" && !list.contains(&format!("]({page})")))
         .collect();
     assert!(unlinked.is_empty(), "{unlinked:?}");
 }

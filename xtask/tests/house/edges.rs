@@ -12,13 +12,17 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("kitbag-domain", &[]),
     ("kitbag-wire", &[]),
     ("kitbag-fetch", &[]),
+    ("kitbag-declared", &[]),
     ("kitbag-vendor", &[]),
     ("kitbag-policy", &["kitbag-domain"]),
     (
         "kitbag-schema",
         &["kitbag-domain", "kitbag-wire", "kitbag-script"],
     ),
-    ("kitbag-store", &["kitbag-domain", "kitbag-testkit"]),
+    (
+        "kitbag-store",
+        &["kitbag-declared", "kitbag-domain", "kitbag-testkit"],
+    ),
     ("kitbag-relevance", &["kitbag-domain"]),
     ("kitbag-budget", &["kitbag-wire"]),
     ("kitbag-clients", &["kitbag-domain"]),
@@ -26,6 +30,8 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "kitbag-registry",
         &["kitbag-domain", "kitbag-fetch", "kitbag-testkit"],
     ),
+    ("kitbag-lockfile", &["kitbag-domain", "kitbag-wire"]),
+    ("kitbag-models", &["kitbag-vendor"]),
     ("kitbag-script", &[]),
     // Its tests want itself with the feature that attacks.
     (
@@ -37,7 +43,33 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("kitbag-exam", &["kitbag-fetch", "kitbag-vendor"]),
     (
         "kitbag-apis",
-        &["kitbag-domain", "kitbag-wire", "kitbag-fetch"],
+        &[
+            "kitbag-declared",
+            "kitbag-domain",
+            "kitbag-wire",
+            "kitbag-fetch",
+        ],
+    ),
+    // Its tests want the rooms whose functions it is handed.
+    (
+        "kitbag-manifest",
+        &[
+            "kitbag-declared",
+            "kitbag-domain",
+            "kitbag-clients",
+            "kitbag-schema",
+        ],
+    ),
+    ("kitbag-web", &["kitbag-domain", "kitbag-fetch"]),
+    // A room above the store: its tools are little more than what the store keeps.
+    (
+        "kitbag-platform",
+        &[
+            "kitbag-declared",
+            "kitbag-domain",
+            "kitbag-manifest",
+            "kitbag-store",
+        ],
     ),
     (
         "kitbag-upstream",
@@ -46,8 +78,10 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     (
         "kitbag-config",
         &[
+            "kitbag-declared",
             "kitbag-domain",
             "kitbag-intents",
+            "kitbag-lockfile",
             "kitbag-wire",
             "kitbag-policy",
             "kitbag-apis",
@@ -81,6 +115,9 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     (
         "kitbag-gateway",
         &[
+            "kitbag-declared",
+            "kitbag-manifest",
+            "kitbag-platform",
             "kitbag-embed",
             "kitbag-config",
             "kitbag-domain",
@@ -90,6 +127,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-schema",
             "kitbag-store",
             "kitbag-apis",
+            "kitbag-web",
             "kitbag-upstream",
             "kitbag-relevance",
             "kitbag-telemetry",
@@ -97,7 +135,9 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-clients",
             "kitbag-sandbox",
             "kitbag-intents",
+            "kitbag-lockfile",
             "kitbag-agents",
+            "kitbag-models",
             "kitbag-vendor",
         ],
     ),
@@ -105,9 +145,14 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "kitbag",
         &[
             "kitbag-gateway",
+            "kitbag-apis",
+            "kitbag-declared",
+            "kitbag-manifest",
+            "kitbag-platform",
             "kitbag-review",
             "kitbag-sandbox",
             "kitbag-intents",
+            "kitbag-lockfile",
             "kitbag-embed",
             "kitbag-config",
             "kitbag-domain",
@@ -129,7 +174,10 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("kitbag-testbed", &["kitbag-domain", "kitbag-wire"]),
     ("kitbag-testkit", &[]),
     ("xtask", &[]),
-    ("kitbag-bench", &["xtask", "kitbag-store", "kitbag-domain"]),
+    (
+        "kitbag-bench",
+        &["xtask", "kitbag-store", "kitbag-sandbox", "kitbag-domain"],
+    ),
     ("kitbag-bench-load", &[]),
 ];
 

@@ -1,5 +1,7 @@
 //! Edits of JSON that leave comments, commas and indentation as they are.
 
+mod list;
+
 use std::ops::Range;
 
 use jsonc_parser::common::Ranged as _;
@@ -9,6 +11,7 @@ use serde_json::Value;
 
 use super::{FileEditError, splice};
 use crate::tree::{self, FileFormat, Node};
+pub(super) use list::{add_item, remove_item};
 
 pub(super) fn add(
     text: &str,
@@ -192,11 +195,17 @@ impl<'a> JsonDocument<'a> {
     }
 
     fn end(&self, object: &Node) -> ObjectEnd {
-        let close = object.span.end - 1;
         let last = object.entries().last();
-        let last = last.map_or(object.span.start + 1, |(_, node)| node.span.end);
+        self.end_behind(object, last.map(|(_, node)| node.span.end))
+    }
+
+    /// The end of an object or list whose last member ends at `last`.
+    fn end_behind(&self, whole: &Node, last: Option<usize>) -> ObjectEnd {
+        let close = whole.span.end - 1;
+        let is_first = last.is_none();
+        let last = last.unwrap_or(whole.span.start + 1);
         ObjectEnd {
-            is_first: object.entries().is_empty(),
+            is_first,
             has_comma: self.comma_in(last..close).is_some(),
             last,
             at: last + self.text[last..close].trim_end().len(),
@@ -250,34 +259,27 @@ impl<'a> JsonDocument<'a> {
         let section = self.root.at(keys).ok_or(FileEditError::Entangled)?;
         let mut entries = section.entries().iter();
         let index = entries.position(|(key, _)| key.text == name);
-        Ok(self.without(section, index.ok_or(FileEditError::Entangled)?))
+        let index = index.ok_or(FileEditError::Entangled)?;
+        let members = section.entries().iter();
+        let members = members.map(|(key, node)| key.span.start..node.span.end);
+        Ok(self.without(section, &members.collect::<Vec<_>>(), index))
     }
 
-    /// Removes an entry with the comma behind it, or else with the one before it.
-    fn without(&self, section: &Node, index: usize) -> String {
-        let (key, node) = &section.entries()[index];
-        let begin = key.span.start - spaces_before(self.text, key.span.start);
-        if let Some(after) = self.comma_after(section, index) {
+    /// Removes a member with the comma behind it, or else with the one before it.
+    fn without(&self, whole: &Node, members: &[Range<usize>], index: usize) -> String {
+        let member = &members[index];
+        let begin = member.start - spaces_before(self.text, member.start);
+        let close = whole.span.end - 1;
+        let next = members.get(index + 1).map_or(close, |next| next.start);
+        if let Some(after) = self.comma_in(member.end..next) {
             return splice(self.text, begin..after.end, "");
         }
-        let text = splice(self.text, begin..node.span.end, "");
-        match self.comma_before(section, index) {
+        let text = splice(self.text, begin..member.end, "");
+        let before = index.checked_sub(1).map(|before| members[before].end);
+        match before.and_then(|before| self.comma_in(before..member.start)) {
             Some(comma) => splice(&text, comma.clone(), ""),
             None => text,
         }
-    }
-
-    fn comma_after(&self, section: &Node, index: usize) -> Option<&Range<usize>> {
-        let (_, node) = &section.entries()[index];
-        let next = section.entries().get(index + 1);
-        let next = next.map_or(section.span.end - 1, |(key, _)| key.span.start);
-        self.comma_in(node.span.end..next)
-    }
-
-    fn comma_before(&self, section: &Node, index: usize) -> Option<&Range<usize>> {
-        let (key, _) = &section.entries()[index];
-        let (_, before) = &section.entries()[index.checked_sub(1)?];
-        self.comma_in(before.span.end..key.span.start)
     }
 
     fn comma_in(&self, range: Range<usize>) -> Option<&Range<usize>> {

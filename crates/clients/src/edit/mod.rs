@@ -1,6 +1,7 @@
 //! Adds Kitbag to a client's file and removes it, with every other letter left as it is.
 
 mod file;
+mod hook;
 mod json;
 mod kitbag_entry;
 mod toml;
@@ -13,6 +14,7 @@ use serde_json::Value;
 use crate::client::{Client, ClientFile};
 use crate::tree::{self, FileFormat, Node};
 use file::EditedFile;
+pub(crate) use hook::{has_hook, install_hook, uninstall_hook};
 pub use kitbag_entry::KitbagEntry;
 
 /// The name of Kitbag in clients' files.
@@ -24,6 +26,8 @@ pub enum FileEditError {
     Syntax { line: usize, message: String },
     #[error("`{key}` is not a table of servers")]
     NotATable { key: String },
+    #[error("`{key}` is not a list of hooks")]
+    NotHooks { key: String },
     #[error("{client} can only launch programs, not reach an address")]
     NoAddress { client: Client },
     #[error("it is written in a way that cannot be edited without touching what is not ours")]

@@ -58,7 +58,7 @@ fn parsed(path: &Path) -> Option<Node> {
 mod tests {
     use serde_json::json;
 
-    use crate::{Client, ClientDirectories, Platform, find};
+    use crate::{Client, ClientDirectories, OperatingSystem, find};
 
     #[test]
     fn a_server_that_was_refused_is_switched_off() {
@@ -83,7 +83,7 @@ mod tests {
             json!({ "projects": { project.to_str().unwrap(): noted } }),
         );
 
-        let directories = ClientDirectories::new(Platform::Linux, home, project, |_| None);
+        let directories = ClientDirectories::new(OperatingSystem::Linux, home, project, |_| None);
         let found = find(&directories, Some(Client::ClaudeCode));
         let off: Vec<_> = found
             .iter()
@@ -116,7 +116,7 @@ mod tests {
             assert!(made.success());
         }
         let found = find(
-            &ClientDirectories::new(Platform::Linux, home, project, |_| None),
+            &ClientDirectories::new(OperatingSystem::Linux, home, project, |_| None),
             None,
         );
         assert!(

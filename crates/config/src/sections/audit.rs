@@ -5,8 +5,8 @@ use std::time::Duration;
 use toml::{Spanned, Value};
 
 use crate::error::Fault;
-use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, number};
-use crate::values::Section;
+use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, number, text};
+use crate::values::{Section, none_of};
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "audit",
@@ -27,6 +27,15 @@ const TABLE: KeyTable = KeyTable {
             ..KeyRow::PLAIN
         },
         KeyRow {
+            name: "arguments",
+            default: Fallback::Value(|| text(ArgumentsKept::None.as_str())),
+            meaning: "What is recorded of the arguments of calls and of the words of searches. `\"none\"`: nothing. \
+                      `\"hash\"`: a hash under the key of this store, which tells like arguments from others. \
+                      `\"redacted\"`: the beginning of the text, without values that look like secrets; what else is \
+                      private in it can be read by every reader of the audit.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
             name: "required",
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(false)),
@@ -44,6 +53,7 @@ const KEEP_DAYS: usize = 90;
 #[serde(default, expecting = "a table")]
 pub(crate) struct RawAudit {
     keep_days: Option<Spanned<i64>>,
+    arguments: Option<Spanned<String>>,
     required: bool,
 }
 
@@ -54,6 +64,39 @@ pub struct Audit {
     pub keep: Duration,
     /// True if a call that cannot be recorded is refused.
     pub required: bool,
+    pub arguments: ArgumentsKept,
+}
+
+/// The part of the arguments of a call that goes on record. There is no choice to keep them whole:
+/// clients pass passwords and tokens as arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ArgumentsKept {
+    #[default]
+    None,
+    Hash,
+    Redacted,
+}
+
+impl ArgumentsKept {
+    const ALL: [Self; 3] = [Self::None, Self::Hash, Self::Redacted];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Hash => "hash",
+            Self::Redacted => "redacted",
+        }
+    }
+
+    fn parse(text: &Spanned<String>) -> Result<Self, Fault> {
+        let found = Self::ALL
+            .into_iter()
+            .find(|it| it.as_str() == text.get_ref());
+        found.ok_or_else(|| {
+            let choices = Self::ALL.map(Self::as_str).to_vec();
+            Section::of("audit").wrong_at("arguments", text, none_of(text.get_ref(), choices))
+        })
+    }
 }
 
 pub(crate) fn build(raw: RawAudit) -> Result<Audit, Fault> {
@@ -62,6 +105,10 @@ pub(crate) fn build(raw: RawAudit) -> Result<Audit, Fault> {
     Ok(Audit {
         keep,
         required: raw.required,
+        arguments: match &raw.arguments {
+            Some(text) => ArgumentsKept::parse(text)?,
+            None => ArgumentsKept::default(),
+        },
     })
 }
 
@@ -76,6 +123,10 @@ mod tests {
         check(
             "[audit]\nkeep_days = 0",
             "line 2, in `audit.keep_days`: expected a number of at least 1, found 0",
+        );
+        check(
+            "[audit]\narguments = \"full\"",
+            "line 2, in `audit.arguments`: `full` is none of `none`, `hash`, `redacted`",
         );
     }
 }

@@ -77,7 +77,7 @@ const TABLE: KeyTable = KeyTable {
         },
         KeyRow {
             name: "templates",
-            default: Fallback::Unset("`templates` beside the configuration file"),
+            default: Fallback::Unset("`templates` in the data directory"),
             meaning: "The directory of your own templates, `*.toml`. Read with the configuration.",
             ..KeyRow::PLAIN
         },
@@ -207,8 +207,9 @@ impl Default for Code {
             max_output_bytes: 1_000_000,
             max_calls: 200,
             max_parallel_calls: 16,
-            // With the memory above, all of them together stay within a gigabyte.
-            workers: 8,
+            // A program that waits for a server has its worker meanwhile. With the memory above, all
+            // of them together stay within two gigabytes.
+            workers: 16,
             warm_workers: 2,
         }
     }
@@ -237,7 +238,10 @@ pub(crate) fn build(raw: RawCode, ground: &Ground) -> Result<Code, Fault> {
                 .enable_template_learning
                 .unwrap_or(route.enable_template_learning),
         },
-        templates: ground.path(raw.templates.as_deref().unwrap_or("templates")),
+        templates: raw.templates.map_or_else(
+            || ground.data_dir.join("templates"),
+            |path| ground.path(&path),
+        ),
         cache: section.duration("cache", raw.cache, default.cache)?,
         best_effort: section
             .choose("isolation", raw.isolation, &isolation)?

@@ -6,11 +6,17 @@
 
 pub(crate) mod agents;
 pub(crate) mod audit;
+pub(crate) mod catalog;
 pub(crate) mod code;
+pub(crate) mod context;
 pub(crate) mod import;
 pub(crate) mod index;
+pub(crate) mod learning;
+pub(crate) mod lock;
+pub(crate) mod models;
 pub(crate) mod oauth;
 pub(crate) mod policy;
+pub(crate) mod priors;
 pub(crate) mod provider;
 pub(crate) mod registry;
 pub(crate) mod secrets;
@@ -31,12 +37,19 @@ pub(crate) const SECTIONS: &[SectionRow] = &[
     store::SECTION,
     secrets::SECTION,
     audit::SECTION,
+    priors::SECTION,
+    learning::SECTION,
     index::SECTION,
     agents::SECTION,
     tools::SECTION,
+    catalog::SECTION,
+    catalog::ENDPOINTS_SECTION,
+    lock::SECTION,
+    context::SECTION,
     surfaces::SECTION,
     surfaces::GROUPS_SECTION,
     code::SECTION,
+    models::SECTION,
     telemetry::SECTION,
     registry::SECTION,
     policy::SECTION,

@@ -154,7 +154,7 @@ pub(crate) fn build(
     Ok(ProviderConfig { spec, addresses })
 }
 
-fn networks(texts: &Texts, section: &Section) -> Result<Vec<Network>, Fault> {
+pub(super) fn networks(texts: &Texts, section: &Section) -> Result<Vec<Network>, Fault> {
     let networks = texts.iter().map(|text| {
         text.get_ref()
             .parse()
@@ -165,7 +165,7 @@ fn networks(texts: &Texts, section: &Section) -> Result<Vec<Network>, Fault> {
 
 /// The address ends with a path, because the paths of calls are joined to it. It holds no secret,
 /// because a secret in it could not be kept out of messages.
-fn base(text: &str) -> Result<Url, String> {
+pub(super) fn base(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| error.to_string())?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("an API cannot be reached by `{}:`", url.scheme()));

@@ -56,6 +56,14 @@ const TABLE: KeyTable = KeyTable {
             ..KeyRow::PLAIN
         },
         KeyRow {
+            name: "cold_start",
+            default: Fallback::Value(|| text(COLD_STARTS[0].0)),
+            meaning: "The list of the adaptive surface for a credential that has used nothing yet: `\"capped\"` has \
+                      the 20 tools that fit best what is known of the client, `\"all\"` has every tool, however \
+                      many there are.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
             name: "result_tokens",
             value: ValueType::WholeNumber,
             default: Fallback::Value(|| number(Surfaces::default().result_tokens)),
@@ -73,6 +81,7 @@ pub(crate) struct RawSurfaces {
     keys: Named<Spanned<String>>,
     clients: Named<Spanned<String>>,
     pinned: Texts,
+    cold_start: Option<Spanned<String>>,
     result_tokens: Option<Spanned<i64>>,
 }
 
@@ -87,11 +96,23 @@ pub struct Surfaces {
     pub clients: Vec<(Pattern, Surface)>,
     /// The tools that the adaptive surface always lists.
     pub pinned: Vec<Pattern>,
+    pub cold_start: ColdStart,
     /// The groups that the configuration defines, each with the tools in it.
     pub groups: Vec<(String, Vec<Pattern>)>,
     /// The number of tokens that a result may have before it is cut.
     pub result_tokens: usize,
 }
+
+/// The list of a client of which nothing has been learned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ColdStart {
+    All,
+    #[default]
+    Capped,
+}
+
+const COLD_STARTS: [(&str, ColdStart); 2] =
+    [("capped", ColdStart::Capped), ("all", ColdStart::All)];
 
 impl Surfaces {
     /// Writes everything except the groups, which are a section of their own.
@@ -111,6 +132,7 @@ impl Default for Surfaces {
             keys: Vec::new(),
             clients: Vec::new(),
             pinned: Vec::new(),
+            cold_start: ColdStart::default(),
             groups: Vec::new(),
             result_tokens: 8_000,
         }
@@ -139,6 +161,9 @@ pub(crate) fn build(raw: RawSurfaces, groups: Named<Texts>) -> Result<Surfaces, 
             .iter()
             .map(|text| pattern(&section, "pinned", text, Pattern::tool))
             .collect::<Result<_, Fault>>()?,
+        cold_start: section
+            .choose("cold_start", raw.cold_start, &COLD_STARTS)?
+            .unwrap_or_default(),
         groups: groups.into_iter().map(group).collect::<Result<_, _>>()?,
         result_tokens: section.number(
             "result_tokens",
@@ -169,7 +194,7 @@ pub(crate) fn surface(
     })
 }
 
-fn pattern(
+pub(super) fn pattern(
     section: &Section,
     key: &str,
     text: &Spanned<String>,

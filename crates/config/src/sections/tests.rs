@@ -5,11 +5,17 @@ use serde::de::{self, Deserialize, Deserializer, Error as _, Visitor};
 
 use super::agents::RawAgents;
 use super::audit::RawAudit;
+use super::catalog::{RawCatalog, RawEndpoint};
 use super::code::RawCode;
+use super::context::RawContext;
 use super::import::RawImport;
 use super::index::{RawElsewhere, RawIndex};
+use super::learning::RawLearning;
+use super::lock::RawLock;
+use super::models::{RawModelVendor, RawModels};
 use super::oauth::RawOauth;
 use super::policy::{RawRules, RawTenants};
+use super::priors::RawPriors;
 use super::provider::RawProvider;
 use super::registry::RawRegistry;
 use super::secrets::RawSecrets;
@@ -30,12 +36,21 @@ const FIELDS: &[(&str, FieldNames)] = &[
     ("store", fields_of::<RawStore>),
     ("secrets", fields_of::<RawSecrets>),
     ("audit", fields_of::<RawAudit>),
+    ("priors", fields_of::<RawPriors>),
+    ("learning", fields_of::<RawLearning>),
     ("index", fields_of::<RawIndex>),
     ("index.embedder", fields_of::<RawElsewhere>),
     ("agents", fields_of::<RawAgents>),
     ("tools.\"NAME\"", fields_of::<RawTool>),
+    ("catalog", fields_of::<RawCatalog>),
+    ("endpoints.ID", fields_of::<RawEndpoint>),
+    ("lock", fields_of::<RawLock>),
+    ("context", fields_of::<RawContext>),
     ("surfaces", fields_of::<RawSurfaces>),
     ("code", fields_of::<RawCode>),
+    ("models", fields_of::<RawModels>),
+    ("models.anthropic", fields_of::<RawModelVendor>),
+    ("models.openai", fields_of::<RawModelVendor>),
     ("telemetry", fields_of::<RawTelemetry>),
     ("registry", fields_of::<RawRegistry>),
     ("policy", fields_of::<RawRules>),
@@ -103,6 +118,7 @@ impl ValueType {
             Self::Duration => &["text", "whole number"],
             Self::Texts => &["texts"],
             Self::Pairs => &["texts by name"],
+            Self::Values => &["texts by name", "numbers by name"],
             // No table has a key with the name in the samples.
             Self::Table(_) => &[],
         };

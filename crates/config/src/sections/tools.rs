@@ -1,8 +1,10 @@
-//! `[tools."NAME"]`: the facts that the operator declares about single tools.
+//! `[tools."NAME"]`: the facts that the operator declares about single tools, and the form in which
+//! clients get them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use kitbag_domain::WriteClass;
+use kitbag_domain::{ExposedName, WriteClass};
+use serde_json::{Map, Value};
 use toml::Spanned;
 
 use crate::error::{Fault, Problem};
@@ -23,14 +25,14 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "cost_usd",
             value: ValueType::Number,
-            default: Fallback::Unset("unknown"),
+            default: Fallback::Unset("that of its results, if tokens have a price"),
             meaning: "The cost of a call, in US dollars.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "p95_latency_ms",
             value: ValueType::Number,
-            default: Fallback::Unset("measured from 20 calls on"),
+            default: Fallback::Unset("measured"),
             meaning: "The time within which 95 of 100 calls are done.",
             ..KeyRow::PLAIN
         },
@@ -44,7 +46,7 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "success_rate",
             value: ValueType::Number,
-            default: Fallback::Unset("measured from 20 calls on"),
+            default: Fallback::Unset("measured"),
             meaning: "The share of calls that succeed, from 0 to 1.",
             ..KeyRow::PLAIN
         },
@@ -75,6 +77,40 @@ const TABLE: KeyTable = KeyTable {
                       only reads.",
             ..KeyRow::PLAIN
         },
+        KeyRow {
+            name: "description",
+            default: Fallback::Unset("that of the server"),
+            meaning: "The words that clients and the search get in place of the server's.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "alias",
+            default: Fallback::Unset("none"),
+            meaning: "The name that clients see in place of `NAME`; calls of `NAME` still work. Letters, digits, `_` and `-`, \
+                      without `__`. Rules and the audit keep the server's own name.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "hidden",
+            value: ValueType::Flag,
+            default: Fallback::Unset("`false`"),
+            meaning: "`true` keeps the tool from every client.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "fixed_arguments",
+            value: ValueType::Values,
+            default: Fallback::Unset("none"),
+            meaning: "Arguments that every call gets, whatever the client sends. They are not in the schema that clients see.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "hidden_arguments",
+            value: ValueType::Texts,
+            default: Fallback::Unset("none"),
+            meaning: "Optional arguments that clients do not see and may not send.",
+            ..KeyRow::PLAIN
+        },
     ],
 };
 
@@ -89,6 +125,11 @@ pub(crate) struct RawTool {
     scopes: Vec<String>,
     group: Option<String>,
     write_class: Option<Spanned<String>>,
+    description: Option<String>,
+    alias: Option<Spanned<String>>,
+    hidden: bool,
+    fixed_arguments: BTreeMap<String, toml::Value>,
+    hidden_arguments: Vec<String>,
 }
 
 /// The facts about a tool that its definition does not contain.
@@ -102,16 +143,71 @@ pub struct DeclaredTool {
     pub scopes: Vec<String>,
     pub group: Option<String>,
     pub write_class: Option<WriteClass>,
+    pub description: Option<String>,
+    /// The name that clients see.
+    pub alias: Option<String>,
+    /// True if no client gets the tool.
+    pub hidden: bool,
+    pub fixed_arguments: Map<String, Value>,
+    pub hidden_arguments: Vec<String>,
+}
+
+impl DeclaredTool {
+    /// True if clients get another definition than the server's.
+    pub fn changes_definition(&self) -> bool {
+        self.description.is_some()
+            || !self.fixed_arguments.is_empty()
+            || !self.hidden_arguments.is_empty()
+    }
 }
 
 pub(crate) fn build(raw: Named<RawTool>) -> Result<BTreeMap<String, DeclaredTool>, Fault> {
+    let mut aliases = BTreeSet::new();
     raw.into_iter()
         .map(|(name, raw)| {
             let section = Section::named("tools", &name);
+            if let Some(alias) = &raw.alias {
+                check_alias(alias, &section)?;
+                if !aliases.insert(alias.get_ref().clone()) {
+                    return Err(taken(alias, &section));
+                }
+            }
             Ok((name.into_inner(), tool(raw, &section)?))
         })
         .collect()
 }
+
+/// Every name of a server's tool contains `__`, so that an alias without it cannot take the name of
+/// another tool; Kitbag's own tools have names that no alias may take.
+fn check_alias(alias: &Spanned<String>, section: &Section) -> Result<(), Fault> {
+    let text = alias.get_ref();
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let is_plain =
+        !text.is_empty() && text.len() <= ExposedName::MAX && text.chars().all(is_allowed);
+    if RESERVED.contains(&text.as_str()) {
+        return Err(taken(alias, section));
+    }
+    match is_plain && ExposedName::split(text).is_none() {
+        true => Ok(()),
+        false => Err(section.wrong_at("alias", alias, Problem::Alias)),
+    }
+}
+
+fn taken(alias: &Spanned<String>, section: &Section) -> Fault {
+    let name = alias.get_ref().clone();
+    section.wrong_at("alias", alias, Problem::AliasTaken { name })
+}
+
+/// The tools that Kitbag itself offers.
+pub const RESERVED: [&str; 7] = [
+    "search_available_tools",
+    "discover_apis",
+    "call_api",
+    "batch_execute",
+    "enable_tool_group",
+    "run_intent",
+    "run_code",
+];
 
 fn tool(raw: RawTool, section: &Section) -> Result<DeclaredTool, Fault> {
     Ok(DeclaredTool {
@@ -123,7 +219,29 @@ fn tool(raw: RawTool, section: &Section) -> Result<DeclaredTool, Fault> {
         scopes: raw.scopes,
         group: raw.group,
         write_class: section.choose("write_class", raw.write_class, &WRITE_CLASSES)?,
+        description: raw.description,
+        alias: raw.alias.map(Spanned::into_inner),
+        hidden: raw.hidden,
+        fixed_arguments: raw.fixed_arguments.iter().map(as_json).collect(),
+        hidden_arguments: raw.hidden_arguments,
     })
+}
+
+/// Arguments are JSON, which knows no moments of time: a client would write them as text.
+fn as_json((name, value): (&String, &toml::Value)) -> (String, Value) {
+    (name.clone(), json_of(value))
+}
+
+fn json_of(value: &toml::Value) -> Value {
+    match value {
+        toml::Value::String(text) => Value::from(text.as_str()),
+        toml::Value::Integer(number) => Value::from(*number),
+        toml::Value::Float(number) => Value::from(*number),
+        toml::Value::Boolean(flag) => Value::from(*flag),
+        toml::Value::Datetime(moment) => Value::from(moment.to_string()),
+        toml::Value::Array(items) => items.iter().map(json_of).collect(),
+        toml::Value::Table(table) => table.iter().map(as_json).collect::<Map<_, _>>().into(),
+    }
 }
 
 /// An operator who declares the class of a tool knows it.
@@ -134,7 +252,11 @@ const WRITE_CLASSES: [(&str, WriteClass); 3] = [
 ];
 
 /// A larger number is a slip: no call costs as much or takes as long.
-fn amount(section: &Section, key: &str, value: Option<Spanned<f64>>) -> Result<Option<f64>, Fault> {
+pub(super) fn amount(
+    section: &Section,
+    key: &str,
+    value: Option<Spanned<f64>>,
+) -> Result<Option<f64>, Fault> {
     within(section, key, value, (1e9, "a billion"))
 }
 
@@ -183,6 +305,18 @@ mod tests {
         check(
             "[tools.a]\ncost_usd = 'low'",
             "line 2, in `tools.a.cost_usd`: expected a number, found a string",
+        );
+        check(
+            "[tools.a]\nalias = 'x__y'",
+            "line 2, in `tools.a.alias`: not a name for a tool => write at most 50 letters, digits, `_` and `-`, without `__`",
+        );
+        check(
+            "[tools.a]\nalias = 'call_api'",
+            "line 2, in `tools.a.alias`: another tool is called `call_api` => choose another name",
+        );
+        check(
+            "[tools.a]\nalias = 'x'\n[tools.b]\nalias = 'x'",
+            "line 4, in `tools.b.alias`: another tool is called `x` => choose another name",
         );
         check(
             "[tools.a]\ncost = 1",

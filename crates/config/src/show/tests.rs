@@ -45,6 +45,9 @@ oauth = { client_id = "k" }
 
 [providers.weather]
 url = "https://api.example/v1"
+[endpoints.desk]
+token_url = "https://host/token"
+authorize_url = "https://host/authorize"
 "#;
 
 fn config(text: &str) -> Result<Config, ConfigError> {

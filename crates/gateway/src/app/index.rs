@@ -1,4 +1,4 @@
-//! The verbs that build, check and search the index of the gateway.
+//! The verbs that build, check and search the index of the gateway, and compute its priors.
 
 use kitbag_embed::EmbedderError;
 use kitbag_relevance::Options;
@@ -8,6 +8,8 @@ use serde_json::Value;
 use super::App;
 use crate::background;
 use crate::index::intent::degraded;
+use crate::priors::PriorsSummary;
+use crate::priors_schedule;
 use crate::search::{self, IndexVerdict, SearchResult};
 
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +53,21 @@ impl App {
         self.index_all(progress).await?;
         background::mention_unknown_tools(&self.host.gateway());
         Ok(failed)
+    }
+
+    /// Computes the priors of tools from the audit, and takes them over into index and mirror.
+    pub async fn run_priors(&self) -> anyhow::Result<PriorsSummary> {
+        let gateway = self.host.gateway();
+        let index = &gateway.services.index;
+        let namespace = index.namespace().await?;
+        let _alone = gateway.services.store.lock_priors(&namespace).await?;
+        let summary = priors_schedule::run(&gateway, &namespace).await?;
+        let (catalog, unlisted) = (gateway.catalog(), gateway.unlisted());
+        index
+            .take_over_priors(&gateway.contents(&catalog, &unlisted))
+            .await?;
+        index.priors_are_updated(summary.counted_at).await?;
+        Ok(summary)
     }
 
     pub async fn verify_index(

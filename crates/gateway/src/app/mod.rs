@@ -2,9 +2,11 @@
 //! command line.
 //!
 //! # Layout
+//! - `definitions`: the definitions that servers list, for the person who approves them
 //! - `index`: the verbs that build, check and search the index
 //! - `report`: what the gateway tells of itself and of its servers
 
+mod definitions;
 mod index;
 mod report;
 
@@ -17,7 +19,7 @@ use std::time::Instant;
 use futures::future::join_all;
 use kitbag_config::Config;
 use kitbag_domain::sync::lock;
-use kitbag_domain::{Caller, Origin, ServerName, ShortText, Surface, Timestamp};
+use kitbag_domain::{Caller, Origin, Purpose, ServerName, ShortText, Surface, Timestamp};
 use kitbag_upstream::{CallError, LogWish, Server};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Message, Raw, RawObject};
@@ -26,16 +28,20 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
+pub use self::definitions::ServerDefinitions;
 pub use self::index::NotIndexed;
 pub use self::report::{CallProgress, ServerReport, ServerStatus, Status};
 use crate::announce::Changes;
+use crate::audit::inquiries::Inquirer;
 use crate::background;
 use crate::call::{Call, McpCall};
 use crate::client::{ClientCapabilities, McpClient};
 use crate::clock::now;
 use crate::failure::Failure;
+use crate::find::USUAL_LIMIT;
 use crate::flights::HeldMessage;
 use crate::front::tokens::for_people;
+use crate::heard::{SpokenWords, ToolsForWords, hear};
 use crate::host::GatewayHost;
 use crate::offers::{self, PromptRow, ResourceRow, ToolRow};
 use crate::pipeline;
@@ -112,6 +118,7 @@ impl App {
             task.abort();
         }
         gateway.services.meter.clone().close().await;
+        gateway.services.learner.flush().await;
         gateway.services.audit.shutdown().await;
         background::keep_key_uses_now(&gateway).await;
         gateway.services.store.close().await;
@@ -151,16 +158,6 @@ impl App {
     pub fn resources(&self) -> Vec<ResourceRow> {
         let gateway = self.host.gateway();
         offers::resources(&gateway.catalog(), &gateway.policy)
-    }
-
-    /// Returns the definition of the tool of that name, as a local client gets it.
-    pub fn definition(&self, name: &str) -> Option<Value> {
-        let gateway = self.host.gateway();
-        let catalog = gateway.catalog();
-        let entry = catalog
-            .tool(name)
-            .filter(|it| gateway.policy.visible(&Caller::local(), &it.capability));
-        entry.and_then(|entry| serde_json::from_str(entry.definition.get()).ok())
     }
 
     /// Calls a tool by the name the endpoint shows, in the way in which every client of a frugal
@@ -256,6 +253,23 @@ impl App {
         for_people(&gateway.figures(&gateway.catalog(), &Caller::local()))
     }
 
+    /// Hears what the person said to an agent, and returns the tools worth knowing for it.
+    pub async fn hear(&self, words: &str) -> ToolsForWords {
+        let by = Inquirer {
+            gateway: &self.host.gateway(),
+            caller: &Caller::local(),
+            client: None,
+            origin: &Origin::default(),
+            purpose: Purpose::Use,
+        };
+        let words = SpokenWords {
+            text: words,
+            way: "kitbag hook",
+            places: USUAL_LIMIT,
+        };
+        hear(by, words).await
+    }
+
     /// Calls one of the always-on tools, as a client of the surface `code` does.
     pub async fn on_surface(
         &self,
@@ -277,7 +291,7 @@ impl App {
 
     /// True if a tool of that name is known without asking any server.
     pub fn knows(&self, name: &str) -> bool {
-        self.host.gateway().catalog().tool(name).is_some()
+        self.host.gateway().catalog().knows(name)
     }
 
     /// Returns what the gateway says of itself.

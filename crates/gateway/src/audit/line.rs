@@ -1,16 +1,18 @@
 //! The form in which programs read a row of the audit: from `kitbag audit --json`, in exports and
 //! over HTTP.
 
-use kitbag_domain::{Tenant, Timestamp};
+use std::time::Duration;
+
+use kitbag_domain::{NanoUsd, Tenant, Timestamp};
 use kitbag_store::{AuditRow, AuditRowContent, AuditRowKind};
 use serde::Serialize;
 
-/// Flat, with the same fields for calls and for events, so that every row fits a line of a table.
+/// Flat, with the same fields for calls, searches and events, so that every row fits a line of a table.
 #[derive(Debug, Serialize)]
 pub struct AuditLine<'a> {
     pub id: i64,
     pub at: String,
-    /// `call`, or what else happened.
+    /// `call`, `search`, or what else happened.
     pub event: &'static str,
     pub tenant: Option<&'a str>,
     pub key: Option<&'a str>,
@@ -22,6 +24,10 @@ pub struct AuditLine<'a> {
     pub name: &'a str,
     pub outcome: &'static str,
     pub latency_ms: Option<f64>,
+    /// About how many tokens of the answer the model was given.
+    pub tokens: Option<u64>,
+    /// The declared price of the call.
+    pub cost_usd: Option<f64>,
     pub purpose: Option<&'static str>,
     pub request: Option<&'a str>,
     /// The run of code that made the call.
@@ -29,10 +35,12 @@ pub struct AuditLine<'a> {
     pub address: Option<&'a str>,
     pub trace: Option<&'a str>,
     pub detail: Option<&'a str>,
+    /// A hash of the arguments, or the arguments without secrets, if they are recorded.
+    pub arguments: Option<&'a str>,
 }
 
 impl<'a> AuditLine<'a> {
-    pub const COLUMNS: [&'static str; 18] = [
+    pub const COLUMNS: [&'static str; 21] = [
         "id",
         "at",
         "event",
@@ -45,12 +53,15 @@ impl<'a> AuditLine<'a> {
         "name",
         "outcome",
         "latency_ms",
+        "tokens",
+        "cost_usd",
         "purpose",
         "request",
         "run",
         "address",
         "trace",
         "detail",
+        "arguments",
     ];
 
     pub fn of(row: &'a AuditRow) -> Self {
@@ -67,12 +78,15 @@ impl<'a> AuditLine<'a> {
             name: "",
             outcome: row.outcome.as_str(),
             latency_ms: None,
+            tokens: row.cost.tokens,
+            cost_usd: row.cost.price.map(NanoUsd::usd),
             purpose: None,
             request: row.request.as_deref(),
             run: row.run.as_deref(),
             address: row.address.as_deref(),
             trace: row.trace.as_deref(),
             detail: None,
+            arguments: row.arguments.as_deref(),
         };
         match &row.content {
             AuditRowContent::Call {
@@ -83,8 +97,21 @@ impl<'a> AuditLine<'a> {
                 line.server = Some(capability.server.as_str());
                 line.kind = Some(capability.kind.as_str());
                 line.name = &capability.name;
-                line.latency_ms = Some(latency.as_micros() as f64 / 1000.0);
+                line.latency_ms = Some(milliseconds(*latency));
                 line.purpose = Some(purpose.as_str());
+            }
+            AuditRowContent::Inquiry {
+                kind,
+                subject,
+                latency,
+                purpose,
+                detail,
+            } => {
+                line.event = kind.as_str();
+                line.name = subject;
+                line.latency_ms = Some(milliseconds(*latency));
+                line.purpose = Some(purpose.as_str());
+                line.detail = detail.as_deref();
             }
             AuditRowContent::Event {
                 action,
@@ -98,6 +125,10 @@ impl<'a> AuditLine<'a> {
         }
         line
     }
+}
+
+fn milliseconds(latency: Duration) -> f64 {
+    latency.as_micros() as f64 / 1000.0
 }
 
 /// To the millisecond, in UTC.

@@ -3,7 +3,7 @@
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{Span, SpanRelativeTo};
-use kitbag_domain::{Action, Outcome, Timestamp};
+use kitbag_domain::{Action, InquiryKind, Outcome, Timestamp};
 use kitbag_store::AuditRowKind;
 
 use crate::clock::now;
@@ -16,7 +16,7 @@ pub struct Outcomes(pub Vec<Outcome>);
 pub enum TermError {
     #[error("there are {}, and failed", Outcome::ALL.map(Outcome::as_str).join(", "))]
     Outcome,
-    #[error("there are call, {}", Action::ALL.map(Action::as_str).join(", "))]
+    #[error("there are call, {}, {}", InquiryKind::ALL.map(InquiryKind::as_str).join(", "), Action::ALL.map(Action::as_str).join(", "))]
     Entry,
     #[error(
         "write how long ago, as in `30m`, `2h` or `7d`, or when, as in `2026-11-15` or `2026-11-15T14:30`"

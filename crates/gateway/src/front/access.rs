@@ -23,12 +23,18 @@ use crate::secret::request_id;
 use kitbag_domain::sync::lock;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The header for our id on an answer of a vendor, whose headers stay as they are.
+const OWN_REQUEST_ID: HeaderName = HeaderName::from_static("x-kitbag-request-id");
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 
 tokio::task_local! {
     /// The request that this task answers.
     static VISIT: Arc<LoggedRequest>;
 }
+
+/// Marks an answer that a vendor of models gave.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct VendorAnswer;
 
 /// The data of a request that is known before its answer, and the caller once it is known.
 struct LoggedRequest {
@@ -64,7 +70,11 @@ pub(super) async fn layer(
         response = until_out(response, open);
     }
     if let Ok(id) = HeaderValue::from_str(visit.id.as_str()) {
-        response.headers_mut().insert(REQUEST_ID, id);
+        let name = match response.extensions().get() {
+            Some(VendorAnswer) => OWN_REQUEST_ID,
+            None => REQUEST_ID,
+        };
+        response.headers_mut().insert(name, id);
     }
     if !gateway.serve.access_log {
         return response;

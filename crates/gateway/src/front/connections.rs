@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::fairness::largest_holder;
+use kitbag_domain::fairness::largest_holder;
 use kitbag_domain::sync::lock;
 
 /// More than a gateway of this size can serve at once.

@@ -13,7 +13,7 @@ use kitbag_wire::Era;
 
 use super::admitted::AdmittedRequest;
 use super::response::{json, not_admitted, not_allowed, refuse_at_door};
-use super::{access, audit, auth, metrics, ready, retrieve, tokens};
+use super::{access, audit, auth, context, feedback, metrics, models, ready, retrieve, tokens};
 use crate::failure::Failure;
 use crate::gateway::Gateway;
 use crate::host::GatewayHost;
@@ -25,11 +25,20 @@ pub(super) fn router(host: Arc<GatewayHost>) -> Router {
         .route("/mcp/{surface}", any(surface))
         .route("/servers/{name}/mcp", any(one))
         .route("/v1/retrieve", post(retrieve::answer))
+        .route("/v1/context", post(context::answer))
+        .route("/anthropic", any(models::anthropic))
+        .route("/anthropic/", any(models::anthropic))
+        .route("/anthropic/{*path}", any(models::anthropic))
+        .route("/openai", any(models::openai))
+        .route("/openai/", any(models::openai))
+        .route("/openai/{*path}", any(models::openai))
         .route("/v1/tokens", get(tokens::tokens))
         .route("/v1/audit", get(audit::answer))
+        .route("/admin/feedback", get(feedback::answer))
         .route("/metrics", get(metrics::metrics))
         .route("/health", get(health))
         .route("/ready", get(ready::ready))
+        .route("/readyz", get(ready::ready))
         .route("/openapi.json", get(openapi))
         .fallback(nowhere)
         .layer(DefaultBodyLimit::disable())
@@ -96,8 +105,10 @@ async fn openapi() -> HttpResponse {
 
 async fn nowhere() -> HttpResponse {
     let text = "Nothing here. MCP is at /mcp, /mcp/{search,adaptive,code,all} and /servers/{name}/mcp; \
-                tools for an intent are at /v1/retrieve, \
-                figures at /v1/tokens and /metrics, what happened at /v1/audit, and how it does at /health \
+                tools for an intent are at /v1/retrieve, words of a person go to /v1/context, \
+                models are behind /anthropic/ and /openai/, \
+                figures at /v1/tokens and /metrics, what happened at /v1/audit, reports of agents at \
+                /admin/feedback, and how it does at /health \
                 and /ready.\n";
     (StatusCode::NOT_FOUND, text).into_response()
 }

@@ -1,6 +1,8 @@
 //! The lists of everything a caller may see: merged from the catalog page by page, or of one
 //! server as that server gives them.
 
+use std::borrow::Cow;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kitbag_domain::{Capability, Kind, ServerName};
@@ -15,7 +17,9 @@ use crate::bridge::complete;
 use crate::call::{Call, McpCall};
 use crate::catalog::CatalogEntry;
 use crate::failure::Failure;
+use crate::held;
 use crate::meter::ShownList;
+use crate::overrides;
 use crate::pipeline;
 use crate::surface::kept;
 use crate::surface::listed::{always_on, surface_tools};
@@ -145,9 +149,20 @@ fn only_visible(turn: &Turn, list: ListMethod, result: Raw) -> Result<Raw, Failu
         return Ok(result);
     };
     let is_deep = is_too_deep(result.get().as_bytes());
-    let mut visible: Vec<&Raw> = items.iter().collect();
-    visible.retain(|item| turn.sees(&list.capability(server, item)));
-    if !is_deep && visible.len() == items.len() {
+    let shown: Vec<_> = items
+        .iter()
+        .map(|item| overrides::presented(turn, &list.capability(server, item), item))
+        .collect();
+    let is_changed = shown.iter().any(|it| matches!(it, Cow::Owned(_)));
+    let mut visible: Vec<(&Raw, &Raw)> = items.iter().zip(shown.iter().map(|it| &**it)).collect();
+    visible.retain(|(item, _)| {
+        let capability = list.capability(server, item);
+        turn.sees(&capability)
+            && !overrides::is_hidden(turn, &capability)
+            && !held::is_held_entry(turn, &capability, item)
+    });
+    let mut visible: Vec<&Raw> = visible.into_iter().map(|(_, shown)| shown).collect();
+    if !is_deep && !is_changed && visible.len() == items.len() {
         return Ok(result);
     }
     visible.retain(|item| !is_too_deep(item.get().as_bytes()));

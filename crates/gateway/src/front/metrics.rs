@@ -18,6 +18,7 @@ use crate::catalog::Catalog;
 use crate::gateway::Gateway;
 use kitbag_telemetry::exposition::{Histogram, Labels, MetricsFormat, MetricsPage};
 use kitbag_telemetry::figures::{BUCKETS, CallFigures, ListFigures, ToolSeries, UsageFigures};
+use kitbag_telemetry::model_requests::ModelFigures;
 use kitbag_telemetry::process::Process;
 
 pub(super) async fn metrics(
@@ -45,6 +46,7 @@ fn page(gateway: &Gateway, caller: &Caller, format: MetricsFormat) -> String {
     lists(&mut page, &tables);
     calls(&mut page, &tables.published(gateway.metrics_per_tool));
     operations(&mut page, &tables);
+    model_requests(&mut page, gateway, caller);
     servers(&mut page, gateway, &catalog, caller);
     let (indexed, embedded) = gateway.indexed(&catalog, caller);
     page.gauge("kitbag_index_tools", "Tools in the index", indexed);
@@ -157,6 +159,59 @@ fn operations(page: &mut MetricsPage, tables: &UsageFigures) {
     );
 }
 
+/// Writes the figures of requests to models.
+fn model_requests(page: &mut MetricsPage, gateway: &Gateway, caller: &Caller) {
+    type Figure = fn(&ModelFigures) -> u64;
+    let families: [(&str, &str, Figure); 7] = [
+        (
+            "kitbag_model_requests",
+            "Requests to models that were passed on",
+            |it| it.requests,
+        ),
+        (
+            "kitbag_model_unreached",
+            "Requests whose vendor could not be reached",
+            |it| it.unreached,
+        ),
+        (
+            "kitbag_model_tools_offered",
+            "Our tools that clients put into requests",
+            |it| it.offered,
+        ),
+        (
+            "kitbag_model_tools_kept",
+            "Our tools that were passed on",
+            |it| it.kept,
+        ),
+        (
+            "kitbag_model_tokens_saved",
+            "Estimated tokens of tools that were not passed on",
+            |it| it.tokens_saved,
+        ),
+        (
+            "kitbag_model_unguided",
+            "Requests for which no fitting tools were found in time",
+            |it| it.unguided,
+        ),
+        (
+            "kitbag_model_tools_used",
+            "Calls of our tools that requests told of",
+            |it| it.used,
+        ),
+    ];
+    let figures = gateway.services.meter.model_requests();
+    let tenant = (!caller.sees_all_tenants()).then_some(&caller.tenant);
+    for (name, help, figure) in families {
+        let rows = figures.of(tenant).map(|(tenant, route, it)| {
+            (
+                vec![("tenant", tenant.as_str()), ("route", route)],
+                figure(it),
+            )
+        });
+        page.counters(name, help, rows);
+    }
+}
+
 fn histogram(called: &CallFigures) -> Histogram<'_> {
     Histogram {
         ends: &BUCKETS,
@@ -202,6 +257,13 @@ fn servers(page: &mut MetricsPage, gateway: &Gateway, catalog: &Catalog, caller:
     let help = "Definitions of tools and prompts that a server replaced by others";
     let rows = visible.map(|(server, count)| (vec![("server", server.as_str())], *count));
     page.counters("kitbag_definitions_changed", help, rows);
+    let held = catalog.held.counts();
+    let visible = held
+        .iter()
+        .filter(|(server, _)| gateway.server_visible(catalog, caller, server));
+    let help = "Tools and prompts that are held back, because they are not as they were approved";
+    let rows = visible.map(|(server, count)| (vec![("server", server.as_str())], *count));
+    page.gauges("kitbag_definitions_held", help, rows);
 }
 
 /// Writes the figures of the gateway itself.
@@ -227,6 +289,11 @@ fn whole_gateway(page: &mut MetricsPage, gateway: &Gateway) {
         "kitbag_audit_lost",
         help,
         [(Vec::new(), gateway.services.audit.lost())],
+    );
+    page.counters(
+        "kitbag_learning_lost",
+        "Events that could not be learned from, because too many came at once",
+        [(Vec::new(), gateway.services.learner.lost())],
     );
     page.gauge(
         "kitbag_audit_waiting",

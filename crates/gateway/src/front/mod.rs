@@ -11,8 +11,12 @@
 //! - `lists`: the merged lists, page by page
 //! - `subscriptions`: which client is told of which changes; `tasks`: whose tasks are listed
 //! - `retrieve`: the tools for an intent, for programs that assemble a context
+//! - `context`: the words of a person, for the lists of the person's clients; `posted`: reads the
+//!   JSON that is sent to these two
+//! - `models`: requests to models, passed on to their vendors
 //! - `metrics`: the figures of the meter, for Prometheus; `tokens`:
 //!   for people
+//! - `audit`: what happened; `feedback`: reports of agents
 //! - `ready`: tells if the gateway can do its work now
 //! - `response`: JSON or a stream of events, over HTTP; `work`: where an answer is worked out
 //! - `crate::reply`: the form of every error on the wire; no other module gives errors a form
@@ -23,6 +27,8 @@ mod audit;
 mod auth;
 mod body;
 mod connections;
+mod context;
+mod feedback;
 mod guard;
 mod headers;
 mod hello;
@@ -31,9 +37,11 @@ pub mod listener;
 mod lists;
 mod mcp;
 mod metrics;
+mod models;
 mod modern;
 mod outgoing;
 mod patient;
+mod posted;
 mod ready;
 mod response;
 mod retrieve;

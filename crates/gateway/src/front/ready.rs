@@ -1,4 +1,4 @@
-//! `GET /ready`: tells a load balancer if this gateway can do its work now.
+//! `GET /ready` and `/readyz`: tells a load balancer if this gateway can do its work now.
 //!
 //! The request needs no key, so the answer says in a few words what is missing and names nothing.
 //! Any answer at all says that the listener is open.
@@ -9,7 +9,9 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response as HttpResponse};
 use http::StatusCode;
 
+use crate::clock::now;
 use crate::gateway::Gateway;
+use crate::priors::overdue::{overdue, stale};
 
 pub(super) async fn ready(State(gateway): State<Arc<Gateway>>) -> HttpResponse {
     let store = gateway
@@ -25,9 +27,18 @@ pub(super) async fn ready(State(gateway): State<Arc<Gateway>>) -> HttpResponse {
         ),
     ]);
     match wanting {
-        None => "ready\n".into_response(),
+        None => format!("ready\n{}", degraded(&gateway)).into_response(),
         Some(text) => (StatusCode::SERVICE_UNAVAILABLE, text).into_response(),
     }
+}
+
+/// Something that an operator should look at, and that keeps no client from its tools.
+fn degraded(gateway: &Gateway) -> String {
+    let (last, created) = gateway.services.index.priors_age();
+    let overdue = overdue(gateway.priors.schedule.as_ref(), last, created, now());
+    overdue
+        .map(|age| format!("degraded: {}\n", stale(age)))
+        .unwrap_or_default()
 }
 
 fn wanting(checks: [(bool, &str); 2]) -> Option<String> {

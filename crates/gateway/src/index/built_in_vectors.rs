@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kitbag_agents::{AgentTool, Library};
+use kitbag_config::Lock;
 use kitbag_domain::Timestamp;
 use kitbag_embed::{built_in, precomputed};
 use kitbag_upstream::Listing;
@@ -12,7 +13,8 @@ use serde_json::json;
 
 use super::priors::Priors;
 use super::source;
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, CatalogSources};
+use crate::tool_files::FileTools;
 
 /// Set, this test writes the file instead of finding fault with it.
 const WRITE: &str = "KITBAG_WRITE_VECTORS";
@@ -22,6 +24,7 @@ const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../embed/built-in-vecto
 fn texts() -> BTreeSet<String> {
     let library = Library::built_in();
     let listing = Listing {
+        listed_at: Timestamp(0),
         era: Era::Modern,
         version: String::new(),
         capabilities: raw(&json!({ "tools": {} })),
@@ -37,7 +40,12 @@ fn texts() -> BTreeSet<String> {
         problems: Vec::new(),
     };
     let server = "agents".parse().unwrap();
-    let catalog = Catalog::build(BTreeMap::from([(server, Arc::new(listing))]));
+    let catalog = Catalog::build(CatalogSources {
+        listings: BTreeMap::from([(server, Arc::new(listing))]),
+        tool_files: &FileTools::default(),
+        lock: &Lock::default(),
+        declared: &BTreeMap::new(),
+    });
     let sources = catalog.tools.iter().map(source::ToolSource::of);
     let tools = sources.map(|tool| tool.into_source(Priors::default(), Timestamp(0)).text);
     library.embedded_texts().into_iter().chain(tools).collect()

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use kitbag_relevance::learned::Votes;
 use kitbag_relevance::{Intent, IntentStep, steps};
 
 use super::CapabilityIndex;
 use kitbag_domain::Remedy as _;
 use kitbag_domain::sync::lock;
-use kitbag_embed::EmbedderError;
+use kitbag_embed::{EmbedderError, TextEmbedder};
 
 /// No intent needs so many bytes, and no model reads more.
 const MAX_TEXT: usize = 4_000;
@@ -15,6 +16,8 @@ const MAX_TEXT: usize = 4_000;
 pub struct EmbeddedIntent {
     text: String,
     vectors: Option<Arc<Vectors>>,
+    /// The votes of past uses, where there are any.
+    pub(crate) votes: Option<Votes>,
     /// The reason why words alone decide, though vectors were wanted.
     pub degraded: Option<String>,
 }
@@ -35,23 +38,17 @@ impl CapabilityIndex {
         let known = lock(&self.intents).get(&text);
         if known.is_some() {
             return EmbeddedIntent {
-                text,
                 vectors: known,
-                degraded: None,
+                ..EmbeddedIntent::of_words(text)
             };
         }
-        let steps = steps::split(&text);
-        let texts = std::iter::once(text.clone())
-            .chain(steps.iter().cloned())
-            .collect();
-        match self.embedder.queries(texts).await {
+        match Vectors::of_text(&text, &self.embedder).await {
             Ok(vectors) => {
-                let vectors = Arc::new(Vectors::of(steps, vectors));
+                let vectors = Arc::new(vectors);
                 lock(&self.intents).put(&text, vectors.clone());
                 EmbeddedIntent {
-                    text,
                     vectors: Some(vectors),
-                    degraded: None,
+                    ..EmbeddedIntent::of_words(text)
                 }
             }
             Err(error) => {
@@ -66,6 +63,13 @@ impl CapabilityIndex {
 }
 
 impl Vectors {
+    async fn of_text(text: &str, embedder: &TextEmbedder) -> Result<Self, EmbedderError> {
+        let steps = steps::split(text);
+        let texts = std::iter::once(text.to_owned()).chain(steps.iter().cloned());
+        let vectors = embedder.queries(texts.collect()).await?;
+        Ok(Self::of(steps, vectors))
+    }
+
     /// Takes the vector of the whole text and then those of its steps.
     fn of(steps: Vec<String>, vectors: Vec<Vec<f32>>) -> Self {
         let mut vectors = vectors.into_iter().map(Arc::from);
@@ -80,11 +84,21 @@ impl Vectors {
 }
 
 impl EmbeddedIntent {
+    /// An intent that is asked once, of no gateway.
+    pub(super) async fn once(text: &str, embedder: &TextEmbedder) -> Result<Self, EmbedderError> {
+        let vectors = Vectors::of_text(text, embedder).await?;
+        Ok(Self {
+            vectors: Some(Arc::new(vectors)),
+            ..Self::of_words(text.to_owned())
+        })
+    }
+
     /// An intent to be compared by its words alone.
     pub fn of_words(text: String) -> Self {
         Self {
             text,
             vectors: None,
+            votes: None,
             degraded: None,
         }
     }
@@ -100,6 +114,7 @@ impl EmbeddedIntent {
             text: &self.text,
             vector: vectors.map(|it| &*it.whole),
             steps: vectors.map(|it| &*it.steps).unwrap_or_default(),
+            votes: self.votes.as_ref(),
         }
     }
 }

@@ -15,7 +15,7 @@ use super::source::IndexSource;
 use crate::clock::now;
 
 /// The namespace of the mirror; of a second configuration over the same store, how it begins.
-const NAMESPACE: &str = "capability_index";
+pub(super) const NAMESPACE: &str = "capability_index";
 
 /// The mirror of one configuration.
 #[derive(Debug, Clone)]
@@ -59,7 +59,8 @@ impl Mirror {
         self.store.mirror(&self.namespace().await?, name).await
     }
 
-    /// Gives each tool whose definition is unchanged the time of its last change.
+    /// Gives each tool whose definition is unchanged the time of its last change: of the definition,
+    /// or of its priors.
     pub(super) async fn date(&self, sources: &mut [IndexSource]) -> Result<(), Error> {
         let mirrored = self.store.mirrored(&self.namespace().await?).await?;
         for source in sources {
@@ -67,7 +68,10 @@ impl Mirror {
                 .get(&source.document.entry.tool_name)
                 .and_then(|text| read(text));
             if let Some(known) = known.filter(|known| known.definition == source.definition) {
-                Arc::make_mut(&mut source.document.entry).last_updated_at = known.last_updated_at;
+                let since = known
+                    .last_updated_at
+                    .max(source.priors_at.unwrap_or(i64::MIN));
+                Arc::make_mut(&mut source.document.entry).last_updated_at = since;
             }
         }
         Ok(())
@@ -104,7 +108,7 @@ impl Mirror {
         Ok(entries.iter().filter_map(|it| embedded_text(it)).collect())
     }
 
-    async fn namespace(&self) -> Result<String, Error> {
+    pub(super) async fn namespace(&self) -> Result<String, Error> {
         self.store
             .mirror_namespace(NAMESPACE, &self.configuration, now())
             .await

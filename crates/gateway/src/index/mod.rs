@@ -10,9 +10,11 @@
 //! - `vectors`: the vectors of the tools, in memory and in the store
 //! - `intent`: an intent that a client asks tools for, with its vectors; `intents`: the latest ones
 //! - `mirror`: what an exact name reads
+//! - [`detached`]: an index of tools that no gateway serves
 
 #[cfg(test)]
 mod built_in_vectors;
+pub mod detached;
 pub mod intent;
 mod intents;
 mod mirror;
@@ -25,9 +27,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
+use kitbag_config::Config;
+use kitbag_domain::sync::lock;
 use kitbag_domain::{Capability, ServerName, Timestamp};
 use kitbag_relevance::{Candidate, Index, Options, retrieve};
-use kitbag_store::Store;
+use kitbag_store::{Error, Store};
 use kitbag_upstream::in_words;
 use tokio::sync::watch;
 
@@ -47,6 +51,17 @@ const PORTION: usize = 256;
 /// Tools described before others get their turn: about a millisecond of work.
 const BETWEEN_YIELDS: usize = 64;
 
+/// Returns the namespace of a configuration in the store, for a command that needs no index.
+pub(crate) async fn mirror_namespace(
+    config: &Config,
+    store: &Store,
+    now: Timestamp,
+) -> Result<String, Error> {
+    store
+        .mirror_namespace(mirror::NAMESPACE, &config.identity(), now)
+        .await
+}
+
 pub struct CapabilityIndex {
     snapshot: ArcSwap<Snapshot>,
     /// True once there has been a first catalog.
@@ -55,6 +70,10 @@ pub struct CapabilityIndex {
     store: Store,
     mirror: Mirror,
     measured: ArcSwap<Measured>,
+    /// The run over the audit whose priors stand in the index and in the mirror.
+    shown_run: watch::Sender<Option<Timestamp>>,
+    priors_updated_at: Mutex<Option<Timestamp>>,
+    created_at: Timestamp,
     vectors: ToolVectors,
     intents: Mutex<IntentCache<Arc<Vectors>>>,
 }
@@ -64,6 +83,7 @@ pub(crate) struct Contents<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) providers: &'a Providers,
     pub(crate) declared: &'a Declared,
+    pub(crate) usd_per_million_tokens: Option<f64>,
     /// Servers of which it is not known yet what they offer.
     pub(crate) unlisted: &'a HashSet<ServerName>,
 }
@@ -86,6 +106,8 @@ pub(crate) struct Snapshot {
 /// An index that has its words, and perhaps not yet all its vectors.
 struct WordIndex {
     sources: Vec<IndexSource>,
+    /// The run over the audit that found the priors.
+    counted_at: Option<Timestamp>,
     /// `Ok` if the vectors that the store has could be taken from there.
     recalled: Result<(), EmbedderError>,
     words: Option<Arc<Snapshot>>,
@@ -102,6 +124,9 @@ impl CapabilityIndex {
             mirror: Mirror::new(store.clone(), configuration),
             store,
             measured: ArcSwap::default(),
+            shown_run: watch::Sender::default(),
+            priors_updated_at: Mutex::default(),
+            created_at: now(),
             intents: Mutex::default(),
         }
     }
@@ -112,7 +137,7 @@ impl CapabilityIndex {
     }
 
     /// Returns the entry that the mirror has under a tool's name.
-    pub(crate) async fn mirrored(&self, name: &str) -> Result<Option<String>, kitbag_store::Error> {
+    pub(crate) async fn mirrored(&self, name: &str) -> Result<Option<String>, Error> {
         self.mirror.entry(name).await
     }
 
@@ -151,10 +176,57 @@ impl CapabilityIndex {
         progress: impl FnMut(usize, usize),
     ) -> Result<(), EmbedderError> {
         let begun = self.begin(contents).await;
-        if let Err(error) = self.mirror.write(&begun.sources, contents.unlisted).await {
+        if let Err(error) = self.mirror_words(&begun, contents).await {
             tracing::warn!(%error, "the mirror of the index could not be written");
         }
         self.complete(begun, overtaken, progress).await
+    }
+
+    /// Takes over the priors that a run over the audit left, into the index and its mirror.
+    pub(crate) async fn take_over_priors(&self, contents: &Contents<'_>) -> Result<(), Error> {
+        let begun = self.begin(contents).await;
+        self.mirror_words(&begun, contents).await
+    }
+
+    async fn mirror_words(&self, begun: &WordIndex, contents: &Contents<'_>) -> Result<(), Error> {
+        self.mirror.write(&begun.sources, contents.unlisted).await?;
+        self.shown_run.send_replace(begun.counted_at);
+        Ok(())
+    }
+
+    /// Comes back when the priors of this run, or of a later one, stand in the index and in the
+    /// mirror.
+    pub(crate) async fn shows_priors_of(&self, run: Timestamp) {
+        let mut shown = self.shown_run.subscribe();
+        // The sender lives as long as we do.
+        let _ = shown.wait_for(|shown| *shown >= Some(run)).await;
+    }
+
+    /// Notes that priors, index and mirror are up to date.
+    pub(crate) async fn priors_are_updated(&self, at: Timestamp) -> Result<(), Error> {
+        let namespace = self.namespace().await?;
+        self.store.set_priors_updated_at(&namespace, at).await?;
+        *lock(&self.priors_updated_at) = Some(at);
+        Ok(())
+    }
+
+    /// Reads when the priors were up to date, also if another gateway saw to that.
+    pub(crate) async fn read_priors_updated_at(&self) -> Result<Option<Timestamp>, Error> {
+        let namespace = self.namespace().await?;
+        let at = self.store.priors_updated_at(&namespace).await?;
+        *lock(&self.priors_updated_at) = at;
+        Ok(at)
+    }
+
+    /// Returns when the priors were up to date, as far as that was read, and when this index was
+    /// created.
+    pub(crate) fn priors_age(&self) -> (Option<Timestamp>, Timestamp) {
+        (*lock(&self.priors_updated_at), self.created_at)
+    }
+
+    /// Returns the namespace of this configuration in the store.
+    pub(crate) async fn namespace(&self) -> Result<String, Error> {
+        self.mirror.namespace().await
     }
 
     /// Does the same for a process that knows only some of the servers: the mirror, which tells
@@ -172,6 +244,7 @@ impl CapabilityIndex {
         let words = self.publish(&sources, contents.subjects()).await;
         WordIndex {
             sources,
+            counted_at: self.measured.load().counted_at,
             recalled,
             words,
         }
@@ -187,6 +260,7 @@ impl CapabilityIndex {
             sources,
             recalled,
             words,
+            ..
         } = begun;
         recalled?;
         self.embed_missing(&sources, words.as_deref(), overtaken, progress)
@@ -208,8 +282,8 @@ impl CapabilityIndex {
         Ok(Index::build(self.vectors.documents(sources)))
     }
 
-    /// Looks at the calls of late, and says whether the index should be built anew: because they
-    /// show something else than before, or because vectors are missing.
+    /// Says whether the index should be built anew: because a run over the audit found other priors,
+    /// or because vectors are missing.
     pub(crate) async fn is_outdated(&self) -> bool {
         let snapshot = self.snapshot();
         self.measure().await || snapshot.index.embedded() < snapshot.index.len()
@@ -220,9 +294,10 @@ impl CapabilityIndex {
         self.vectors.forget_unused(&self.mirror).await;
     }
 
-    /// Measures the latest calls. Returns true if they show something else than before.
+    /// Reads what the last run over the audit found. Returns true if that is something else than
+    /// before.
     async fn measure(&self) -> bool {
-        match Measured::of(&self.store, now()).await {
+        match self.read_measured().await {
             Ok(measured) => {
                 let changed = measured != **self.measured.load();
                 self.measured.store(Arc::new(measured));
@@ -233,6 +308,11 @@ impl CapabilityIndex {
                 false
             }
         }
+    }
+
+    async fn read_measured(&self) -> Result<Measured, Error> {
+        self.read_priors_updated_at().await?;
+        Measured::of(&self.store, &self.namespace().await?).await
     }
 
     /// Returns the sources in the order of [`Contents::subjects`].
@@ -337,8 +417,9 @@ impl Snapshot {
 
 impl Contents<'_> {
     fn source(&self, entry: &CatalogEntry, measured: &Measured, now: Timestamp) -> IndexSource {
-        let declared = self.declared.get(&entry.exposed);
-        let priors = measured.with(declared, &entry.capability);
+        let of_file = entry.declared.as_ref().map(|tool| tool.facts());
+        let declared = self.declared.get(&entry.plain_name).or(of_file.as_ref());
+        let priors = measured.with(declared, &entry.capability, self.usd_per_million_tokens);
         let tool = match declared {
             Some(declared) => ToolSource::of(entry).declared(declared),
             None => ToolSource::of(entry),

@@ -1,12 +1,15 @@
 //! The facts about tools that are not in their definitions: those that the operator declares, and
-//! those that the calls of the last weeks show.
+//! those that the last run over the audit found.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use kitbag_config::DeclaredTool;
 use kitbag_domain::{Capability, Timestamp};
-use kitbag_store::{Store, ToolStatistics};
+use kitbag_store::{Error, Store};
+
+use crate::priors::track::ToolTrack;
+use crate::priors::{KeptTrack, tracks};
 
 /// The values by which the index filters.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -15,65 +18,91 @@ pub struct Priors {
     pub(crate) p95_latency_ms: Option<f64>,
     pub(crate) p99_latency_ms: Option<f64>,
     pub(crate) success_rate: Option<f64>,
+    /// The last run in which calls of the tool were counted.
+    pub(crate) updated_at: Option<Timestamp>,
 }
 
-/// The priors that calls show, rounded so that one more call rarely changes them.
+/// The priors that calls show.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Measured(HashMap<Capability, Priors>);
+pub(crate) struct Measured {
+    tools: HashMap<Capability, MeasuredTool>,
+    /// The run that found them, if there was one.
+    pub(super) counted_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+struct MeasuredTool {
+    priors: Priors,
+    tokens_per_answer: Option<f64>,
+}
 
 /// The declared values of tools, by the name that clients call a tool.
 pub(crate) type Declared = BTreeMap<String, DeclaredTool>;
 
-const LOOKED_BACK: Duration = Duration::from_secs(30 * 86_400);
-/// Fewer calls say nothing.
-const LEAST_CALLS: usize = 20;
-/// Of fewer calls, the slowest in a hundred is not known.
-const LEAST_CALLS_FOR_P99: usize = 100;
-
 impl Measured {
-    pub(super) async fn of(store: &Store, now: Timestamp) -> Result<Self, kitbag_store::Error> {
-        let since = Timestamp(now.0 - LOOKED_BACK.as_millis() as i64);
-        let tracks = store.tool_statistics(since).await?.into_iter();
-        Ok(Self(
-            tracks
-                .filter_map(|(capability, track)| Some((capability, shown_by(&track)?)))
+    pub(crate) async fn of(store: &Store, namespace: &str) -> Result<Self, Error> {
+        let run = store.priors_run(namespace).await?;
+        let tracks = tracks(store, namespace).await?.into_iter();
+        Ok(Self {
+            tools: tracks
+                .map(|(tool, kept)| (tool, MeasuredTool::of(&kept)))
                 .collect(),
-        ))
+            counted_at: run.map(|run| run.counted_at),
+        })
     }
 
     /// A declared value replaces the measured one: the operator who declares it knows something
     /// that the calls do not show.
-    pub(super) fn with(&self, declared: Option<&DeclaredTool>, capability: &Capability) -> Priors {
-        let measured = self.0.get(capability).copied().unwrap_or_default();
+    pub(crate) fn with(
+        &self,
+        declared: Option<&DeclaredTool>,
+        capability: &Capability,
+        usd_per_million_tokens: Option<f64>,
+    ) -> Priors {
+        let tool = self.tools.get(capability).copied().unwrap_or_default();
+        let measured = Priors {
+            cost_usd: tool.cost_usd(usd_per_million_tokens),
+            ..tool.priors
+        };
         let Some(declared) = declared else {
             return measured;
         };
         Priors {
-            cost_usd: declared.cost_usd,
+            cost_usd: declared.cost_usd.or(measured.cost_usd),
             p95_latency_ms: declared.p95_latency_ms.or(measured.p95_latency_ms),
             p99_latency_ms: declared.p99_latency_ms.or(measured.p99_latency_ms),
             success_rate: declared.success_rate.or(measured.success_rate),
+            updated_at: measured.updated_at,
         }
     }
 }
 
-fn shown_by(track: &ToolStatistics) -> Option<Priors> {
-    if track.calls < LEAST_CALLS {
-        return None;
+impl MeasuredTool {
+    fn of(kept: &KeptTrack) -> Self {
+        Self {
+            priors: shown_by(&kept.track, kept.updated_at),
+            tokens_per_answer: kept.track.tokens_per_answer(),
+        }
     }
-    let p95 = track.latency(0.95);
-    let p99 = track.latency(0.99);
-    Some(Priors {
-        cost_usd: None,
-        p95_latency_ms: p95.map(milliseconds),
-        p99_latency_ms: p99
-            .filter(|_| track.calls >= LEAST_CALLS_FOR_P99)
-            .map(milliseconds),
-        success_rate: Some((track.succeeded as f64 / track.calls as f64 * 100.0).round() / 100.0),
-    })
+
+    fn cost_usd(&self, usd_per_million_tokens: Option<f64>) -> Option<f64> {
+        let cost = self.tokens_per_answer? * usd_per_million_tokens? / 1e6;
+        // A billionth of a dollar is the smallest price that the audit knows.
+        Some((cost * 1e9).round() / 1e9)
+    }
 }
 
-fn milliseconds(latency: Duration) -> f64 {
+fn shown_by(track: &ToolTrack, updated_at: Timestamp) -> Priors {
+    Priors {
+        cost_usd: None,
+        p95_latency_ms: track.latency(0.95).map(milliseconds),
+        p99_latency_ms: track.latency(0.99).map(milliseconds),
+        success_rate: Some((track.success_rate() * 100.0).round() / 100.0),
+        updated_at: Some(updated_at),
+    }
+}
+
+pub(crate) fn milliseconds(latency: Duration) -> f64 {
     two_digits(latency.as_secs_f64() * 1e3)
 }
 

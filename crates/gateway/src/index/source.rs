@@ -8,6 +8,7 @@ use kitbag_apis::ProviderSpec;
 use kitbag_config::DeclaredTool;
 use kitbag_domain::text::{visible, visible_line};
 use kitbag_domain::{Timestamp, WriteClass};
+use kitbag_manifest::{ToolFile, definition};
 use kitbag_relevance::light::{CategorySource, ToolCategory, ToolComplexity};
 use kitbag_relevance::text::ToolText;
 use kitbag_relevance::{Document, IndexedTool};
@@ -25,6 +26,8 @@ pub struct IndexSource {
     pub(crate) document: Document,
     pub(crate) text: String,
     pub(crate) hash: TextHash,
+    /// The time of the priors, in seconds since the Unix epoch.
+    pub(crate) priors_at: Option<i64>,
     /// Stands for everything the entry was made from; the same as long as the tool is.
     pub(crate) definition: String,
 }
@@ -50,21 +53,33 @@ pub struct ToolSource {
 impl ToolSource {
     pub(crate) fn of(entry: &catalog::CatalogEntry) -> Self {
         let definition = RawObject::open(&entry.definition).unwrap_or_default();
-        let hints = definition.object("annotations").unwrap_or_default();
         Self {
             exposed: entry.exposed.clone(),
             name: visible_line(&entry.capability.name),
-            provider: entry.capability.server.to_string(),
+            provider: entry.provider().to_owned(),
             description: visible(&definition.read::<String>("description").unwrap_or_default())
                 .into_owned(),
             schema: definition.read("inputSchema").unwrap_or_default(),
             tags: entry.tags.iter().map(|tag| visible_line(tag)).collect(),
             scopes: Vec::new(),
             group: None,
-            write_class: Some(WriteClass::from_hints(
-                hints.read("readOnlyHint"),
-                hints.read("destructiveHint"),
-            )),
+            write_class: Some(entry.write_class),
+        }
+    }
+
+    /// A tool as its file declares it.
+    pub fn of_file(file: &ToolFile) -> Self {
+        let mut definition = definition(file);
+        Self {
+            exposed: file.name.to_string(),
+            name: file.name.to_string(),
+            provider: visible_line(&file.provider),
+            description: visible(&file.description).into_owned(),
+            schema: definition["inputSchema"].take(),
+            tags: file.tags.iter().map(|tag| visible_line(tag)).collect(),
+            scopes: file.scopes.clone(),
+            group: Some(file.provider.clone()),
+            write_class: Some(file.write_class()),
         }
     }
 
@@ -126,6 +141,7 @@ impl ToolSource {
             vector: None,
         };
         IndexSource {
+            priors_at: priors.updated_at.map(|at| at.0 / 1_000),
             hash: TextHash::of(&text),
             text,
             document,

@@ -12,17 +12,18 @@ mod prices;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use kitbag_domain::{Caller, Capability, ExposedName, Kind, Observation, ServerName};
+use kitbag_domain::{Caller, Capability, Kind, Observation, ServerName, Tenant};
 use kitbag_wire::Raw;
 
 use self::prices::Prices;
-use crate::catalog::{Catalog, CatalogEntry};
+use crate::catalog::Catalog;
 use crate::client::McpClient;
 use crate::failure::Failure;
 use crate::view::View;
 use kitbag_domain::sync::lock;
 use kitbag_policy::Policy;
 use kitbag_telemetry::figures::{ListFigures, MeteredClient, UNKNOWN, UsageFigures};
+use kitbag_telemetry::model_requests::{ModelFigures, ModelRequestFigures};
 use kitbag_telemetry::operations::{EndedOperation, OperationEvent};
 use kitbag_telemetry::otlp::{OtlpError, OtlpExporter};
 use kitbag_wire::Era;
@@ -32,6 +33,7 @@ pub struct Meter {
     prices: Prices,
     settings: kitbag_config::Telemetry,
     telemetry: OnceLock<OtlpExporter>,
+    models: Mutex<ModelRequestFigures>,
     keys_refused: [AtomicU64; KeyRefusal::ALL.len()],
 }
 
@@ -61,6 +63,7 @@ impl Meter {
             prices: Prices::default(),
             settings,
             telemetry: OnceLock::new(),
+            models: Mutex::default(),
             keys_refused: Default::default(),
         }
     }
@@ -118,6 +121,16 @@ impl Meter {
 
     pub(crate) fn happened(&self, client: &McpClient, event: OperationEvent) {
         lock(&self.tables).happened(&client.caller.tenant, event);
+    }
+
+    /// A request to a model was passed on.
+    pub(crate) fn model_asked(&self, tenant: &Tenant, route: &'static str, figures: ModelFigures) {
+        lock(&self.models).add(tenant, route, figures);
+    }
+
+    /// Returns the figures of requests to models, of every tenant.
+    pub(crate) fn model_requests(&self) -> ModelRequestFigures {
+        lock(&self.models).clone()
     }
 
     /// Something a server or an API was asked to do came to an end.
@@ -192,21 +205,11 @@ fn metered(client: &McpClient) -> MeteredClient<'_> {
 /// The name figures are kept under. Names of tools that exist are few; addresses and paths are not.
 fn label<'a>(catalog: &'a Catalog, capability: &Capability) -> &'a str {
     match capability.kind {
-        Kind::Tool => exposed(catalog, capability).map_or(UNKNOWN, |entry| &entry.exposed),
+        Kind::Tool => {
+            let entry = catalog.tool_of(capability);
+            entry.map_or(UNKNOWN, |entry| &entry.exposed)
+        }
         Kind::Prompt => "(prompt)",
         Kind::Resource => "(resource)",
     }
-}
-
-fn exposed<'a>(catalog: &'a Catalog, capability: &Capability) -> Option<&'a CatalogEntry> {
-    let usual = ExposedName::new(&capability.server, &capability.name);
-    let usual = catalog
-        .tool(usual.as_str())
-        .filter(|entry| entry.capability == *capability);
-    usual.or_else(|| {
-        catalog
-            .tools
-            .iter()
-            .find(|entry| entry.capability == *capability)
-    })
 }

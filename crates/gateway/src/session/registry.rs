@@ -12,9 +12,9 @@ use super::Session;
 use super::announcements::Subscriber;
 use super::holders::has_ended_key;
 use crate::failure::Failure;
-use crate::fairness::largest_holder;
 use crate::secret::random_token;
 use crate::view::McpEndpoint;
+use kitbag_domain::fairness::largest_holder;
 use kitbag_domain::sync::lock;
 
 /// A session that its client has not used for this long is over.

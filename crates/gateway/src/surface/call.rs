@@ -1,14 +1,14 @@
 //! A tool call on a surface: to one of the always-on tools, or straight to the tool it names.
 
-use kitbag_domain::text::visible;
 use kitbag_domain::{ExposedName, Surface};
 use kitbag_wire::{Raw, RawObject};
 
-use super::answer::{as_meant, fitted, metered, remarked, text, with_taken};
+use super::answer::{as_meant, metered, remarked, with_taken};
+use super::looking::looking;
 use super::own::arguments;
 use super::request::ApiRequest;
 use super::tools::AlwaysOn;
-use super::{batch, code, discover, groups, intent, search, shown};
+use super::{batch, code, intent, shown};
 use crate::bridge;
 use crate::call::{Call, McpCall, required};
 use crate::failure::Failure;
@@ -134,62 +134,4 @@ async fn always_on(
             looking(turn, surface, tool, &params).await
         }
     }
-}
-
-/// The always-on tools that only look around, or change what is listed.
-async fn looking(
-    turn: &Turn,
-    surface: Surface,
-    tool: AlwaysOn,
-    params: &RawObject,
-) -> Result<Raw, Failure> {
-    let given = params.get("arguments");
-    let (answer, taken) = match tool {
-        AlwaysOn::Search => {
-            let (asked, taken) = arguments(&turn.gateway.services.checker, tool, given)?;
-            (search::search(turn, asked).await, taken)
-        }
-        AlwaysOn::Discover => {
-            let (asked, taken) = arguments(&turn.gateway.services.checker, tool, given)?;
-            (discover::discover(turn, asked)?, taken)
-        }
-        AlwaysOn::EnableGroup if surface == Surface::Adaptive => {
-            let (asked, taken) = arguments(&turn.gateway.services.checker, tool, given)?;
-            (groups::enable(turn, &asked)?, taken)
-        }
-        AlwaysOn::EnableGroup => {
-            return Err(Failure::params(
-                "this endpoint lists no groups; call their tools with call_api, or connect to /mcp/adaptive",
-            ));
-        }
-        AlwaysOn::Call | AlwaysOn::Batch | AlwaysOn::RunIntent | AlwaysOn::RunCode => {
-            return Err(Failure::params(format!(
-                "call `{0}` directly, not through call_api",
-                tool.name()
-            )));
-        }
-    };
-    let result = fitted(
-        turn,
-        text(&visible(&answer)),
-        turn.gateway.surfaces.result_tokens,
-    );
-    Ok(with_taken(result, taken.as_ref()))
-}
-
-/// An always-on tool that was asked for as if it were one of those it stands in for.
-pub(super) async fn inside(
-    turn: &Turn,
-    tool: AlwaysOn,
-    params: &RawObject,
-) -> Result<Raw, Failure> {
-    let surface = match turn.view {
-        View::Merged(surface) => surface,
-        View::One(_) => Surface::Search,
-    };
-    metered(
-        turn,
-        tool.name(),
-        looking(turn, surface, tool, params).await,
-    )
 }

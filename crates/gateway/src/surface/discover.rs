@@ -9,6 +9,7 @@ use kitbag_upstream::{Listing, Server};
 use kitbag_wire::RawObject;
 use serde::Deserialize;
 
+use super::endpoints;
 use super::groups;
 use super::search::{line, way_out};
 use crate::authored;
@@ -52,6 +53,7 @@ fn everything(turn: &Turn) -> String {
     let apis = turn.gateway.providers.iter();
     let apis = apis.filter(|it| turn.sees_server(&it.spec().name));
     lines.extend(apis.map(api));
+    lines.extend(endpoints::provider_lines(turn));
     if lines.len() == 1 {
         return "Nothing is connected yet.".to_owned();
     }
@@ -95,6 +97,9 @@ fn api(provider: &Provider) -> String {
 }
 
 fn one_provider(turn: &Turn, name: &str) -> Result<String, Failure> {
+    if let Some(lines) = endpoints::of_provider(turn, name) {
+        return Ok(lines);
+    }
     let known: Option<ServerName> = name.parse().ok();
     let Some(known) = known.filter(|known| turn.sees_server(known)) else {
         return Err(unknown_provider(turn, name));
@@ -130,6 +135,8 @@ fn unknown_provider(turn: &Turn, name: &str) -> Failure {
     let servers = servers.filter(|name| turn.sees_server(name));
     let mut names: Vec<String> = servers.map(ToString::to_string).collect();
     names.extend(resolve::visible_providers(turn));
+    names.extend(endpoints::providers(turn).map(str::to_owned));
+    names.dedup();
     let near = near(name, names.iter().map(String::as_str));
     let near: Vec<_> = near.into_iter().map(str::to_owned).collect();
     let known = if near.is_empty() { names } else { near };

@@ -84,7 +84,9 @@ pub(super) fn visible(turn: &Turn) -> impl Iterator<Item = &CatalogEntry> {
 }
 
 fn belongs(gateway: &Gateway, entry: &CatalogEntry, group: &str) -> bool {
-    entry.capability.server.as_str() == group || of(gateway, entry).any(|it| it == group)
+    entry.capability.server.as_str() == group
+        || entry.provider() == group
+        || of(gateway, entry).any(|it| it == group)
 }
 
 /// The groups a tool is in, besides that of its server. Tags that people gave it take the place of
@@ -92,7 +94,7 @@ fn belongs(gateway: &Gateway, entry: &CatalogEntry, group: &str) -> bool {
 fn of<'a>(gateway: &'a Gateway, entry: &'a CatalogEntry) -> impl Iterator<Item = &'a str> {
     let made = gateway.surfaces.groups.iter();
     let made = made.filter(|(_, patterns)| patterns.iter().any(|it| it.covers(&entry.capability)));
-    let declared = gateway.declared.get(&entry.exposed);
+    let declared = gateway.declared.get(&entry.plain_name);
     let tags = declared
         .map(|it| &it.tags)
         .filter(|tags| !tags.is_empty())

@@ -3,10 +3,11 @@
 use kitbag_domain::{Caller, ServerName, Surface};
 use kitbag_wire::{Raw, RawObject};
 
-use super::shown;
+use super::choice;
 use super::tools::AlwaysOn;
 use crate::catalog::Catalog;
 use crate::gateway::Gateway;
+use crate::observe;
 use crate::turn::Turn;
 use crate::view::View;
 
@@ -14,7 +15,8 @@ use crate::view::View;
 pub(crate) async fn surface_tools(turn: &Turn, surface: Surface) -> Raw {
     let mut definitions: Vec<Raw> = always_on(turn).collect();
     if surface == Surface::Adaptive {
-        let shown = shown::listed(turn).await;
+        let shown = choice::listed(turn).await;
+        observe::surfaced(turn, shown.iter().map(|it| it.exposed.as_str()));
         definitions.extend(shown.into_iter().map(|it| without_promise(&it.definition)));
     }
     RawObject::new().with("tools", &definitions).to_raw()

@@ -3,24 +3,29 @@
 //! # Layout
 //! - `tools`: the tools that are always there, as a model reads them
 //! - `call`: a call on a surface, to the one of them that answers it
+//! - `looking`: those that look around, with their rows in the audit
 //! - `own`: reads the arguments of these tools
 //! - `code`: `run_code`, and the world that a program sees
 //! - `intent`: `run_intent`, the steps of a request in words
 //! - `search`, `discover`, `request` (for `call_api`), `batch`, `groups`: one file each
 //! - `reach`: a call on a surface, and the tool it led to, for the exam of models
-//! - `shown`: what the adaptive surface lists beside them
+//! - `choice`: the tools that the adaptive surface lists beside them; `shown`: how that list follows
+//!   the client
 //! - `listed`: the tools and instructions that a client begins with; [`tokens`]: what they cost
 //! - `kept`: the rest of a long result, read as a resource
 
 pub(crate) mod answer;
 mod batch;
 pub(crate) mod call;
+mod choice;
 mod code;
 mod discover;
+mod endpoints;
 mod groups;
 mod intent;
 pub(crate) mod kept;
 pub(crate) mod listed;
+mod looking;
 mod own;
 pub(crate) mod reach;
 mod request;
@@ -28,3 +33,5 @@ mod search;
 pub(crate) mod shown;
 pub mod tokens;
 pub(crate) mod tools;
+
+pub use tools::own_definitions;

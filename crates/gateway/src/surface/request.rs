@@ -10,7 +10,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::answer::{fitted, metered, read_on, text};
-use super::call::{inside, one};
+use super::call::one;
+use super::looking::inside;
 use super::tools::AlwaysOn;
 use crate::call::{ApiCall, Call};
 use crate::failure::Failure;

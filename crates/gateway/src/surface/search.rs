@@ -4,7 +4,7 @@ use kitbag_domain::Remedy as _;
 
 use kitbag_domain::text::visible_line;
 use kitbag_domain::{Caller, ServerName, WriteClass};
-use kitbag_relevance::{Candidate, MAX_TOP_K, Options};
+use kitbag_relevance::{Candidate, MAX_TOP_K};
 use kitbag_upstream::StartError;
 use kitbag_wire::RawObject;
 use serde::Deserialize;
@@ -12,12 +12,10 @@ use serde::Deserialize;
 use super::shown;
 use crate::catalog::{Catalog, CatalogEntry};
 use crate::failure::trouble_for;
-use crate::find::{UNSURE, find};
+use crate::find::{UNSURE, USUAL_LIMIT, find_best};
+use crate::observe;
 use crate::signature::{request, signature};
 use crate::turn::Turn;
-
-/// Most tasks need three to five tools.
-const USUAL_LIMIT: usize = 5;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,12 +26,8 @@ pub(super) struct SearchArguments {
 
 pub(super) async fn search(turn: &Turn, asked: SearchArguments) -> String {
     let caller = &turn.client.caller;
-    let options = Options {
-        top_k: asked.limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_TOP_K),
-        tenant: Some(caller.tenant.clone()),
-        ..Options::default()
-    };
-    let found = find(&turn.gateway, caller, &asked.query, &options).await;
+    let limit = asked.limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_TOP_K);
+    let found = find_best(&turn.gateway, caller, &asked.query, limit).await;
     let catalog = &found.catalog;
     let lines: Vec<String> = found
         .candidates
@@ -48,6 +42,7 @@ pub(super) async fn search(turn: &Turn, asked: SearchArguments) -> String {
         .iter()
         .filter_map(|candidate| catalog.tool(&candidate.entry.tool_name));
     let tools: Vec<&str> = tools.map(|entry| entry.exposed.as_str()).collect();
+    observe::searched(turn, &asked.query, tools.iter().copied());
     shown::found(turn, tools.into_iter());
     let unsure =
         (found.confident == Some(false)).then(|| format!("{UNSURE}; the nearest there is:"));

@@ -1,100 +1,35 @@
-//! Chooses the tools that the adaptive surface lists beside the always-on tools: never more than
-//! twenty.
+//! The list of the adaptive surface: it follows what a legacy client finds and uses, and the words
+//! that a person says. `choice` chooses the tools.
 //!
-//! The list has all tools, where there are no more than that. Otherwise it has first the tools that
-//! the configuration pinned, then the groups that the client enabled, then the tools that the
-//! client found or used last, then those that its credential used most. A modern client's list may
-//! depend on its credential and on time alone, so what the client finds from call to call does not
-//! change the list.
+//! A modern client's list may depend on its credential and on time alone, so what such a client
+//! finds from call to call does not change its list.
 
-use std::collections::HashSet;
-
-use kitbag_domain::{Capability, Surface};
-use kitbag_relevance::MAX_TOP_K;
+use kitbag_domain::{Caller, Surface};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Message, Notification};
 
-use super::groups;
-use crate::catalog::CatalogEntry;
-use crate::contexts::{ClientContext, ListHolder};
+use crate::gateway::Gateway;
+use crate::learning::client_lists::{ClientList, ListHolder};
 use crate::turn::Turn;
 use crate::view::View;
-
-/// The tools a client's list shows.
-pub(crate) async fn listed(turn: &Turn) -> Vec<&CatalogEntry> {
-    let services = &turn.gateway.services;
-    let visible: Vec<&CatalogEntry> = groups::visible(turn).collect();
-    let favourites = services
-        .contexts
-        .favourites(&services.store, turn.caller())
-        .await;
-    let (groups, recent) = services.contexts.of(&holder(turn));
-    let pinned = visible.iter().copied().filter(|it| is_pinned(turn, it));
-    let enabled = groups
-        .iter()
-        .filter_map(|group| groups::tools(turn, group).ok())
-        .flatten();
-    let recent = recent.iter().filter_map(|name| turn.catalog.tool(name));
-    let favoured = favourites.iter().filter_map(|it| find(&visible, it));
-    let mut seen = HashSet::new();
-    all_of_few(turn, &visible)
-        .into_iter()
-        .chain(pinned)
-        .chain(enabled)
-        .chain(recent.filter(|it| turn.sees(&it.capability)))
-        .chain(favoured)
-        .filter(|entry| seen.insert(entry.exposed.as_str()))
-        .take(MAX_TOP_K)
-        .collect()
-}
-
-/// All tools of the servers, if there are few enough to list them. Every caller has the built-in
-/// tools, so they are listed only for a client that uses them.
-fn all_of_few<'a>(turn: &Turn, visible: &[&'a CatalogEntry]) -> Vec<&'a CatalogEntry> {
-    let visible = visible.iter().copied();
-    let own: Vec<&CatalogEntry> = visible
-        .filter(|it| !turn.gateway.is_built_in(&it.capability.server))
-        .collect();
-    if own.len() <= MAX_TOP_K {
-        own
-    } else {
-        Vec::new()
-    }
-}
-
-fn is_pinned(turn: &Turn, entry: &CatalogEntry) -> bool {
-    let mut pins = turn.gateway.surfaces.pinned.iter();
-    pins.any(|pin| pin.covers(&entry.capability))
-}
-
-fn find<'a>(entries: &[&'a CatalogEntry], wanted: &Capability) -> Option<&'a CatalogEntry> {
-    let mut entries = entries.iter().copied();
-    entries.find(|entry| entry.capability == *wanted)
-}
 
 /// A search came upon these tools.
 pub(super) fn found<'a>(turn: &Turn, names: impl DoubleEndedIterator<Item = &'a str>) {
     if moves(turn) {
-        change(turn, |context| {
-            let mut moved = false;
-            for name in names.rev() {
-                moved |= context.bring_up(name);
-            }
-            moved
-        });
+        change(turn, |list| bring_up(list, names));
     }
 }
 
 /// A tool was called.
 pub(super) fn used(turn: &Turn, name: &str) {
     if moves(turn) && turn.catalog.tool(name).is_some() {
-        change(turn, |context| context.bring_up(name));
+        change(turn, |list| list.bring_up(name));
     }
 }
 
 /// The client asked for a group; the latest comes first.
 pub(super) fn enable(turn: &Turn, group: &str) {
-    change(turn, |context| context.enable_group(group));
+    change(turn, |list| list.enable_group(group));
 }
 
 /// True if the list follows what the client does.
@@ -102,29 +37,46 @@ fn moves(turn: &Turn) -> bool {
     turn.view == View::Merged(Surface::Adaptive) && turn.client.era == Era::Legacy
 }
 
-fn change(turn: &Turn, change: impl FnOnce(&mut ClientContext) -> bool) {
+fn change(turn: &Turn, change: impl FnOnce(&mut ClientList) -> bool) {
     let holder = holder(turn);
-    if turn
-        .gateway
-        .services
-        .contexts
-        .change(&holder, &turn.client.caller, change)
-    {
-        announce(turn, &holder);
+    let lists = &turn.gateway.services.client_lists;
+    if !lists.change(&holder, turn.caller(), change) {
+        return;
+    }
+    match &holder {
+        ListHolder::Session(_) => turn.back.announce(tools_changed()),
+        ListHolder::Credential(caller) => announce(&turn.gateway, caller),
     }
 }
 
-/// Tells every client that has this list that the list has changed.
-fn announce(turn: &Turn, holder: &ListHolder) {
-    match holder {
-        ListHolder::Session(_) => turn.back.announce(tools_changed()),
-        ListHolder::Credential(caller) => {
-            for it in turn.gateway.services.sessions.subscribers() {
-                let is_shown_the_list = it.view == View::Merged(Surface::Adaptive);
-                if it.caller == *caller && is_shown_the_list && it.filter().tools {
-                    it.mailbox.put(tools_changed());
-                }
-            }
+/// The person said something that these tools are for. All clients of the credential hear of it.
+pub(crate) fn said<'a>(
+    gateway: &Gateway,
+    caller: &Caller,
+    names: impl DoubleEndedIterator<Item = &'a str>,
+) {
+    let holder = ListHolder::Credential(caller.clone());
+    let lists = &gateway.services.client_lists;
+    if lists.change(&holder, caller, |list| bring_up(list, names)) {
+        announce(gateway, caller);
+    }
+}
+
+/// Puts tools first; true if one of them was not listed before.
+fn bring_up<'a>(list: &mut ClientList, names: impl DoubleEndedIterator<Item = &'a str>) -> bool {
+    let mut moved = false;
+    for name in names.rev() {
+        moved |= list.bring_up(name);
+    }
+    moved
+}
+
+/// Tells every client of a credential that its list has changed.
+fn announce(gateway: &Gateway, caller: &Caller) {
+    for it in gateway.services.sessions.subscribers() {
+        let is_shown_the_list = it.view == View::Merged(Surface::Adaptive);
+        if it.caller == *caller && is_shown_the_list && it.filter().tools {
+            it.mailbox.put(tools_changed());
         }
     }
 }
@@ -133,7 +85,7 @@ fn tools_changed() -> Message {
     Notification::new(method::TOOLS_CHANGED, None).into()
 }
 
-fn holder(turn: &Turn) -> ListHolder {
+pub(super) fn holder(turn: &Turn) -> ListHolder {
     match turn.client.era {
         Era::Legacy => ListHolder::Session(turn.client.id.clone()),
         Era::Modern => ListHolder::Credential(turn.client.caller.clone()),

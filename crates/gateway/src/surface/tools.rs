@@ -11,6 +11,11 @@ use serde_json::{Value, json};
 
 use super::batch::MOST_CALLS;
 
+/// Returns the definitions that calls of our own tools are held against.
+pub fn own_definitions() -> Vec<Value> {
+    AlwaysOn::ALL.into_iter().map(AlwaysOn::in_full).collect()
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AlwaysOn {
     Search,
@@ -75,7 +80,7 @@ impl AlwaysOn {
         static DEFINITIONS: LazyLock<Vec<Raw>> = LazyLock::new(|| {
             AlwaysOn::ALL
                 .into_iter()
-                .map(|it| raw(&it.written()))
+                .map(|it| raw(&it.listed()))
                 .collect()
         });
         &DEFINITIONS[self as usize]
@@ -96,6 +101,14 @@ impl AlwaysOn {
     fn in_full(self) -> Value {
         let mut definition = self.written();
         let schema = &mut definition["inputSchema"];
+        // The names in these are those of other tools, or data.
+        for name in ["arguments", "query", "params"] {
+            if let Some(inner) = schema["properties"].get_mut(name)
+                && inner["type"] == "object"
+            {
+                inner["additionalProperties"] = json!({});
+            }
+        }
         match self {
             Self::Call => {
                 schema["examples"] = json!([{ "tool": "server__tool", "arguments": {} }]);
@@ -105,6 +118,18 @@ impl AlwaysOn {
             Self::Batch => schema["properties"]["calls"] = json!({ "type": "array" }),
             Self::Search | Self::Discover | Self::EnableGroup => {}
             Self::RunIntent | Self::RunCode => {}
+        }
+        definition
+    }
+
+    /// The definition as a list shows it. The tools of the surface `code` are to be as cheap as they
+    /// can be, so theirs says only what a model needs.
+    fn listed(self) -> Value {
+        let mut definition = self.written();
+        if self.runs_code()
+            && let Some(schema) = definition["inputSchema"].as_object_mut()
+        {
+            schema.retain(|key, _| matches!(key.as_str(), "type" | "properties"));
         }
         definition
     }
@@ -169,12 +194,12 @@ impl AlwaysOn {
                 json!(["group"]),
             ),
             Self::RunIntent => (
-                "Do a task, or get tools for it.",
+                "Do a task, or get its tools",
                 json!({ "intent": text, "params": object }),
                 json!(["intent"]),
             ),
             Self::RunCode => (
-                "JS: await tools.server.tool(args); return",
+                "JS: return await tools.server.tool(args)",
                 json!({ "code": text }),
                 json!(["code"]),
             ),

@@ -199,6 +199,19 @@ pub(super) fn secrets() -> Vec<CompletionCandidate> {
         .collect()
 }
 
+pub(super) fn credentials() -> Vec<CompletionCandidate> {
+    let known = from_store(async |config, store| {
+        Ok(vault(config.secret_key, store)?.credentials().await?)
+    });
+    let mut names: Vec<String> = known
+        .unwrap_or_default()
+        .into_iter()
+        .map(|it| it.key.name.to_string())
+        .collect();
+    names.dedup();
+    names.into_iter().map(CompletionCandidate::new).collect()
+}
+
 /// The templates of the binary, and the learned ones.
 pub(super) fn templates() -> Vec<CompletionCandidate> {
     let (built_in, _) = TemplateSet::read(&built_in::files());

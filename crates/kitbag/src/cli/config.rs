@@ -10,14 +10,14 @@ use clap::{Args, Subcommand};
 use kitbag_config::show::{Entry, Origin, Sources, entries, text};
 use kitbag_config::{Config, Project, nearest};
 use kitbag_domain::{MissingVariable, ServerName, Template};
-use kitbag_store::Store;
 use serde_json::{Value, json};
 
 use super::Invocation;
 use super::failure::Advise as _;
 use super::output::{count, printable};
 use super::overriding::{Overriding, data_dir_origin, given};
-use kitbag_gateway::store_place::{store_address, store_may_exist};
+use crate::cli::open_store::open_store;
+use kitbag_gateway::store_place::store_may_exist;
 
 /// See the configuration in force, where it comes from, and whether it is right.
 #[derive(Debug, Args)]
@@ -145,9 +145,7 @@ async fn names_of_secrets(config: &Config, text: &str) -> anyhow::Result<BTreeSe
     if !text.contains(&format!("${{{}", Template::SECRET)) || !store_may_exist(config) {
         return Ok(BTreeSet::new());
     }
-    let store = Store::open(store_address(config)?)
-        .await
-        .context("the secrets cannot be reached")?;
+    let store = open_store(config, "the secrets cannot be reached").await?;
     let secrets = store.vault(None).list().await?;
     store.close().await;
     Ok(secrets

@@ -179,6 +179,9 @@ fn of_refusal(failure: &Failure) -> Option<String> {
             let given: String = missing.iter().map(|name| format!(" {name}=…")).collect();
             Some(format!("kitbag prompts get {prompt}{given}"))
         }
+        Failure::Held { name, .. } => Some(format!(
+            "look at it with `kitbag lock diff {name}`, then release it with `kitbag lock approve {name}`"
+        )),
         Failure::UnknownTool { near, .. } if near.is_empty() => {
             Some("see which there are with `kitbag tools`".to_owned())
         }

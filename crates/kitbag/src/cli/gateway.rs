@@ -17,7 +17,7 @@ use super::servers::find;
 use crate::local::answer::answer;
 use crate::local::joined::Joined;
 use crate::local::protocol::{LocalAnswer, LocalRequest, Want};
-use kitbag_gateway::app::{App, CallProgress, Meanwhile, ServerReport};
+use kitbag_gateway::app::{App, CallProgress, Meanwhile, ServerDefinitions, ServerReport};
 use kitbag_gateway::offers::{PromptRow, ResourceRow, ToolRow};
 use kitbag_gateway::search::SearchResult;
 use kitbag_gateway::surface::tokens::SurfaceTokens;
@@ -96,6 +96,19 @@ impl ReachedGateway {
             .await?
         {
             LocalAnswer::Definition(definition) => Ok(definition),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Asks these servers anew for their tools and prompts, to the letter.
+    pub(super) async fn definitions(
+        &mut self,
+        servers: Vec<ServerName>,
+        output: Output,
+    ) -> anyhow::Result<Vec<ServerDefinitions>> {
+        let request = LocalRequest::Definitions { servers };
+        match output.during(ASKING_ALL, self.ask(request)).await? {
+            LocalAnswer::Definitions(definitions) => Ok(definitions),
             other => Err(unexpected(&other)),
         }
     }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser as _;
 use clap::{Args, Subcommand};
@@ -19,9 +19,9 @@ use super::completions::keys;
 use super::failure::Advise as _;
 use super::moment::{self, relative};
 use super::output::{date, table};
+use crate::cli::open_store::open_store;
 use crate::trail;
 use kitbag_gateway::clock::now;
-use kitbag_gateway::store_place::store_address;
 
 /// Create, list, rotate and revoke the API keys that open the endpoint.
 #[derive(Debug, Args)]
@@ -129,9 +129,7 @@ struct KeyTexts {
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let store = Store::open(store_address(&config)?)
-        .await
-        .context("the keys cannot be reached")?;
+    let store = open_store(&config, "the keys cannot be reached").await?;
     match arguments.verb {
         Verb::Create(wanted) => {
             let order = wanted.order()?;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use tracing::Level;
+use tracing::level_filters::LevelFilter;
 use tracing_subscriber::Layer as _;
 pub use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -19,7 +19,7 @@ pub struct Logging {
     pub targets: Option<Targets>,
     pub format: LogFormat,
     /// The level from which a line is logged if the person named none.
-    pub default: Level,
+    pub default: LevelFilter,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -48,20 +48,20 @@ pub fn start(logging: Logging) {
 }
 
 /// The database's library warns of every short wait, which says nothing to a person.
-fn unless_named(default: Level) -> Targets {
+fn unless_named(default: LevelFilter) -> Targets {
     Targets::new()
         .with_default(default)
-        .with_target("sqlx", Level::ERROR)
+        .with_target("sqlx", LevelFilter::ERROR)
         .with_target("kitbag_upstream::server", of_servers(default))
 }
 
 /// A verb that is about a server tells the server's state by itself; a gateway that serves has only
 /// its log for that.
-fn of_servers(default: Level) -> Level {
-    if default >= Level::INFO {
+fn of_servers(default: LevelFilter) -> LevelFilter {
+    if default >= LevelFilter::INFO {
         default
     } else {
-        Level::ERROR
+        LevelFilter::ERROR
     }
 }
 

@@ -3,10 +3,12 @@
 //! stdout is for results, stderr for logs and messages.
 //!
 //! # Layout
-//! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`resources`], [`prompts`],
-//!   [`key`], [`secret`], [`audit`], [`templates`], [`trust`], [`import`], [`install`], [`doctor`]
+//! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`check`], [`resources`], [`prompts`],
+//!   [`key`], [`secret`], [`credentials`], [`openapi`], [`context`], [`feedback`], [`audit`], [`templates`],
+//!   [`learned`], [`trust`], [`import`], [`install`], [`hook`], [`doctor`], [`lock`]
 //! - `gateway`: the gateway a verb works with, the one that runs or one of its own
 //! - `listing`: the list of prompts or resources; `content`: a block of an answer, as people read it
+//! - `open_store`: the store, for verbs that work with it alone
 //! - [`output`]: tables for people, JSON for programs
 //! - [`progress`]: a sign that work is going on, while it does
 //! - [`ask`]: questions to the person at the terminal; `confirm`: asks before foreign commands run
@@ -21,29 +23,40 @@ pub mod arguments;
 pub mod ask;
 pub mod audit;
 pub mod call;
+pub mod check;
 pub mod completions;
 pub mod config;
 mod confirm;
 mod content;
+pub mod context;
+pub mod credentials;
 pub mod describe;
 pub mod doctor;
 pub mod eval;
 pub mod failure;
+pub mod feedback;
 mod gateway;
 pub mod health;
+pub mod hook;
 pub mod import;
 pub mod index;
 pub mod install;
 mod journal;
 pub mod key;
+pub mod learned;
 mod listing;
+pub mod lock;
 pub mod logging;
 pub mod logs;
 pub mod man;
 mod moment;
+mod new_file;
 mod next_steps;
+mod open_store;
+pub mod openapi;
 pub mod output;
 mod overriding;
+pub mod priors;
 mod program;
 pub mod progress;
 pub mod prompts;
@@ -68,13 +81,13 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, Parser, Subcommand};
 use kitbag_config::Edit;
 use kitbag_config::{Config, Overrides, Surroundings, Whereabouts};
-use kitbag_store::Store;
+use tracing::level_filters::LevelFilter;
 
 use crate::reload::Follower;
 use crate::trail;
 use failure::Advise as _;
-use kitbag_gateway::store_place::store_address;
 use logging::{LogFormat, Logging};
+use open_store::open_store;
 use output::{Color, Output};
 
 /// One MCP endpoint in front of all your MCP servers.
@@ -118,18 +131,27 @@ enum Verb {
     Config(config::Arguments),
     Search(search::Arguments),
     Index(index::Arguments),
+    Priors(priors::Arguments),
     Eval(eval::Arguments),
     Call(call::Arguments),
+    Check(check::Arguments),
     Run(run::Arguments),
     Agents(agents::Arguments),
     Key(key::Arguments),
     Secret(secret::Arguments),
+    Credentials(credentials::Arguments),
+    Context(context::Arguments),
+    Feedback(feedback::Arguments),
+    Openapi(openapi::Arguments),
     Store(store::Arguments),
     Templates(templates::Arguments),
+    Learned(learned::Arguments),
     Trust(trust::Arguments),
+    Lock(lock::Arguments),
     Import(import::Arguments),
     Install(install::InstallArguments),
     Uninstall(install::UninstallArguments),
+    Hook(hook::Arguments),
     Doctor(doctor::Arguments),
     Health(health::Arguments),
     Service(service::Arguments),
@@ -232,8 +254,10 @@ impl Cli {
     /// Returns the command line that the person typed, or the exit code after help or a mistake was
     /// told.
     pub fn read() -> Result<Self, ExitCode> {
-        Self::try_parse()
-            .map_err(|error| failure::usage(&error, std::env::args_os().any(|it| it == "--json")))
+        Self::try_parse().map_err(|error| match error.use_stderr() {
+            true if hook::is_run_by_a_client() => ExitCode::SUCCESS,
+            _ => failure::usage(&error, std::env::args_os().any(|it| it == "--json")),
+        })
     }
 
     pub fn run(self) -> ExitCode {
@@ -284,6 +308,7 @@ impl Verb {
             Self::Audit(arguments) => audit::run(&arguments, &invocation).await,
             Self::Search(arguments) => search::run(arguments, &invocation).await,
             Self::Index(arguments) => index::run(arguments, &invocation).await,
+            Self::Priors(arguments) => priors::run(arguments, &invocation).await,
             Self::Eval(arguments) => eval::run(arguments, &invocation).await,
             Self::Tools(arguments) => tools::run(arguments, &invocation).await,
             Self::Describe(arguments) => describe::run(arguments, &invocation).await,
@@ -291,17 +316,25 @@ impl Verb {
             Self::Prompts(arguments) => prompts::run(arguments, &invocation).await,
             Self::Tokens(arguments) => tokens::run(arguments, &invocation).await,
             Self::Call(arguments) => call::run(arguments, &invocation).await,
+            Self::Check(arguments) => check::run(arguments, &invocation).await,
             Self::Run(arguments) => run::run(arguments, &invocation).await,
             Self::Stats(arguments) => stats::run(&arguments, &invocation).await,
             Self::Agents(arguments) => agents::run(arguments, &invocation).await,
             Self::Key(arguments) => key::run(arguments, &invocation).await,
             Self::Secret(arguments) => secret::run(arguments, &invocation).await,
+            Self::Credentials(arguments) => credentials::run(arguments, &invocation).await,
+            Self::Context(arguments) => context::run(arguments, &invocation).await,
+            Self::Feedback(arguments) => feedback::run(arguments, &invocation).await,
+            Self::Openapi(arguments) => openapi::run(arguments, &invocation).await,
             Self::Store(arguments) => store::run(arguments, &invocation).await,
             Self::Templates(arguments) => templates::run(arguments, &invocation).await,
+            Self::Learned(arguments) => learned::run(arguments, &invocation).await,
+            Self::Lock(arguments) => lock::run(arguments, &invocation).await,
             Self::Trust(arguments) => trust::run(&arguments, &invocation).await,
             Self::Import(arguments) => import::run(arguments, &invocation).await,
             Self::Install(arguments) => install::install(arguments, &invocation).await,
             Self::Uninstall(arguments) => install::uninstall(&arguments, &invocation),
+            Self::Hook(arguments) => hook::run(arguments, invocation).await,
             Self::Doctor(arguments) => doctor::run(arguments, &invocation).await,
             Self::Health(arguments) => health::run(arguments, invocation).await,
             Self::Service(arguments) => service::run(arguments, &invocation).await,
@@ -325,9 +358,7 @@ async fn recorded(verb: Verb, invocation: Invocation) -> anyhow::Result<ExitCode
 }
 
 async fn record_edits(edits: &[Edit], at: &Whereabouts) -> anyhow::Result<()> {
-    let store = Store::open(store_address(&at.load()?)?)
-        .await
-        .context("the audit cannot be reached")?;
+    let store = open_store(&at.load()?, "the audit cannot be reached").await?;
     for edit in edits {
         trail::record(&store, trail::edit(&trail::typed(), edit)).await?;
     }
@@ -335,10 +366,12 @@ async fn record_edits(edits: &[Edit], at: &Whereabouts) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn default_level(verb: Option<&Verb>) -> tracing::Level {
+fn default_level(verb: Option<&Verb>) -> LevelFilter {
     match verb {
-        Some(Verb::Serve(_)) => tracing::Level::INFO,
-        _ => tracing::Level::WARN,
+        Some(Verb::Serve(_)) => LevelFilter::INFO,
+        // Its client shows to the person what it writes to stderr.
+        Some(Verb::Hook(_)) => LevelFilter::OFF,
+        _ => LevelFilter::WARN,
     }
 }
 

@@ -9,9 +9,10 @@ use kitbag_relevance::{MAX_TOP_K, Options};
 use super::Invocation;
 use super::gateway::{JoinChoice, ReachedGateway};
 use super::output::{Output, table};
+use super::priors::{milliseconds, minute, percent, usd};
 use kitbag_domain::text::summary;
 use kitbag_gateway::find::UNSURE;
-use kitbag_gateway::search::{FoundTool, SearchResult};
+use kitbag_gateway::search::{FoundPriors, FoundTool, SearchResult};
 
 /// Find the tools for what you want to do.
 #[derive(Debug, Args)]
@@ -23,7 +24,7 @@ pub struct Arguments {
     /// The number of tools to show, at most 20.
     #[arg(short = 'n', long, default_value_t = 5, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..))]
     top: u16,
-    /// Show what each score is made of.
+    /// Show what each score is made of, and how the tool has done.
     #[arg(long)]
     explain: bool,
     /// Leave out tools that cost more per call, in US dollars.
@@ -130,8 +131,31 @@ fn described(found: &FoundTool) -> String {
 }
 
 fn explained(found: &[FoundTool]) -> String {
+    let votes = found.iter().filter_map(votes);
+    std::iter::once(scores(found))
+        .chain(votes)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// The lessons that speak for a tool or against it, in one line.
+fn votes(found: &FoundTool) -> Option<String> {
+    /// More lessons than this say the same again.
+    const MOST: usize = 3;
+    let lessons = found.neighbours.iter().take(MOST).map(|it| {
+        let (id, signal, similarity) = (it.id, it.signal.as_str(), it.similarity);
+        format!("lesson {id} ({signal}, {similarity:.2} alike)")
+    });
+    let lessons: Vec<String> = lessons.collect();
+    (!lessons.is_empty()).then(|| format!("{}: {}", found.tool_name, lessons.join(", ")))
+}
+
+fn scores(found: &[FoundTool]) -> String {
     table(
-        ["SCORE", "NAME", "KIND", "WORDS", "MEANING", "COSINE"],
+        [
+            "SCORE", "NAME", "KIND", "WORDS", "MEANING", "STEPS", "PRIORS", "LEARNED", "COSINE",
+            "SUCCESS", "P95", "COST", "AS OF",
+        ],
         found.iter().map(|it| {
             [
                 format!("{:.2}", it.score),
@@ -139,11 +163,27 @@ fn explained(found: &[FoundTool]) -> String {
                 it.kind.clone(),
                 format!("{:+.2}", it.parts.lexical),
                 format!("{:+.2}", it.parts.dense),
+                format!("{:+.2}", it.parts.steps),
+                format!("{:+.3}", it.parts.priors),
+                format!("{:+.2}", it.parts.learned),
                 it.cosine
                     .map_or_else(String::new, |cosine| format!("{cosine:.2}")),
+                percent(it.priors.success_rate),
+                milliseconds(it.priors.p95_latency_ms),
+                usd(it.priors.estimated_cost_usd),
+                as_of(&it.priors),
             ]
         }),
     )
+}
+
+/// The time of priors, if there are any.
+fn as_of(priors: &FoundPriors) -> String {
+    let is_known = priors.success_rate.is_some() || priors.p95_latency_ms.is_some();
+    match is_known {
+        true => minute(priors.last_updated_at),
+        false => String::new(),
+    }
 }
 
 fn write_class(text: &str) -> Result<WriteClass, String> {

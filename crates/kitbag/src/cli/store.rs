@@ -13,6 +13,7 @@ use serde_json::json;
 use super::Invocation;
 use super::failure::Advise as _;
 use super::output::{count, table};
+use crate::cli::open_store::open_store;
 use crate::local::joined::{self, JoinOutcome};
 use crate::local::protocol::Want;
 use crate::trail;
@@ -108,9 +109,7 @@ async fn migrate(
 }
 
 async fn back_up(file: &Path, config: &Config, invocation: &Invocation) -> anyhow::Result<()> {
-    let store = Store::open(store_address(config)?)
-        .await
-        .context("the store cannot be opened")?;
+    let store = open_store(config, "the store cannot be opened").await?;
     let going_on = invocation.output.progress("Backing up");
     let done = store
         .back_up(file, |step| going_on.update(&told_step(step)))

@@ -8,7 +8,6 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
 use kitbag_config::{ProjectFile, Trust, TrustFile, granting, wanted};
 use kitbag_domain::Action;
-use kitbag_store::Store;
 use kitbag_upstream::ServerSpec;
 use serde_json::json;
 
@@ -16,8 +15,8 @@ use super::Invocation;
 use super::confirm::{Confirmation, confirm};
 use super::failure::Advise as _;
 use super::output::{count, table};
+use crate::cli::open_store::open_store;
 use crate::trail;
-use kitbag_gateway::store_place::store_address;
 use kitbag_review::{Review, ReviewSource};
 
 /// Put the servers of a project's kitbag.toml in force.
@@ -189,9 +188,7 @@ async fn withdraw(path: Option<&Path>, invocation: &Invocation) -> anyhow::Resul
 }
 
 async fn record(action: Action, path: &Path, invocation: &Invocation) -> anyhow::Result<()> {
-    let store = Store::open(store_address(&invocation.at.load()?)?)
-        .await
-        .context("the audit cannot be reached")?;
+    let store = open_store(&invocation.at.load()?, "the audit cannot be reached").await?;
     let event = trail::change(&trail::typed(), action, &path.display().to_string());
     let recorded = trail::record(&store, event).await;
     store.close().await;

@@ -176,15 +176,17 @@ fn path(data_dir: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use kitbag_clients::{Client, ClientDirectories, ClientFile, Platform, Scope, read};
+    use kitbag_clients::{Client, ClientDirectories, ClientFile, OperatingSystem, Scope, read};
 
     use super::*;
 
     fn found(text: &str) -> ClientConfig {
-        let places =
-            ClientDirectories::new(Platform::Linux, "/home/ann".into(), "/shop".into(), |_| {
-                None
-            });
+        let places = ClientDirectories::new(
+            OperatingSystem::Linux,
+            "/home/ann".into(),
+            "/shop".into(),
+            |_| None,
+        );
         let spot = ClientFile {
             client: Client::ClaudeCode,
             path: "/home/ann/.claude.json".into(),

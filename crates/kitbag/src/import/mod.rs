@@ -16,7 +16,9 @@ use std::env;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use kitbag_clients::{Client, ClientConfig, ClientDirectories, ClientFile, Platform, Scope, open};
+use kitbag_clients::{
+    Client, ClientConfig, ClientDirectories, ClientFile, OperatingSystem, Scope, open,
+};
 use kitbag_config::{ConfigError, Surroundings, Whereabouts};
 
 pub(crate) use plan::{ImportAction, ImportPlan, ImportRow};
@@ -25,7 +27,7 @@ pub(crate) use plan::{ImportAction, ImportPlan, ImportRow};
 pub(crate) fn places(around: &Surroundings) -> Result<ClientDirectories, ConfigError> {
     let home = around.home.clone().ok_or(ConfigError::NoHome)?;
     Ok(ClientDirectories::new(
-        Platform::of_this_machine(),
+        OperatingSystem::of_this_machine(),
         home,
         around.cwd.clone(),
         folder_in_variable,

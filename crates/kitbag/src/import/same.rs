@@ -177,7 +177,7 @@ const BLANK: &str = "\u{0}";
 
 #[cfg(test)]
 mod tests {
-    use kitbag_clients::{Client, ClientDirectories, ClientFile, Platform, Scope, read};
+    use kitbag_clients::{Client, ClientDirectories, ClientFile, OperatingSystem, Scope, read};
 
     use kitbag_config::{Overrides, Surroundings, parse};
 
@@ -190,10 +190,12 @@ mod tests {
             ..Surroundings::default()
         };
         let config = parse(ours, None, &Overrides::default(), &around).unwrap();
-        let places =
-            ClientDirectories::new(Platform::Linux, "/home/ann".into(), "/shop".into(), |_| {
-                None
-            });
+        let places = ClientDirectories::new(
+            OperatingSystem::Linux,
+            "/home/ann".into(),
+            "/shop".into(),
+            |_| None,
+        );
         let spot = ClientFile {
             client: Client::ClaudeCode,
             path: "/home/ann/.claude.json".into(),

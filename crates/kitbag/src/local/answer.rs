@@ -16,7 +16,10 @@ pub(crate) async fn answer(
             LocalAnswer::Silent(silent.iter().map(ToString::to_string).collect())
         }
         LocalRequest::Tools => LocalAnswer::Tools(app.tools()),
-        LocalRequest::Definition { name } => LocalAnswer::Definition(app.definition(&name)),
+        LocalRequest::Definition { name } => LocalAnswer::Definition(app.definition(&name)?),
+        LocalRequest::Definitions { servers } => {
+            LocalAnswer::Definitions(app.definitions(&servers).await)
+        }
         LocalRequest::Prompts => LocalAnswer::Prompts(app.prompts()),
         LocalRequest::Prompt { name, arguments } => {
             LocalAnswer::Result(offers::prompt(app, &name, &arguments, meanwhile).await?)
@@ -36,6 +39,7 @@ pub(crate) async fn answer(
         LocalRequest::OnSurface { tool, arguments } => {
             LocalAnswer::Result(app.on_surface(&tool, arguments, meanwhile).await?)
         }
+        LocalRequest::Hear { words } => LocalAnswer::Heard(app.hear(&words).await),
         LocalRequest::Status => LocalAnswer::Status(app.status()),
         LocalRequest::Figures => LocalAnswer::Result(app.figures()),
     })

@@ -126,7 +126,9 @@ async fn worked_out(
         progress: &mut move |step| drop(steps.try_send(step)),
         cancelled: cancelled.clone(),
     };
-    let mut answering = std::pin::pin!(answer(&service.app, request, meanwhile));
+    // On the heap, since an optimised build would otherwise nest the types of everything that can be
+    // asked deeper than the compiler follows.
+    let mut answering = Box::pin(answer(&service.app, request, meanwhile));
     let mut gone = false;
     loop {
         tokio::select! {

@@ -17,7 +17,8 @@ use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt as _};
 use kitbag_wire::lines::{Line, read_line};
 
 use crate::cli::failure::CommandFailure;
-use kitbag_gateway::app::{CallProgress, ServerReport, Status};
+use kitbag_gateway::app::{CallProgress, ServerDefinitions, ServerReport, Status};
+use kitbag_gateway::heard::ToolsForWords;
 use kitbag_gateway::offers::{PromptRow, ResourceRow, ToolRow};
 use kitbag_gateway::search::SearchResult;
 use kitbag_gateway::surface::tokens::SurfaceTokens;
@@ -69,6 +70,10 @@ pub(crate) enum LocalRequest {
     Definition {
         name: String,
     },
+    /// Asks these servers anew for their tools and prompts, to the letter.
+    Definitions {
+        servers: Vec<ServerName>,
+    },
     Prompts,
     /// Asks for what a prompt says with these arguments.
     Prompt {
@@ -99,6 +104,10 @@ pub(crate) enum LocalRequest {
     Restart {
         server: ServerName,
     },
+    /// Hands over what the person said to an agent.
+    Hear {
+        words: String,
+    },
     Status,
     /// Asks for what the meter has counted.
     Figures,
@@ -111,12 +120,14 @@ pub(crate) enum LocalAnswer {
     Silent(Vec<String>),
     Tools(Vec<ToolRow>),
     Definition(Option<Value>),
+    Definitions(Vec<ServerDefinitions>),
     Prompts(Vec<PromptRow>),
     Resources(Vec<ResourceRow>),
     Found(SearchResult),
     Tokens(SurfaceTokens),
     Result(Value),
     Restarted(ServerReport),
+    Heard(ToolsForWords),
     Status(Status),
 }
 

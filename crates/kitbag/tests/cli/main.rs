@@ -4,11 +4,18 @@
 //! - [`servers`]: `kitbag servers`
 //! - [`tools`]: `kitbag tools`, `kitbag describe` and `kitbag call`
 //! - [`keys_and_secrets`]: `kitbag key` and `kitbag secret`
+//! - [`check`]: `kitbag check`; [`openapi`]: `kitbag openapi`
 //! - [`templates`]: `kitbag templates`
+//! - [`context`]: `kitbag context`
+//! - [`hooks`]: `kitbag install --hook`
 //! - [`configuration`]: files, variables and flags
 
+mod check;
 mod configuration;
+mod context;
+mod hooks;
 mod keys_and_secrets;
+mod openapi;
 mod servers;
 mod templates;
 mod tools;

@@ -106,15 +106,16 @@ async fn an_expired_key_is_refused_like_a_revoked_one_and_the_log_says_why() {
     })
     .await;
     assert_eq!(refused, revoked);
-    let log = gateway.log();
+    let log = until("both refusals are in the log", async || {
+        let log = gateway.log();
+        log.contains("a revoked key was refused").then_some(log)
+    })
+    .await;
     assert!(
         log.contains("an expired key was refused") && log.contains(brief["id"].as_str().unwrap()),
         "{log}"
     );
-    assert!(
-        log.contains("a revoked key was refused") && !log.contains(token(&brief)),
-        "{log}"
-    );
+    assert!(!log.contains(token(&brief)), "{log}");
     let listed = home.kitbag(&["key", "list"]).await.stdout;
     assert!(
         listed.contains("expired 20") && listed.contains("revoked 20"),

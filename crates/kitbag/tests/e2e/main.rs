@@ -7,17 +7,22 @@
 //! - [`bridges`], [`fidelity`]: what passes between clients and servers of either era, and that it arrives as it was
 //! - [`bad_input`]: what clients should not send; [`hostile`]: what servers and callers do to harm others
 //! - [`callers`]: who may come in, and what is written down about it; [`audit`]: that it stays written
+//! - [`feedback`]: reports of agents to the operators
 //! - [`hidden`]: that what a tenant may not use does not exist for it
 //! - [`joining`]: clients and commands that share the gateway that runs
 //! - [`keys`]: what a key is for, and how long it is good
 //! - [`rules`]: rules that cannot be walked around
 //! - [`shared_store`]: several gateways over one database, and a database that is away
+//! - [`lock`]: servers that change what a person has approved
 //! - [`login`]: servers that ask who we are
 //! - [`merged`]: everything behind one endpoint
 //! - [`surfaces`]: what clients are shown of it, and the tools that stand in for all the others
 //! - [`meter`]: what all that costs a model, and who is told
 //! - [`metrics`]: how the gateway does, for those who watch it
+//! - [`models`]: requests to models that pass through the gateway
+//! - [`declared`]: tools that come from files
 //! - [`exam`]: models that choose tools, and how well they do
+//! - [`overrides`]: tools in another form than their servers give them
 //! - [`reload`]: a configuration that is edited while the gateway runs
 //! - [`mod@retrieve`]: the tools for an intent; [`index`]: what stands behind the answer
 
@@ -36,18 +41,25 @@ mod bad_input;
 mod bridges;
 mod callers;
 mod code;
+mod declared;
 mod exam;
+mod feedback;
 mod fidelity;
 mod harness;
 mod hidden;
 mod hostile;
 mod index;
+mod intents;
 mod joining;
 mod keys;
+mod learning;
+mod lock;
 mod login;
 mod merged;
 mod meter;
 mod metrics;
+mod models;
+mod overrides;
 mod reload;
 mod retrieve;
 mod rules;

@@ -219,12 +219,8 @@ async fn the_description_of_the_interface_fits_what_is_asked_and_answered() {
         let (status, answered) = ask(&gateway, &asked).await;
         assert!(status == 400 && error.is_valid(&answered), "{answered:#}");
     }
-    for path in described["paths"]
-        .as_object()
-        .unwrap()
-        .keys()
-        .filter(|path| *path != "/v1/retrieve")
-    {
+    let paths = described["paths"].as_object().unwrap();
+    for (path, _) in paths.iter().filter(|(_, it)| it["get"].is_object()) {
         let status = reqwest::get(format!("{}{path}", gateway.base))
             .await
             .unwrap()
@@ -356,4 +352,40 @@ async fn the_two_intents_the_index_was_asked_for_find_their_tools() {
             "{intent}"
         );
     }
+}
+
+/// Some tools of the set have several requests, and what is learned of one half of them shows in the
+/// other.
+#[tokio::test]
+async fn a_replay_of_requests_as_use_shows_what_it_teaches_beside_the_static_ranking() {
+    let home = Home::new("");
+    let set = format!("{}/../../evals/p0", env!("CARGO_MANIFEST_DIR"));
+    let replay = [
+        "eval",
+        "learning",
+        "--dataset",
+        &set,
+        "--uses",
+        "1",
+        "--splits",
+        "1",
+    ];
+    let told = home.kitbag(&[&replay[..], &["--json"]].concat()).await;
+    let report: Value =
+        serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{}", told.stderr));
+    let recall = |curve: &str, point: usize| {
+        let point = &report["sets"][0][curve][point];
+        point["recall"]["5"]
+            .as_f64()
+            .unwrap_or_else(|| panic!("{report:#}"))
+    };
+    assert_eq!(recall("right", 0), recall("wrong", 0));
+    for curve in ["right", "wrong"] {
+        assert!(recall(curve, 1) >= recall(curve, 0) - 0.005, "{report:#}");
+    }
+    assert!(report["sets"][0]["right"][1]["misses"]["used"].is_number());
+    let again = home.kitbag(&replay).await;
+    assert!(again.stdout.contains("RECOVERED"), "{}", again.stdout);
+    let learned = home.kitbag(&["learned", "list", "--json"]).await;
+    assert_eq!(learned.stdout.trim(), "[]", "{}", learned.stderr);
 }

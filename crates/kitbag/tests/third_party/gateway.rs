@@ -50,6 +50,14 @@ impl Stage {
         Self::new(servers, &["--surface", "code"])
     }
 
+    /// Without servers; with these tables in the configuration.
+    pub(crate) fn in_front_of(tables: &str) -> Self {
+        let stage = Self::new(|_| Vec::new(), &[]);
+        let config = stage.folder.path().join("kitbag.toml");
+        fs::write(config, configuration(&[]) + tables).unwrap();
+        stage
+    }
+
     fn new(servers: fn(&Path) -> Vec<RealServer>, flags: &'static [&'static str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let servers = servers(folder.path());

@@ -16,6 +16,7 @@ mod code;
 mod driver;
 mod gateway;
 mod metrics;
+mod models;
 mod newcomer;
 mod processes;
 mod servers;

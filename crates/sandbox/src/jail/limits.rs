@@ -18,7 +18,15 @@ pub(super) fn set(jail: JailLimits, mapped: u64) -> Result<(), String> {
     ];
     limits
         .into_iter()
-        .try_for_each(|(what, most)| limit(what, most))
+        .try_for_each(|(what, most)| limit(what, most))?;
+    give_way()
+}
+
+/// A busy program gets the processor when the gateway and its servers do not need it.
+fn give_way() -> Result<(), String> {
+    /// Of 19: programs that cannot go further back still make progress.
+    const NICE: i32 = 15;
+    rustix::process::setpriority_process(None, NICE).map_err(|error| format!("priority: {error}"))
 }
 
 fn limit(what: Resource, most: u64) -> Result<(), String> {

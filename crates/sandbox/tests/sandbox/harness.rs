@@ -168,6 +168,16 @@ pub(crate) fn workers() -> Vec<Pid> {
         .collect()
 }
 
+/// The one worker there is, once others that were told to end are gone.
+pub(crate) async fn only_worker() -> Pid {
+    loop {
+        if let [worker] = workers()[..] {
+            return worker;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
 fn children(thread: &Path) -> Vec<Pid> {
     let list = std::fs::read_to_string(thread.join("children")).unwrap_or_default();
     list.split_whitespace()

@@ -4,7 +4,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use kitbag_domain::{
-    Action, Event, Observation, Origin, Outcome, Purpose, ShortText, Timestamp, TraceParent,
+    Action, CallCost, Event, Inquiry, NanoUsd, Observation, Origin, Outcome, Purpose,
+    RecordedArguments, ShortText, Timestamp, TraceParent,
 };
 
 use super::AuditRecord;
@@ -28,6 +29,8 @@ pub(super) struct Columns<'a> {
     pub(super) latency: Duration,
     pub(super) purpose: &'static str,
     origin: &'a Origin,
+    cost: CallCost,
+    pub(super) arguments: Option<&'a str>,
     pub(super) detail: Option<&'a str>,
 }
 
@@ -35,6 +38,7 @@ impl<'a> Columns<'a> {
     pub(super) fn of(record: &'a AuditRecord) -> Self {
         match record {
             AuditRecord::Call(observation) => Self::of_call(observation),
+            AuditRecord::Inquiry(inquiry) => Self::of_inquiry(inquiry),
             AuditRecord::Event(event) => Self::of_event(event),
         }
     }
@@ -54,7 +58,30 @@ impl<'a> Columns<'a> {
             latency: seen.latency,
             purpose: seen.purpose.as_str(),
             origin: &seen.origin,
+            cost: seen.cost,
+            arguments: seen.arguments.as_ref().map(RecordedArguments::as_str),
             detail: None,
+        }
+    }
+
+    fn of_inquiry(seen: &'a Inquiry) -> Self {
+        Self {
+            at: seen.at,
+            event: seen.kind.as_str(),
+            tenant: seen.caller.tenant.as_str(),
+            key: seen.caller.key.as_ref().map(|key| key.0.as_str()),
+            actor: None,
+            client: text(seen.client.as_ref()),
+            server: "",
+            kind: "",
+            name: seen.subject.as_str(),
+            outcome: seen.outcome,
+            latency: seen.latency,
+            purpose: seen.purpose.as_str(),
+            origin: &seen.origin,
+            cost: seen.cost,
+            arguments: seen.arguments.as_ref().map(RecordedArguments::as_str),
+            detail: text(seen.detail.as_ref()),
         }
     }
 
@@ -73,8 +100,18 @@ impl<'a> Columns<'a> {
             latency: Duration::ZERO,
             purpose: Purpose::Use.as_str(),
             origin: &event.origin,
+            cost: CallCost::default(),
+            arguments: None,
             detail: text(event.detail.as_ref()),
         }
+    }
+
+    pub(super) fn tokens(&self) -> Option<i64> {
+        tokens(self.cost)
+    }
+
+    pub(super) fn price(&self) -> Option<i64> {
+        price(self.cost)
     }
 
     pub(super) fn request(&self) -> Option<&'a str> {
@@ -103,6 +140,15 @@ fn outcome_of(action: Action) -> Outcome {
 
 fn text(text: Option<&ShortText>) -> Option<&str> {
     text.map(ShortText::as_str)
+}
+
+pub(super) fn tokens(cost: CallCost) -> Option<i64> {
+    let tokens = cost.tokens?;
+    Some(i64::try_from(tokens).unwrap_or(i64::MAX))
+}
+
+pub(super) fn price(cost: CallCost) -> Option<i64> {
+    cost.price.map(|NanoUsd(price)| price)
 }
 
 pub(super) fn micros(latency: Duration) -> i64 {

@@ -3,12 +3,11 @@
 //! - [`sink`]: takes rows in off the hot path; `queue`: the rows that wait to be written
 //! - `writer`: the task that writes them; `trouble`: what it tells the operator
 //! - [`query`]: reads rows, narrowed and page by page; [`row`]: one row
-//! - [`tool_statistics`]: the success and the latency of tools; [`favourites`]: the tools that a caller uses most
+//! - [`tool_statistics`]: the success and the latency of tools
 //! - `columns`: a record as the columns of a row; `sqlite`, `postgres`: the statements of the table, and `narrowing`: the
 //!   conditions that both spell alike
 
 mod columns;
-pub mod favourites;
 mod narrowing;
 mod postgres;
 pub mod query;
@@ -22,16 +21,17 @@ mod writer;
 
 use std::time::Duration;
 
-use kitbag_domain::{Event, Observation, Outcome, Timestamp};
+use kitbag_domain::{CallCost, Event, Inquiry, Observation, Outcome, RecordedArguments, Timestamp};
 
 use crate::engine::{Engine, answered, statement};
 use crate::private_file::random;
 use crate::{Error, Store};
 
-/// A call or an event that is to become a row.
+/// A call, an inquiry or an event that is to become a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuditRecord {
     Call(Observation),
+    Inquiry(Inquiry),
     Event(Event),
 }
 
@@ -45,6 +45,7 @@ pub(crate) struct CallEnding {
     pub(crate) row: RowId,
     pub(crate) outcome: Outcome,
     pub(crate) latency: Duration,
+    pub(crate) cost: CallCost,
 }
 
 /// Rows that are written in one transaction.
@@ -133,6 +134,11 @@ impl Store {
         }
     }
 
+    /// Returns the hash that stands in the audit for the arguments of a call.
+    pub fn hash_arguments(&self, text: &str) -> String {
+        self.key_cache.pepper().hash_arguments(text)
+    }
+
     /// Removes up to `at_most` rows from before a moment, and returns how many it removed. Small
     /// portions let calls be recorded in between.
     pub async fn forget_audit(&self, before: Timestamp, at_most: u32) -> Result<u64, Error> {
@@ -146,6 +152,12 @@ impl From<Observation> for AuditRecord {
     }
 }
 
+impl From<Inquiry> for AuditRecord {
+    fn from(inquiry: Inquiry) -> Self {
+        Self::Inquiry(inquiry)
+    }
+}
+
 impl From<Event> for AuditRecord {
     fn from(event: Event) -> Self {
         Self::Event(event)
@@ -156,13 +168,14 @@ impl AuditRecord {
     pub(crate) fn tenant(&self) -> &str {
         match self {
             Self::Call(call) => call.caller.tenant.as_str(),
+            Self::Inquiry(inquiry) => inquiry.caller.tenant.as_str(),
             Self::Event(event) => event.tenant.as_ref().map_or("", |tenant| tenant.as_str()),
         }
     }
 
     /// About how many bytes of memory it takes while it waits to be written.
     pub(crate) fn weight(&self) -> usize {
-        let (name, texts) = match self {
+        let (name, texts, arguments) = match self {
             Self::Call(call) => (
                 call.capability.name.as_str(),
                 [
@@ -170,6 +183,16 @@ impl AuditRecord {
                     call.origin.request.as_ref(),
                     call.origin.run.as_ref(),
                 ],
+                call.arguments.as_ref(),
+            ),
+            Self::Inquiry(inquiry) => (
+                inquiry.subject.as_str(),
+                [
+                    inquiry.client.as_ref(),
+                    inquiry.origin.request.as_ref(),
+                    inquiry.detail.as_ref(),
+                ],
+                inquiry.arguments.as_ref(),
             ),
             Self::Event(event) => (
                 event.subject.as_str(),
@@ -178,10 +201,12 @@ impl AuditRecord {
                     event.detail.as_ref(),
                     event.actor.as_ref(),
                 ],
+                None,
             ),
         };
         let texts = texts.into_iter().flatten().map(|text| text.as_str().len());
-        size_of::<Self>() + name.len() + texts.sum::<usize>()
+        let arguments = arguments.map_or(0, |it: &RecordedArguments| it.as_str().len());
+        size_of::<Self>() + name.len() + texts.sum::<usize>() + arguments
     }
 }
 
@@ -213,6 +238,8 @@ pub(crate) mod tests {
             capability: Capability::tool(server.parse().unwrap(), name),
             outcome: Outcome::Ok,
             latency: Duration::from_micros(1234),
+            cost: CallCost::default(),
+            arguments: None,
         }
     }
 
@@ -262,6 +289,10 @@ pub(crate) mod tests {
             row: rows[0],
             outcome: Outcome::ToolError,
             latency: Duration::from_millis(7),
+            cost: CallCost {
+                tokens: Some(12),
+                price: None,
+            },
         };
         store
             .write_marked(
@@ -275,5 +306,6 @@ pub(crate) mod tests {
             .unwrap();
         let there = store.audit(&EVERYTHING).await.unwrap();
         assert_eq!((there.len(), there[0].outcome), (1, Outcome::ToolError));
+        assert_eq!(there[0].cost, ending.cost);
     }
 }

@@ -6,7 +6,7 @@ use sqlx::{Database, Encode, QueryBuilder, Type};
 use super::query::{AuditPage, AuditQuery};
 
 pub(super) const SELECT: &str = "SELECT id, at, event, tenant, key_id, actor, client, server, kind, name, outcome, latency_us, \
-     purpose, request_id, run, address, trace_id, detail FROM audit WHERE TRUE";
+     purpose, request_id, run, address, trace_id, detail, tokens, price_nano_usd, arguments FROM audit WHERE TRUE";
 
 pub(super) fn push_owner<DB>(select: &mut QueryBuilder<DB>, query: &AuditQuery)
 where

@@ -83,7 +83,12 @@ fn read(rows: Vec<StoredAuditRow>) -> Result<Vec<AuditRow>, Error> {
 
 #[cfg(test)]
 mod tests {
-    use kitbag_domain::{Action, Event, Kind, Observation, Origin, Purpose, ShortText};
+    use std::time::Duration;
+
+    use kitbag_domain::{
+        Action, CallCost, Event, Inquiry, InquiryKind, Kind, NanoUsd, Observation, Origin, Purpose,
+        RecordedArguments, ShortText,
+    };
 
     use super::*;
     use crate::audit::tests::{EVERYTHING, records, seen};
@@ -93,6 +98,7 @@ mod tests {
     each_engine!(
         every_field_of_a_call_comes_back_after_a_restart,
         every_field_of_an_event_comes_back,
+        every_field_of_an_inquiry_comes_back_and_it_is_found_by_its_kind,
         the_newest_rows_come_first_and_a_query_narrows_them,
         pages_follow_one_another_and_rows_written_later_are_found,
     );
@@ -102,7 +108,9 @@ mod tests {
         let rows = store.audit(&query).await.unwrap();
         let name = |row: AuditRow| match row.content {
             AuditRowContent::Call { capability, .. } => capability.name,
-            AuditRowContent::Event { subject, .. } => subject,
+            AuditRowContent::Inquiry { subject, .. } | AuditRowContent::Event { subject, .. } => {
+                subject
+            }
         };
         assert_eq!(
             rows.into_iter().map(name).collect::<Vec<_>>().join(" "),
@@ -140,6 +148,11 @@ mod tests {
                     Origin::default()
                 };
                 call.purpose = Purpose::ALL[number % 2];
+                call.cost = CallCost {
+                    tokens: (number % 2 == 0).then_some(350),
+                    price: (number % 3 == 0).then_some(NanoUsd(200_000)),
+                };
+                call.arguments = (number % 2 == 1).then(|| RecordedArguments::cut("{\"a\":1}"));
                 call
             })
             .collect();
@@ -161,6 +174,8 @@ mod tests {
                 (seen.at, seen.outcome, seen.caller.key)
             );
             assert_eq!(row.tenant, Some(seen.caller.tenant));
+            assert_eq!(row.cost, seen.cost);
+            assert_eq!(row.arguments, seen.arguments.map(|it| it.to_string()));
             assert_eq!(
                 row.client.as_deref(),
                 seen.client.as_ref().map(ShortText::as_str)
@@ -186,6 +201,46 @@ mod tests {
                     purpose
                 }
             );
+        }
+    }
+
+    async fn every_field_of_an_inquiry_comes_back_and_it_is_found_by_its_kind(place: TestPlace) {
+        let store = place.open().await;
+        let inquiry = |kind| Inquiry {
+            at: Timestamp(1),
+            kind,
+            caller: seen(1, "acme", "git/log").caller,
+            client: Some(ShortText::cut("claude")),
+            origin: origin(),
+            purpose: Purpose::Measurement,
+            subject: ShortText::cut(kind.as_str()),
+            outcome: Outcome::Ok,
+            latency: Duration::from_micros(5),
+            cost: CallCost {
+                tokens: Some(90),
+                price: None,
+            },
+            arguments: Some(RecordedArguments::cut("{\"query\":\"x\"}")),
+            detail: Some(ShortText::cut("5 found")),
+        };
+        let all = InquiryKind::ALL.map(|kind| AuditRecord::from(inquiry(kind)));
+        store.record(&all).await.unwrap();
+        for kind in InquiryKind::ALL {
+            let mut query = EVERYTHING;
+            query.kinds.push(AuditRowKind::Inquiry(kind));
+            let rows = store.audit(&query).await.unwrap();
+            let [row] = rows.as_slice() else {
+                panic!("{rows:?}")
+            };
+            let content = AuditRowContent::Inquiry {
+                kind,
+                subject: kind.as_str().to_owned(),
+                latency: Duration::from_micros(5),
+                purpose: Purpose::Measurement,
+                detail: Some("5 found".to_owned()),
+            };
+            assert_eq!((&row.content, row.cost.tokens), (&content, Some(90)));
+            assert_eq!(row.arguments.as_deref(), Some("{\"query\":\"x\"}"));
         }
     }
 

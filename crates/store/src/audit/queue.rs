@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use kitbag_domain::sync::lock;
-use kitbag_domain::{Observation, Outcome};
+use kitbag_domain::{CallCost, Observation, Outcome, RecordedArguments};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
 
@@ -264,6 +264,7 @@ impl QueueState {
                 row,
                 outcome: Outcome::Cancelled,
                 latency: Duration::ZERO,
+                cost: CallCost::default(),
             }));
         }
     }
@@ -313,7 +314,11 @@ impl QueuedWrite {
     fn weight(&self) -> usize {
         let texts = match self {
             Self::Record(record) => record.weight(),
-            Self::Begin { observation, .. } => observation.capability.name.len(),
+            Self::Begin { observation, .. } => {
+                let arguments = observation.arguments.as_ref();
+                let arguments = arguments.map_or(0, |it: &RecordedArguments| it.as_str().len());
+                observation.capability.name.len() + arguments
+            }
             Self::End(_) => 0,
         };
         size_of::<QueueEntry>() + texts

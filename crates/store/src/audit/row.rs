@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use kitbag_domain::{Action, Capability, KeyId, Kind, Outcome, Purpose, Tenant, Timestamp};
+use kitbag_domain::{
+    Action, CallCost, Capability, InquiryKind, KeyId, Kind, NanoUsd, Outcome, Purpose, Tenant,
+    Timestamp,
+};
 
 use super::columns::CALL;
 use crate::{Error, unreadable};
@@ -20,6 +23,8 @@ pub struct AuditRow {
     pub address: Option<String>,
     pub trace: Option<String>,
     pub outcome: Outcome,
+    pub cost: CallCost,
+    pub arguments: Option<String>,
     pub content: AuditRowContent,
 }
 
@@ -30,6 +35,14 @@ pub enum AuditRowContent {
         capability: Capability,
         latency: Duration,
         purpose: Purpose,
+    },
+    /// A search, a discovery or a change of groups.
+    Inquiry {
+        kind: InquiryKind,
+        subject: String,
+        latency: Duration,
+        purpose: Purpose,
+        detail: Option<String>,
     },
     Event {
         action: Action,
@@ -42,6 +55,7 @@ pub enum AuditRowContent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditRowKind {
     Call,
+    Inquiry(InquiryKind),
     Event(Action),
 }
 
@@ -50,7 +64,7 @@ impl AuditRow {
     pub fn capability(&self) -> Option<&Capability> {
         match &self.content {
             AuditRowContent::Call { capability, .. } => Some(capability),
-            AuditRowContent::Event { .. } => None,
+            AuditRowContent::Inquiry { .. } | AuditRowContent::Event { .. } => None,
         }
     }
 }
@@ -77,6 +91,9 @@ pub(super) struct StoredAuditRow {
     address: Option<String>,
     trace_id: Option<String>,
     detail: Option<String>,
+    tokens: Option<i64>,
+    price_nano_usd: Option<i64>,
+    arguments: Option<String>,
 }
 
 impl TryFrom<StoredAuditRow> for AuditRow {
@@ -95,6 +112,11 @@ impl TryFrom<StoredAuditRow> for AuditRow {
             address: row.address.take(),
             trace: row.trace_id.take(),
             outcome: parse(&row.outcome, "outcome", Outcome::parse)?,
+            cost: CallCost {
+                tokens: row.tokens.map(i64::unsigned_abs),
+                price: row.price_nano_usd.map(NanoUsd),
+            },
+            arguments: row.arguments.take(),
             content: AuditRowContent::read(row)?,
         })
     }
@@ -104,6 +126,7 @@ impl AuditRowContent {
     fn read(row: StoredAuditRow) -> Result<Self, Error> {
         match parse(&row.event, "kind of row", AuditRowKind::parse)? {
             AuditRowKind::Call => Self::read_call(row),
+            AuditRowKind::Inquiry(kind) => Self::read_inquiry(kind, row),
             AuditRowKind::Event(action) => Ok(Self::Event {
                 action,
                 subject: row.name,
@@ -123,22 +146,33 @@ impl AuditRowContent {
             purpose: parse(&row.purpose, "purpose", Purpose::parse)?,
         })
     }
+
+    fn read_inquiry(kind: InquiryKind, row: StoredAuditRow) -> Result<Self, Error> {
+        Ok(Self::Inquiry {
+            kind,
+            subject: row.name,
+            latency: Duration::from_micros(row.latency_us.unsigned_abs()),
+            purpose: parse(&row.purpose, "purpose", Purpose::parse)?,
+            detail: row.detail,
+        })
+    }
 }
 
 impl AuditRowKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Call => CALL,
+            Self::Inquiry(kind) => kind.as_str(),
             Self::Event(action) => action.as_str(),
         }
     }
 
     pub fn parse(text: &str) -> Option<Self> {
         if text == CALL {
-            Some(Self::Call)
-        } else {
-            Action::parse(text).map(Self::Event)
+            return Some(Self::Call);
         }
+        let inquiry = InquiryKind::parse(text).map(Self::Inquiry);
+        inquiry.or_else(|| Action::parse(text).map(Self::Event))
     }
 }
 

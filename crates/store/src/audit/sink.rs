@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kitbag_domain::{Event, Observation, Outcome};
+use kitbag_domain::{CallCost, Event, Inquiry, Observation, Outcome};
 use tokio::sync::oneshot;
 
 use super::queue::{AuditQueue, QueueLimits, QueueRefusal, QueuedWrite};
@@ -60,6 +60,11 @@ impl AuditSink {
         self.put(QueuedWrite::Record(AuditRecord::Call(observation)));
     }
 
+    /// Like `observe`, for an inquiry.
+    pub fn inquired(&self, inquiry: Inquiry) {
+        self.put(QueuedWrite::Record(AuditRecord::Inquiry(inquiry)));
+    }
+
     /// Like `observe`, for an event.
     pub fn note(&self, event: Event) {
         self.put(QueuedWrite::Record(AuditRecord::Event(event)));
@@ -84,11 +89,12 @@ impl AuditSink {
     }
 
     /// Completes the row of a call that had begun. Never waits.
-    pub fn end(&self, row: RowId, outcome: Outcome, latency: Duration) {
+    pub fn end(&self, row: RowId, outcome: Outcome, latency: Duration, cost: CallCost) {
         self.put(QueuedWrite::End(CallEnding {
             row,
             outcome,
             latency,
+            cost,
         }));
     }
 
@@ -322,7 +328,12 @@ mod tests {
         let sink = store.audit_sink();
         let row = sink.begin(seen(1, "acme", "git/push")).await.unwrap();
         assert_eq!(outcomes(&store).await, [Outcome::Unfinished]);
-        sink.end(row, Outcome::Ok, Duration::from_millis(3));
+        sink.end(
+            row,
+            Outcome::Ok,
+            Duration::from_millis(3),
+            CallCost::default(),
+        );
         sink.flush().await;
         assert_eq!(outcomes(&store).await, [Outcome::Ok]);
 

@@ -1,72 +1,112 @@
-//! Counts how tools have done lately, from the rows of their calls.
+//! Counts how tools did in a span of the audit, from the rows of their calls.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use kitbag_domain::{Capability, Outcome, Timestamp};
+use kitbag_domain::{Capability, LatencyHistogram, Outcome, Timestamp};
 
 use super::{postgres, sqlite};
 use crate::engine::statement;
 use crate::{Error, Store, unreadable};
 
 /// The calls of one tool, in figures.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolStatistics {
     /// Calls whose outcome the tool caused.
-    pub calls: usize,
-    pub succeeded: usize,
-    /// In microseconds, of the calls that were carried out, from the fastest to the slowest.
-    latencies: Vec<u32>,
+    pub calls: u64,
+    pub succeeded: u64,
+    /// Of the calls that were carried out.
+    pub latencies: LatencyHistogram,
+    /// The answers whose tokens were counted, and all their tokens.
+    pub answers: u64,
+    pub tokens: u64,
 }
 
-/// The server, the tool, the outcome and the latency in microseconds of a call.
-pub(super) type ToolCallRow = (String, String, String, i64);
+/// A part of the audit: rows that were written after one row and not after another, and that
+/// happened between two moments, without the second.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditSpan {
+    pub after: i64,
+    pub up_to: i64,
+    pub since: Timestamp,
+    pub until: Timestamp,
+}
 
-/// The newest calls decide; counting more would take long on a busy gateway and say the same.
-const MOST_ROWS: u32 = 200_000;
+/// A call of a tool, as it is read to be counted.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct ToolCallRow {
+    id: i64,
+    server: String,
+    name: String,
+    outcome: String,
+    latency_us: i64,
+    tokens: Option<i64>,
+}
+
+/// The number of rows that are read at once; a busy gateway has millions a day.
+const PAGE: u32 = 10_000;
+
+impl AuditSpan {
+    /// All rows that happened since a moment.
+    pub fn since(since: Timestamp) -> Self {
+        Self {
+            after: 0,
+            up_to: i64::MAX,
+            since,
+            until: Timestamp(i64::MAX),
+        }
+    }
+}
 
 impl Store {
-    /// Returns the statistics of all tools that were called since a moment.
+    /// Returns the statistics of all tools that were called in a span.
     pub async fn tool_statistics(
         &self,
-        since: Timestamp,
+        span: &AuditSpan,
     ) -> Result<HashMap<Capability, ToolStatistics>, Error> {
-        let rows = statement!(&self.engine, tool_calls(since, MOST_ROWS))?;
-        let mut statistics = count(rows)?;
-        statistics.retain(|_, tool| tool.calls > 0);
-        for tool in statistics.values_mut() {
-            tool.latencies.sort_unstable();
+        let (mut statistics, mut rest) = (HashMap::new(), span.clone());
+        loop {
+            let page = statement!(&self.engine, tool_calls(&rest, PAGE))?;
+            let Some(last) = page.last() else { break };
+            rest.after = last.id;
+            count(page, &mut statistics)?;
         }
+        statistics.retain(|_, tool| tool.calls > 0);
         Ok(statistics)
+    }
+
+    /// Returns the smallest id of the rows that happened since a moment.
+    pub async fn first_audit_row(&self, since: Timestamp) -> Result<Option<i64>, Error> {
+        statement!(&self.engine, first_id(since))
     }
 }
 
-fn count(rows: Vec<ToolCallRow>) -> Result<HashMap<Capability, ToolStatistics>, Error> {
-    let mut statistics: HashMap<Capability, ToolStatistics> = HashMap::new();
-    for (server, name, outcome, latency) in rows {
-        let outcome = Outcome::parse(&outcome).ok_or_else(|| unreadable("outcome", outcome))?;
-        let capability = super::favourites::tool(server, name)?;
+fn count(
+    rows: Vec<ToolCallRow>,
+    statistics: &mut HashMap<Capability, ToolStatistics>,
+) -> Result<(), Error> {
+    for row in rows {
+        let outcome = Outcome::parse(&row.outcome);
+        let outcome = outcome.ok_or_else(|| unreadable("outcome", &row.outcome))?;
+        let capability = tool(row.server, row.name)?;
         let tool = statistics.entry(capability).or_default();
-        tool.add(outcome, latency);
+        tool.add(outcome, row.latency_us, row.tokens);
     }
-    Ok(statistics)
+    Ok(())
 }
 
 impl ToolStatistics {
-    /// Returns the time within which this share of the calls was done.
-    pub fn latency(&self, share: f64) -> Option<Duration> {
-        let last = self.latencies.len().checked_sub(1)?;
-        let rank = (self.latencies.len() as f64 * share).ceil() as usize;
-        let micros = self.latencies[rank.saturating_sub(1).min(last)];
-        Some(Duration::from_micros(micros.into()))
-    }
-
-    fn add(&mut self, outcome: Outcome, latency: i64) {
-        self.calls += usize::from(is_caused_by_tool(outcome));
-        self.succeeded += usize::from(outcome == Outcome::Ok);
-        if is_carried_out(outcome) {
-            let latency = u32::try_from(latency).unwrap_or(u32::MAX);
-            self.latencies.push(latency);
+    fn add(&mut self, outcome: Outcome, latency: i64, tokens: Option<i64>) {
+        self.calls += u64::from(is_caused_by_tool(outcome));
+        self.succeeded += u64::from(outcome == Outcome::Ok);
+        if !is_carried_out(outcome) {
+            return;
+        }
+        let latency = Duration::from_micros(latency.unsigned_abs());
+        self.latencies.record(latency);
+        if let Some(tokens) = tokens {
+            self.answers += 1;
+            self.tokens += tokens.unsigned_abs();
         }
     }
 }
@@ -94,73 +134,67 @@ fn is_carried_out(outcome: Outcome) -> bool {
     )
 }
 
+fn tool(server: String, name: String) -> Result<Capability, Error> {
+    match server.parse() {
+        Ok(server) => Ok(Capability::tool(server, name)),
+        Err(_) => Err(unreadable("server name", server)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use kitbag_domain::{Kind, Purpose};
+    use kitbag_domain::{Kind, Observation, Purpose};
 
     use super::*;
     use crate::audit::tests::{records, seen};
     use crate::test_place::{TestPlace, each_engine};
 
-    each_engine!(
-        a_latency_is_the_time_within_which_a_share_of_the_calls_was_done,
-        only_recent_calls_of_tools_count_and_only_outcomes_that_the_tool_caused,
-    );
+    each_engine!(only_calls_of_tools_in_the_span_count_and_only_outcomes_that_the_tool_caused,);
 
-    fn milliseconds(tool: &ToolStatistics, share: f64) -> u128 {
-        tool.latency(share).unwrap().as_millis()
-    }
-
-    async fn a_latency_is_the_time_within_which_a_share_of_the_calls_was_done(place: TestPlace) {
-        let store = place.open().await;
-        let mut rows: Vec<_> = (1..=100)
-            .map(|number| {
-                let mut call = seen(100, "acme", "git/log");
-                call.latency = Duration::from_millis(number);
-                call
-            })
-            .collect();
-        rows.reverse();
-        store.record(&records(rows)).await.unwrap();
-        let statistics = store.tool_statistics(Timestamp(0)).await.unwrap();
-        let tool = &statistics[&seen(0, "acme", "git/log").capability];
-        assert_eq!((tool.calls, tool.succeeded), (100, 100));
-        assert_eq!(
-            [0.5, 0.95, 0.99, 1.0].map(|share| milliseconds(tool, share)),
-            [50, 95, 99, 100]
-        );
-    }
-
-    async fn only_recent_calls_of_tools_count_and_only_outcomes_that_the_tool_caused(
+    async fn only_calls_of_tools_in_the_span_count_and_only_outcomes_that_the_tool_caused(
         place: TestPlace,
     ) {
         let store = place.open().await;
+        let log = || seen(100, "acme", "git/log");
+        let before = vec![seen(100, "acme", "git/log")];
+        store.record(&records(before)).await.unwrap();
+        let after = store.newest_audit_row().await.unwrap();
         let mut rows: Vec<_> = Outcome::ALL
             .into_iter()
             .map(|outcome| {
-                let mut call = seen(100, "acme", "git/log");
-                call.outcome = outcome;
+                let mut call = log();
+                (call.outcome, call.cost.tokens) = (outcome, Some(7));
                 call
             })
             .collect();
-        rows.push(seen(99, "acme", "git/log"));
-        let mut prompt = seen(100, "acme", "git/log");
+        rows.extend([seen(99, "acme", "git/log"), seen(200, "acme", "git/log")]);
+        let mut prompt = log();
         prompt.capability.kind = Kind::Prompt;
-        rows.push(prompt);
-        let mut denied = seen(100, "acme", "git/push");
-        denied.outcome = Outcome::Denied;
-        rows.push(denied);
-        let mut measured = seen(100, "acme", "git/log");
-        measured.purpose = Purpose::Measurement;
-        rows.push(measured);
+        let denied = Observation {
+            outcome: Outcome::Denied,
+            ..seen(100, "acme", "git/push")
+        };
+        let measured = Observation {
+            purpose: Purpose::Measurement,
+            ..log()
+        };
+        rows.extend([prompt, denied, measured]);
         store.record(&records(rows)).await.unwrap();
 
-        let statistics = store.tool_statistics(Timestamp(100)).await.unwrap();
+        let span = AuditSpan {
+            after,
+            until: Timestamp(200),
+            ..AuditSpan::since(Timestamp(100))
+        };
+        let statistics = store.tool_statistics(&span).await.unwrap();
         assert_eq!(statistics.len(), 1, "{statistics:?}");
-        let tool = &statistics[&seen(0, "acme", "git/log").capability];
+        let tool = &statistics[&log().capability];
         assert_eq!(
-            (tool.calls, tool.succeeded, tool.latencies.len()),
-            (5, 1, 3)
+            (tool.calls, tool.succeeded, tool.latencies.count()),
+            (5, 1, 3.0)
         );
+        assert_eq!((tool.answers, tool.tokens), (3, 21));
+        let first = store.first_audit_row(Timestamp(200)).await.unwrap();
+        assert!(first > Some(after), "{first:?}");
     }
 }

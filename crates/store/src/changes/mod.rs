@@ -26,6 +26,9 @@ pub struct ChangeCounts {
     pub logins: u64,
     pub listings: u64,
     pub learned_templates: u64,
+    pub priors: u64,
+    pub lessons: u64,
+    pub credentials: u64,
 }
 
 /// The tables whose changes a gateway wants to hear of.
@@ -36,6 +39,9 @@ enum WatchedTable {
     Logins,
     Listings,
     LearnedTemplates,
+    Priors,
+    Lessons,
+    Credentials,
 }
 
 /// Follows the tables from the first time that it is asked, until the last handle to the store
@@ -142,17 +148,23 @@ impl ChangeCounts {
             WatchedTable::Logins => &mut self.logins,
             WatchedTable::Listings => &mut self.listings,
             WatchedTable::LearnedTemplates => &mut self.learned_templates,
+            WatchedTable::Priors => &mut self.priors,
+            WatchedTable::Lessons => &mut self.lessons,
+            WatchedTable::Credentials => &mut self.credentials,
         }
     }
 }
 
 impl WatchedTable {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 8] = [
         Self::Keys,
         Self::Secrets,
         Self::Logins,
         Self::Listings,
         Self::LearnedTemplates,
+        Self::Priors,
+        Self::Lessons,
+        Self::Credentials,
     ];
 
     fn parse(name: &str) -> Option<Self> {
@@ -166,6 +178,9 @@ impl WatchedTable {
             Self::Logins => "logins",
             Self::Listings => "listings",
             Self::LearnedTemplates => "learned_templates",
+            Self::Priors => "priors_runs",
+            Self::Lessons => "lessons",
+            Self::Credentials => "credentials",
         }
     }
 }
@@ -176,7 +191,7 @@ mod tests {
 
     use super::*;
     use crate::test_place::{TestPlace, each_engine};
-    use crate::{KeyOrder, Secret, StoredListing, StoredTemplate};
+    use crate::{KeyOrder, PriorsRun, Secret, StoredListing, StoredTemplate};
 
     each_engine!(a_change_of_a_table_is_heard_of_elsewhere_and_others_stay_quiet);
 
@@ -217,6 +232,13 @@ mod tests {
             assert!(elsewhere.put_learned(&template).await.unwrap());
             heard(&here, |it| it.learned_templates > known).await;
         }
+        let known = here.changes().borrow().priors;
+        let run = PriorsRun {
+            counted_to: 1,
+            counted_at: Timestamp(1),
+        };
+        elsewhere.put_priors("tools", run, &[]).await.unwrap();
+        heard(&here, |it| it.priors > known).await;
     }
 
     async fn heard(store: &Store, wanted: impl Fn(&ChangeCounts) -> bool) -> ChangeCounts {

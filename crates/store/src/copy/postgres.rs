@@ -196,14 +196,15 @@ pub(super) async fn delete(
         .map_err(failed(WRITE))
 }
 
-/// Lets the next row of the audit have an id above those that were copied.
+/// Lets the next rows that are numbered have ids above those that were copied.
 pub(super) async fn go_on_counting(postgres: &Postgres) -> Result<(), Error> {
-    sqlx::query(
-        "SELECT setval(pg_get_serial_sequence('audit', 'id'), newest)
-         FROM (SELECT max(id) AS newest FROM audit) AS rows WHERE newest IS NOT NULL",
-    )
-    .execute(&postgres.pool)
-    .await
-    .map(drop)
-    .map_err(failed(WRITE))
+    for table in ["audit", "lessons", "agent_feedback", "context_facts"] {
+        let count = format!(
+            "SELECT setval(pg_get_serial_sequence('{table}', 'id'), newest)
+             FROM (SELECT max(id) AS newest FROM {table}) AS rows WHERE newest IS NOT NULL"
+        );
+        let counted = sqlx::query(AssertSqlSafe(count)).execute(&postgres.pool);
+        counted.await.map_err(failed(WRITE))?;
+    }
+    Ok(())
 }

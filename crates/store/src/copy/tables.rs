@@ -39,7 +39,7 @@ pub(super) type CopiedRow = Vec<CopiedValue>;
 const ALL_ROWS: Option<&str> = Some("TRUE");
 
 /// Every table whose rows are worth keeping. Small ones are copied anew after an interruption.
-pub(super) const TABLES: [CopiedTable; 9] = [
+pub(super) const TABLES: [CopiedTable; 18] = [
     CopiedTable {
         name: "listings",
         columns: &[
@@ -80,6 +80,18 @@ pub(super) const TABLES: [CopiedTable; 9] = [
         stale: ALL_ROWS,
     },
     CopiedTable {
+        name: "credentials",
+        columns: &[
+            text("tenant"),
+            text("name"),
+            text("fields"),
+            bytes("sealed"),
+            number("updated_at"),
+        ],
+        key: 2,
+        stale: ALL_ROWS,
+    },
+    CopiedTable {
         name: "learned_templates",
         columns: &[
             text("tenant"),
@@ -92,6 +104,99 @@ pub(super) const TABLES: [CopiedTable; 9] = [
         stale: ALL_ROWS,
     },
     CopiedTable {
+        name: "lessons",
+        columns: &[
+            number("id"),
+            text("tenant"),
+            text("credential"),
+            number("session"),
+            number("at"),
+            text("tool"),
+            text("signal"),
+            text("model"),
+            bytes("vector"),
+            text("words"),
+        ],
+        key: 1,
+        // A lesson does not change.
+        stale: None,
+    },
+    CopiedTable {
+        name: "approved_definitions",
+        columns: &[bytes("hash"), text("body"), number("approved_at")],
+        key: 1,
+        // The text of a hash does not change.
+        stale: None,
+    },
+    CopiedTable {
+        name: "agent_state",
+        columns: &[
+            text("tenant"),
+            text("key"),
+            number("version"),
+            number("bytes"),
+            number("updated_at"),
+            number("expires_at"),
+            text("value"),
+        ],
+        key: 2,
+        stale: ALL_ROWS,
+    },
+    CopiedTable {
+        name: "agent_state_sums",
+        columns: &[
+            text("tenant"),
+            number("keys"),
+            number("bytes"),
+            number("last_version"),
+        ],
+        key: 1,
+        stale: ALL_ROWS,
+    },
+    CopiedTable {
+        name: "agent_feedback",
+        columns: &[
+            number("id"),
+            text("tenant"),
+            text("key_id"),
+            text("client"),
+            number("at"),
+            text("kind"),
+            text("severity"),
+            text("tool"),
+            text("summary"),
+            text("details"),
+            number("resolved_at"),
+            text("resolution"),
+        ],
+        key: 1,
+        stale: ALL_ROWS,
+    },
+    CopiedTable {
+        name: "context_facts",
+        columns: &[
+            number("id"),
+            text("tenant"),
+            bytes("fingerprint"),
+            text("subject"),
+            text("subject_key"),
+            text("predicate"),
+            text("predicate_key"),
+            text("object"),
+            text("source"),
+            text("url"),
+            text("quote"),
+            number("authority"),
+            number("observed_at"),
+            number("valid_until"),
+            text("model"),
+            bytes("vector"),
+        ],
+        key: 1,
+        // A fact does not change.
+        stale: None,
+    },
+    CopiedTable {
         name: "mirror_owners",
         columns: &[text("namespace"), text("configuration"), number("used_at")],
         key: 1,
@@ -101,6 +206,28 @@ pub(super) const TABLES: [CopiedTable; 9] = [
         name: "mirror",
         columns: &[text("namespace"), text("name"), text("value")],
         key: 2,
+        stale: ALL_ROWS,
+    },
+    CopiedTable {
+        name: "priors",
+        columns: &[
+            text("namespace"),
+            text("server"),
+            text("name"),
+            text("body"),
+            number("updated_at"),
+        ],
+        key: 3,
+        stale: ALL_ROWS,
+    },
+    CopiedTable {
+        name: "priors_runs",
+        columns: &[
+            text("namespace"),
+            number("counted_to"),
+            number("counted_at"),
+        ],
+        key: 1,
         stale: ALL_ROWS,
     },
     CopiedTable {
@@ -137,6 +264,9 @@ pub(super) const TABLES: [CopiedTable; 9] = [
             text("address"),
             text("trace_id"),
             text("detail"),
+            number("tokens"),
+            number("price_nano_usd"),
+            text("arguments"),
         ],
         key: 1,
         // Only the row of a call that had not ended is changed once more.

@@ -3,14 +3,18 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use kitbag_domain::{Observation, Outcome, ServerName, ShortText, Tenant, Timestamp};
+use kitbag_domain::{
+    NanoUsd, Observation, Outcome, RecordedArguments, ServerName, ShortText, Tenant, Timestamp,
+};
 
 use super::copy;
 use crate::audit::tests::{EVERYTHING, records, seen};
 use crate::test_place::{TestPlace, each_engine, execute};
 use crate::{
-    Error, KeyOrder, NewKey, Recognition, Secret, Store, StoredListing, StoredTemplate, TextHash,
-    VaultKey, VectorSpace,
+    ApprovedDefinition, ContextVector, Error, FactFilter, FactImport, FeedbackLimits,
+    FeedbackQuery, KeyOrder, LessonFilter, NewFact, NewFeedback, NewKey, NewLesson, PriorsRun,
+    Recognition, Secret, StateLimits, StateWrite, Store, StoredListing, StoredPrior,
+    StoredTemplate, TextHash, VaultKey, VectorSpace,
 };
 
 each_engine!(
@@ -50,6 +54,14 @@ async fn filled(store: &Store) -> NewKey {
         updated_at: NOW,
     };
     assert!(store.put_learned(&template).await.unwrap());
+    store.add_lessons(&[lesson()]).await.unwrap();
+    let approved = ApprovedDefinition {
+        hash: [7; 32],
+        body: "{}".to_owned(),
+        approved_at: NOW,
+    };
+    store.put_approved(&[approved]).await.unwrap();
+    keep_of_agents(store).await;
     let (vault, secret) = (store.vault(Some(key())), Secret::new("1"));
     vault
         .put(&"token".parse().unwrap(), &secret, NOW)
@@ -70,15 +82,114 @@ async fn filled(store: &Store) -> NewKey {
             .await
             .unwrap();
     }
+    let run = PriorsRun {
+        counted_to: 7,
+        counted_at: NOW,
+    };
+    let prior = StoredPrior {
+        server: "git".parse().unwrap(),
+        name: "log".to_owned(),
+        body: "{}".to_owned(),
+        updated_at: NOW,
+    };
+    store.put_priors("tools", run, &[prior]).await.unwrap();
     let rows = (0..ROWS).map(row);
     store.record(&records(rows)).await.unwrap();
     created
+}
+
+async fn keep_of_agents(store: &Store) {
+    let acme: Tenant = "acme".parse().unwrap();
+    let write = StateWrite {
+        key: "k".to_owned(),
+        value: "1".to_owned(),
+        if_version: None,
+        expires_at: Some(Timestamp(1_000)),
+    };
+    let limits = StateLimits { keys: 9, bytes: 9 };
+    store.put_state(&acme, &write, limits, NOW).await.unwrap();
+    let feedback = NewFeedback {
+        tenant: acme,
+        key: None,
+        client: None,
+        at: NOW,
+        kind: "bug".to_owned(),
+        severity: None,
+        tool: None,
+        summary: "it fails".to_owned(),
+        details: None,
+    };
+    let limits = FeedbackLimits {
+        open: 9,
+        resolved: 9,
+    };
+    store.add_feedback(&feedback, limits).await.unwrap();
+    let import = FactImport {
+        holder: None,
+        replaced_source: None,
+        facts: &[fact()],
+        most: 9,
+    };
+    store.import_facts(import).await.unwrap();
+}
+
+fn fact() -> NewFact {
+    NewFact {
+        tenant: None,
+        subject: "Contoso".to_owned(),
+        subject_key: "contoso".to_owned(),
+        predicate: "employees".to_owned(),
+        predicate_key: "employees".to_owned(),
+        object: "900".to_owned(),
+        source: "CRM".to_owned(),
+        url: None,
+        quote: "900 people".to_owned(),
+        authority: 1,
+        observed_at: NOW,
+        valid_until: None,
+        meaning: lesson().context,
+    }
+}
+
+async fn of_agents(store: &Store) -> String {
+    let acme: Tenant = "acme".parse().unwrap();
+    let query = FeedbackQuery {
+        limit: 9,
+        ..FeedbackQuery::default()
+    };
+    format!(
+        "{:?} {:?} {:?}",
+        store.state(&acme, "k", NOW).await.unwrap(),
+        store.feedback(&query).await.unwrap(),
+        store.facts(&FactFilter::default()).await.unwrap(),
+    )
+}
+
+fn lesson() -> NewLesson {
+    NewLesson {
+        tenant: "acme".parse().unwrap(),
+        credential: None,
+        session: 1,
+        at: NOW,
+        tool: "git__log".to_owned(),
+        signal: "used".to_owned(),
+        context: Some(ContextVector {
+            model: "m".to_owned(),
+            vector: vec![1.0, -1.0],
+        }),
+        words: None,
+    }
 }
 
 /// The call of this number; every second one belongs to a run of code.
 fn row(number: usize) -> Observation {
     let mut call = seen(number as i64, "acme", &format!("git/{number}"));
     call.origin.run = (number % 2 == 1).then(|| ShortText::cut("5ea7"));
+    call.cost.tokens = number.is_multiple_of(2).then_some(12);
+    call.cost.price = number.is_multiple_of(3).then_some(NanoUsd(5));
+    call.arguments = number
+        .is_multiple_of(2)
+        .then(|| RecordedArguments::cut("{}"));
     call
 }
 
@@ -97,10 +208,15 @@ async fn contents(store: &Store, token: &str) -> String {
     let found = store.authenticate(token, NOW).await.unwrap();
     assert!(matches!(found, Recognition::Known(_)), "{found:?}");
     format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        "{:?} {} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        store.approved(&[[7; 32]]).await.unwrap(),
+        of_agents(store).await,
+        store.priors("tools").await.unwrap(),
+        store.priors_run("tools").await.unwrap(),
         store.keys().await.unwrap(),
         store.listings().await.unwrap(),
         store.all_learned(None).await.unwrap(),
+        store.lessons(&LessonFilter::default()).await.unwrap(),
         vault.open_all().await.unwrap(),
         vault
             .login(&server)

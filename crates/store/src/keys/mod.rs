@@ -67,7 +67,8 @@ pub struct KeyInfo {
     pub revoked_at: Option<Timestamp>,
 }
 
-const PREFIX: &str = "kb_";
+/// The beginning of every key, by which a key of ours is told from others.
+pub const KEY_PREFIX: &str = "kb_";
 /// Eight digits are short enough to be read aloud. If two keys draw the same id, the second draws
 /// another one when it is inserted.
 const ID_BYTES: usize = 4;
@@ -220,7 +221,7 @@ impl Store {
         loop {
             let id = KeyId(hex(&random::<ID_BYTES>()));
             if statement!(&mut *transaction, insert(&id, &hash, order, at))? {
-                let token = Token(format!("{PREFIX}{id}_{secret}"));
+                let token = Token(format!("{KEY_PREFIX}{id}_{secret}"));
                 return Ok(NewKey { id, token });
             }
         }

@@ -6,7 +6,7 @@ use kitbag_domain::{Caller, KeyId, Timestamp};
 
 use super::cache::{CachedKey, SharedKey};
 use super::row::read_record;
-use super::{ID_BYTES, PREFIX, SECRET_BYTES, postgres, sqlite};
+use super::{ID_BYTES, KEY_PREFIX, SECRET_BYTES, postgres, sqlite};
 use crate::engine::{Engine, statement};
 use crate::{Error, Store};
 
@@ -117,7 +117,7 @@ struct PresentedToken<'a> {
 
 impl<'a> PresentedToken<'a> {
     fn parse(token: &'a str) -> Option<Self> {
-        let (id, secret) = token.strip_prefix(PREFIX)?.split_once('_')?;
+        let (id, secret) = token.strip_prefix(KEY_PREFIX)?.split_once('_')?;
         let fits = is_hex(id, ID_BYTES) && is_hex(secret, SECRET_BYTES);
         fits.then_some(Self { id, secret })
     }

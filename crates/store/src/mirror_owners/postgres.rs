@@ -85,6 +85,10 @@ pub(super) async fn forget(
 ) -> Result<(), Error> {
     for statement in [
         "DELETE FROM mirror WHERE namespace IN (SELECT namespace FROM mirror_owners WHERE used_at < $1)",
+        "DELETE FROM priors WHERE namespace IN (SELECT namespace FROM mirror_owners WHERE used_at < $1)",
+        "DELETE FROM priors_runs WHERE namespace IN (SELECT namespace FROM mirror_owners WHERE used_at < $1)",
+        "DELETE FROM properties WHERE name IN
+         (SELECT namespace || ':priors_updated_at' FROM mirror_owners WHERE used_at < $1)",
         "DELETE FROM mirror_owners WHERE used_at < $1",
     ] {
         sqlx::query(statement)

@@ -3,31 +3,36 @@
 mod postgres;
 mod sqlite;
 
+use std::borrow::Cow;
+
 use crate::Error;
 use crate::engine::{Engine, Transaction, statement};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Property {
+pub(crate) enum Property<'a> {
     /// Sixteen random bytes that tell this store from any other.
     Identity,
     /// The secret that the hashes of keys depend on. In SQLite only if the store was copied.
     Pepper,
     /// The identity of the store that is being copied into this one.
     CopySource,
+    /// The last time at which the priors of a configuration were up to date.
+    PriorsUpdatedAt { namespace: &'a str },
 }
 
-impl Property {
-    fn name(self) -> &'static str {
+impl<'a> Property<'a> {
+    fn name(self) -> Cow<'a, str> {
         match self {
-            Self::Identity => "identity",
-            Self::Pepper => "pepper",
-            Self::CopySource => "copy_source",
+            Self::Identity => "identity".into(),
+            Self::Pepper => "pepper".into(),
+            Self::CopySource => "copy_source".into(),
+            Self::PriorsUpdatedAt { namespace } => format!("{namespace}:priors_updated_at").into(),
         }
     }
 }
 
 impl Engine {
-    pub(crate) async fn property(&self, property: Property) -> Result<Option<Vec<u8>>, Error> {
+    pub(crate) async fn property(&self, property: Property<'_>) -> Result<Option<Vec<u8>>, Error> {
         statement!(self, select(property))
     }
 }
@@ -35,13 +40,13 @@ impl Engine {
 impl Transaction {
     pub(crate) async fn put_property(
         &mut self,
-        property: Property,
+        property: Property<'_>,
         value: &[u8],
     ) -> Result<(), Error> {
         statement!(self, put(property, value))
     }
 
-    pub(crate) async fn remove_property(&mut self, property: Property) -> Result<(), Error> {
+    pub(crate) async fn remove_property(&mut self, property: Property<'_>) -> Result<(), Error> {
         statement!(self, delete(property))
     }
 }

@@ -6,7 +6,7 @@ use crate::{Error, failed};
 
 pub(super) async fn select(
     postgres: &Postgres,
-    property: Property,
+    property: Property<'_>,
 ) -> Result<Option<Vec<u8>>, Error> {
     sqlx::query_scalar("SELECT value FROM properties WHERE name = $1")
         .bind(property.name())
@@ -17,7 +17,7 @@ pub(super) async fn select(
 
 pub(super) async fn put(
     transaction: &mut PostgresTransaction,
-    property: Property,
+    property: Property<'_>,
     value: &[u8],
 ) -> Result<(), Error> {
     sqlx::query(
@@ -34,7 +34,7 @@ pub(super) async fn put(
 
 pub(super) async fn delete(
     transaction: &mut PostgresTransaction,
-    property: Property,
+    property: Property<'_>,
 ) -> Result<(), Error> {
     sqlx::query("DELETE FROM properties WHERE name = $1")
         .bind(property.name())

@@ -4,7 +4,10 @@ use super::Property;
 use crate::engine::sqlite::{Sqlite, SqliteTransaction};
 use crate::{Error, failed};
 
-pub(super) async fn select(sqlite: &Sqlite, property: Property) -> Result<Option<Vec<u8>>, Error> {
+pub(super) async fn select(
+    sqlite: &Sqlite,
+    property: Property<'_>,
+) -> Result<Option<Vec<u8>>, Error> {
     sqlx::query_scalar("SELECT value FROM properties WHERE name = ?")
         .bind(property.name())
         .fetch_optional(&sqlite.reader)
@@ -14,7 +17,7 @@ pub(super) async fn select(sqlite: &Sqlite, property: Property) -> Result<Option
 
 pub(super) async fn put(
     transaction: &mut SqliteTransaction,
-    property: Property,
+    property: Property<'_>,
     value: &[u8],
 ) -> Result<(), Error> {
     sqlx::query(
@@ -31,7 +34,7 @@ pub(super) async fn put(
 
 pub(super) async fn delete(
     transaction: &mut SqliteTransaction,
-    property: Property,
+    property: Property<'_>,
 ) -> Result<(), Error> {
     sqlx::query("DELETE FROM properties WHERE name = ?")
         .bind(property.name())

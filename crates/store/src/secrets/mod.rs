@@ -124,6 +124,10 @@ impl Vault {
         Ok(true)
     }
 
+    pub(crate) fn address(&self) -> &StoreAddress {
+        &self.address
+    }
+
     pub(crate) fn key_for_reading(&self) -> Result<VaultKey, Error> {
         self.key()?.ok_or_else(|| self.missing())
     }
@@ -194,6 +198,7 @@ impl Vault {
     async fn everything_sealed(&self) -> Result<Vec<SealedRow>, Error> {
         let mut all = self.sealed_secrets().await?;
         all.extend(self.sealed_logins().await?);
+        all.extend(self.sealed_credentials().await?);
         Ok(all)
     }
 }

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use kitbag_domain::{Caller, Capability, Observation, Origin, Outcome, Purpose, Tenant, Timestamp};
+use kitbag_domain::{
+    CallCost, Caller, Capability, Observation, Origin, Outcome, Purpose, Tenant, Timestamp,
+};
 use kitbag_store::{
     AuditQuery, AuditRow, AuditSink, Error, KeyOrder, NewKey, Recognition, Store, StoredListing,
 };
@@ -29,6 +31,8 @@ fn call(name: &str) -> Observation {
         capability: Capability::tool("git".parse().unwrap(), name),
         outcome: Outcome::Ok,
         latency: Duration::ZERO,
+        cost: CallCost::default(),
+        arguments: None,
     }
 }
 

@@ -12,11 +12,13 @@ mod tasks;
 use futures::future::BoxFuture;
 use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use crate::call::{CallOutcome, Reply, TestCall, invalid};
+use crate::catalog::ForeignTool;
 use crate::cli::Misbehaviour;
-use crate::hostile;
 use crate::server::TestServer;
+use crate::{catalog, edited, hostile};
 
 /// A tool of the table: its definition, and the function that runs it.
 pub(crate) struct TestTool {
@@ -28,10 +30,11 @@ pub(crate) struct TestTool {
 
 pub(crate) fn definitions(server: &TestServer) -> Vec<Raw> {
     if let Some(foreign) = &server.foreign_tools {
-        return foreign.clone();
+        return foreign.iter().map(|it| it.definition.clone()).collect();
     }
     let mut definitions: Vec<Raw> = table().map(TestTool::definition).collect();
     definitions.push(exotic::definition());
+    definitions.extend(edited::definitions(server, "tools"));
     definitions.extend(by_misbehaviour(server).map(TestTool::definition));
     if server.has(Misbehaviour::Redefine) {
         definitions.push(signals::turncoat_definition(server));
@@ -74,10 +77,23 @@ async fn run_special(call: TestCall, name: String) -> CallOutcome {
     if signals::is_added(&call.server, &name) {
         return Reply::text(format!("{name} is here"));
     }
-    if call.server.foreign_tools.is_some() {
+    if let Some(foreign) = &call.server.foreign_tools {
+        return run_foreign(&call, catalog::find(foreign, &name)).await;
+    }
+    if call.server.has(Misbehaviour::Edited) {
         return ours::echo(call).await;
     }
     Err(invalid(format!("unknown tool `{name}`")))
+}
+
+async fn run_foreign(call: &TestCall, tool: Option<&ForeignTool>) -> CallOutcome {
+    if let Some(takes) = tool.map(|tool| tool.takes).filter(|it| !it.is_zero()) {
+        call.wait(sleep(takes)).await?;
+    }
+    match tool.and_then(|tool| tool.answer.as_ref()) {
+        Some(answer) => Reply::text(answer.get()),
+        None => ours::echo(call.clone()).await,
+    }
 }
 
 /// Returns the input schema of a tool, for checking the headers that must repeat arguments.

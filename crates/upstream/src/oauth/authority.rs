@@ -13,7 +13,7 @@ use super::web::{OauthWeb, shown};
 /// An authorization server, and the server that its tokens are for.
 #[derive(Debug)]
 pub(crate) struct Authority {
-    /// The server that tokens are for, as it names itself.
+    /// The server that tokens are for, as it names itself; empty if none is named.
     pub(crate) resource: String,
     pub(crate) metadata: AuthorityMetadata,
     /// The scopes that the server says every client needs.

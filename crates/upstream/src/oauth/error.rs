@@ -83,6 +83,8 @@ pub enum LoginError {
     Denied { reason: String },
     #[error("the answer has no code")]
     NoCode,
+    #[error("the authorization server gave no refresh token")]
+    NoRefreshToken,
     #[error("the code was not confirmed in time")]
     TooLate,
     #[error("the server does not accept the token that was given out for it")]

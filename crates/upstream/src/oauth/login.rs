@@ -263,7 +263,7 @@ async fn through_code(
     device::wait(endpoint, &code).await
 }
 
-async fn through_browser(
+pub(super) async fn through_browser(
     person: &mut dyn Person,
     authority: &Authority,
     endpoint: &TokenEndpoint<'_>,

@@ -18,6 +18,7 @@ pub(crate) struct ResourceMetadata {
 /// RFC 8414 and OpenID discovery: the endpoints and abilities of an authorization server.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct AuthorityMetadata {
+    /// Empty if nothing describes the authorization server.
     pub(crate) issuer: String,
     pub(crate) authorization_endpoint: Option<Url>,
     pub(crate) token_endpoint: Url,

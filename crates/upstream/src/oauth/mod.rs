@@ -7,6 +7,7 @@
 //! # Layout
 //! - `credentials`: the token for each request; `renewal`: renewing it in time; `own`: without a person
 //! - `settings`: the settings of the configuration
+//! - `known`: a login where every address is written down
 //! - `login`: the way from an address to tokens; `authority`: finding the authorization server
 //! - `client`, `registration`: our client there; `request`, `device`: asking the person;
 //!   `token`: the exchange
@@ -23,6 +24,7 @@ mod device;
 mod error;
 mod grant;
 mod hidden;
+mod known;
 mod login;
 mod metadata;
 mod own;
@@ -42,6 +44,7 @@ pub use device::DeviceCode;
 pub use error::{FailedLogin, LoginError, LoginNeeded, LoginReason, TokenError, WebError};
 pub use grant::{Grant, GrantStore, GrantStoreError};
 pub use hidden::SecretText;
+pub use known::KnownAuthority;
 pub use login::{Person, RedirectPort};
 pub use scopes::Scopes;
 pub use settings::{Flow, Settings};

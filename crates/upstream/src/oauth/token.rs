@@ -97,7 +97,9 @@ impl TokenEndpoint<'_> {
 
     pub(crate) async fn ask(&self, fields: &[(&str, &str)]) -> Result<TokenSet, TokenError> {
         let mut fields = fields.to_vec();
-        fields.push(("resource", self.resource));
+        if !self.resource.is_empty() {
+            fields.push(("resource", self.resource));
+        }
         let mut headers = HeaderMap::new();
         self.client.sign(&mut fields, &mut headers);
         let answer = self.web.post_form(self.url, headers, &fields).await?;

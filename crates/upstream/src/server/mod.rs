@@ -27,7 +27,7 @@ use crate::figures::{ServerCounters, ServerFigures};
 use crate::listing::Listing;
 use crate::log::ServerLog;
 use crate::oauth::Credentials;
-use crate::router::Notice;
+use crate::router::{Notice, NoticeKind};
 use crate::slots::{CallSlot, CallSlots, NoSlot};
 use crate::spec::ServerSpec;
 use crate::upstreams::UpstreamContext;
@@ -215,6 +215,26 @@ impl Server {
             tokio::spawn(async move { server.stop_if_only_listed().await });
         }
         listed
+    }
+
+    /// Reads its lists, and starts it for that, unless they were read since it was started. It goes on
+    /// running, because a call follows.
+    pub async fn list_if_stale(self: &Arc<Self>) -> Result<Option<Arc<Listing>>, CallError> {
+        let _block = self.block_stop();
+        self.started().await?;
+        match self.is_stale() {
+            true => self.read_lists(|_| {}).await.map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// Has its lists read again, as if it had announced that they changed: what it does shows that.
+    pub fn doubt_lists(&self) {
+        for kind in [NoticeKind::ToolsChanged, NoticeKind::PromptsChanged] {
+            let server = self.name().clone();
+            // A queue that is full has notices in it already.
+            let _full = self.notices.try_send(Notice { server, kind });
+        }
     }
 
     async fn read_lists(

@@ -20,6 +20,8 @@ pub(super) struct RetrievedContext {
     pub(super) tools: Vec<Raw>,
     pub(super) shown: Vec<RetrievedTool>,
     pub(super) left_out: Vec<LeftOutTool>,
+    /// About how many tokens the tools are.
+    pub(super) tokens: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -67,11 +69,13 @@ impl RetrievedContext {
                     context.leave_out(name, &format!("{unfit}, which this vendor does not accept"));
                 }
                 Ok(tool) => {
-                    spent += tool.as_ref().map_or(0, |tool| estimate(tool.get()));
+                    let tokens = tool.as_ref().map_or(0, |tool| estimate(tool.get()));
+                    spent += tokens;
                     if budget.is_some_and(|budget| spent > budget) {
                         context.leave_out(name, "the token budget is spent");
                         continue;
                     }
+                    context.tokens += tokens;
                     context.tools.extend(tool);
                     context.shown.push(RetrievedTool::of(candidate));
                 }

@@ -37,6 +37,7 @@ impl RetrieveFindings {
             confident,
             degraded,
             catalog,
+            votes: _,
         } = findings;
         Self {
             candidates,

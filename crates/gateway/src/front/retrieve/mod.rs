@@ -11,21 +11,18 @@ use std::time::Instant;
 use axum::extract::{ConnectInfo, Request as HttpRequest, State};
 use axum::response::Response as HttpResponse;
 use http::StatusCode;
-use kitbag_domain::Caller;
+use kitbag_domain::{Caller, InquiryKind, Purpose};
 use kitbag_relevance::Options;
 use kitbag_wire::RawObject;
-use serde::Serialize;
-use serde_json::json;
 
-use super::auth;
-use super::body::read_body;
-use super::guard;
-use super::response::{json, not_admitted};
+use super::access;
+use super::posted::{read_posted, refusal};
+use super::response::json;
+use crate::audit::inquiries::{BegunInquiry, Inquirer, InquiryEnd};
 use crate::catalog::Catalog;
-use crate::failure::Failure;
 use crate::find::{UNSURE, find};
 use crate::gateway::Gateway;
-use crate::refusals::Refused;
+use crate::observe;
 use context::{RetrievedContext, ToolWriter};
 use findings::RetrieveFindings;
 use request::{RequestedIntents, RetrieveRequest};
@@ -35,37 +32,27 @@ pub(super) async fn answer(
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     request: HttpRequest,
 ) -> HttpResponse {
-    let caller = match auth::admit(&gateway, peer, request.headers()).await {
-        Ok(caller) => caller,
-        Err(Refused::Foreign { reason }) => return problem(StatusCode::FORBIDDEN, &reason),
-        Err(refused) => return not_admitted(&refused),
+    let origin = access::origin(peer, request.headers());
+    let posted = match read_posted(&gateway, peer, request).await {
+        Ok(posted) => posted,
+        Err(refused) => return refused,
     };
-    if let Some(reason) = gateway.policy.unknown_tenant(&caller) {
-        return problem(StatusCode::FORBIDDEN, &reason);
-    }
-    // The person at the terminal need not name the type of the body. A web page must declare it as
-    // JSON, because a browser lets a page send JSON only after the browser has asked the gateway.
-    if let Some(kind) = guard::foreign_body(request.headers())
-        && guard::is_from_browser(request.headers())
-    {
-        let failure = Failure::ForeignBody {
-            kind: kind.to_owned(),
-        };
-        return problem(crate::reply::door_status(&failure), &failure.to_string());
-    }
-    let incoming = gateway.services.flights.receive(&caller);
-    let (body, _held) = match read_body(request.into_body(), gateway.serve.max_body_bytes, incoming)
-        .await
-    {
-        Ok(read) => read,
-        Err(failure) => return problem(crate::reply::door_status(&failure), &failure.to_string()),
-    };
-    let asked = RetrieveRequest::read(&body).and_then(|mut asked| {
-        asked.spell_providers(&known_providers(&gateway, &gateway.catalog(), &caller))?;
+    let (caller, body) = (&posted.caller, &posted.bytes);
+    let asked = RetrieveRequest::read(body).and_then(|mut asked| {
+        asked.spell_providers(&known_providers(&gateway, &gateway.catalog(), caller))?;
         Ok(asked)
     });
     match asked {
-        Ok(asked) => retrieve(&gateway, &caller, asked).await,
+        Ok(asked) => {
+            let by = Inquirer {
+                gateway: &gateway,
+                caller,
+                client: None,
+                origin: &origin,
+                purpose: Purpose::Use,
+            };
+            retrieve(by, asked, &String::from_utf8_lossy(body)).await
+        }
         Err(wrong) => refusal(StatusCode::BAD_REQUEST, &wrong),
     }
 }
@@ -79,10 +66,15 @@ fn known_providers(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Vec
     visible.map(ToString::to_string).collect()
 }
 
-async fn retrieve(gateway: &Gateway, caller: &Caller, asked: RetrieveRequest) -> HttpResponse {
+/// Answers, and leaves a row in the audit.
+async fn retrieve(by: Inquirer<'_>, asked: RetrieveRequest, body: &str) -> HttpResponse {
+    let Inquirer {
+        gateway, caller, ..
+    } = by;
     let started = Instant::now();
     let options = options(&asked, caller);
     let found = findings(gateway, caller, &asked.intents, &options).await;
+    learn(gateway, caller, &asked.intents, &found);
     let least = asked.min_score.unwrap_or(0.0);
     let candidates = found
         .candidates
@@ -105,7 +97,25 @@ async fn retrieve(gateway: &Gateway, caller: &Caller, asked: RetrieveRequest) ->
         answer.put("left_out", &context.left_out);
     }
     put_verdict(&mut answer, &found);
+    let begun = BegunInquiry {
+        kind: InquiryKind::Search,
+        subject: "/v1/retrieve",
+        arguments: body,
+        started,
+    };
+    begun.end(
+        by,
+        &InquiryEnd::found(context.shown.len(), Some(context.tokens)),
+    );
     json(StatusCode::OK, answer.to_raw().get().to_owned())
+}
+
+/// A program that asks for tools puts them before a model, which calls one of them soon.
+fn learn(gateway: &Gateway, caller: &Caller, intents: &RequestedIntents, found: &RetrieveFindings) {
+    if let RequestedIntents::One(intent) = intents {
+        let names = found.candidates.iter().map(|it| it.entry.tool_name.clone());
+        observe::said_by(gateway, caller, intent, names.collect());
+    }
 }
 
 fn options(asked: &RetrieveRequest, caller: &Caller) -> Options {
@@ -153,12 +163,4 @@ fn put_verdict(answer: &mut RawObject, found: &RetrieveFindings) {
     if let Some(degraded) = &found.degraded {
         answer.put("degraded", degraded);
     }
-}
-
-fn problem(status: StatusCode, message: &str) -> HttpResponse {
-    refusal(status, &json!({ "message": message }))
-}
-
-fn refusal(status: StatusCode, error: &impl Serialize) -> HttpResponse {
-    json(status, json!({ "error": error }).to_string())
 }

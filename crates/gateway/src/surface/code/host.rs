@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use kitbag_domain::{Outcome, ServerName, Surface, WriteClass};
-use kitbag_relevance::{MAX_TOP_K, Options};
+use kitbag_relevance::MAX_TOP_K;
 use kitbag_sandbox::{Host, HostError, HostRequest, ToolPath};
 use kitbag_schema::{DeclarationSize, declaration, member_call};
 use kitbag_wire::{Raw, RawObject, raw};
@@ -17,18 +17,17 @@ use super::value;
 use crate::call::{ApiCall, Call, McpCall};
 use crate::catalog::CatalogEntry;
 use crate::failure::Failure;
-use crate::find::find;
+use crate::find::{USUAL_LIMIT, find_for};
+use crate::observe;
 use crate::pipeline;
 use crate::run::{CodeRun, MadeCall};
 use crate::signature::request;
 use crate::surface::answer::as_meant;
 use crate::surface::request::ApiRequest;
 use crate::surface::shown;
+use crate::surface::tools::AlwaysOn;
 use crate::turn::Turn;
 use crate::view::View;
-
-/// Most tasks need three to five tools.
-const USUAL_LIMIT: usize = 5;
 
 pub(super) struct ProgramHost {
     pub(super) turn: Turn,
@@ -84,18 +83,14 @@ impl ProgramHost {
     }
 
     async fn search(&self, text: &str, limit: Option<usize>) -> Raw {
-        let caller = self.turn.caller();
-        let options = Options {
-            top_k: limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_TOP_K),
-            tenant: Some(caller.tenant.clone()),
-            ..Options::default()
-        };
-        let found = find(&self.turn.gateway, caller, text, &options).await;
+        let limit = limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_TOP_K);
+        let found = find_for(&self.turn, AlwaysOn::RunCode.name(), text, limit).await;
         let names: Vec<_> = found
             .candidates
             .iter()
             .map(|it| it.entry.tool_name.as_str())
             .collect();
+        observe::searched(&self.turn, text, names.iter().copied());
         shown::found(&self.turn, names.iter().copied());
         let found = names.iter().filter_map(|name| self.listed(name));
         raw(&found.collect::<Vec<Value>>())
@@ -113,9 +108,7 @@ impl ProgramHost {
     }
 
     fn describe(&self, tool: &ToolPath) -> Result<Raw, Failure> {
-        let name = path::exposed(&self.turn, tool)?;
-        let entry = self.turn.catalog.tool(&name);
-        let entry = entry.ok_or_else(|| crate::resolve::unknown_tool(&self.turn, &name))?;
+        let entry = path::visible_entry(&self.turn, tool)?;
         Ok(raw(&declared(entry, DeclarationSize::Full)))
     }
 
@@ -172,7 +165,7 @@ impl ProgramHost {
         let outcome = match &answer {
             Ok(result) if value::is_error(result) => Outcome::ToolError,
             Ok(_) => Outcome::Ok,
-            Err(failure) => failure.outcome(),
+            Err(failure) => failure.told().outcome(),
         };
         let NotedCall {
             tool,

@@ -70,10 +70,15 @@ pub(super) async fn run_code(
 pub(super) struct RanProgram {
     /// The result of the tool that ran it.
     pub(super) answer: Raw,
-    pub(super) failed: bool,
-    pub(super) outcome: Outcome,
+    outcome: Outcome,
     pub(super) run: Arc<CodeRun>,
     pub(super) shape: Option<ProgramShape>,
+}
+
+impl RanProgram {
+    pub(super) fn has_failed(&self) -> bool {
+        self.outcome != Outcome::Ok
+    }
 }
 
 /// Runs a program to its end. `aliases` are the servers that names in it stand for.
@@ -89,7 +94,6 @@ pub(super) async fn run(
     let outcome = sandbox.run(&tenant, program, &host).await;
     RanProgram {
         answer: report::report(&host.turn, &host.run, &source, &outcome),
-        failed: outcome.value.is_err(),
         outcome: report::outcome(&outcome),
         run: host.run,
         shape: outcome.shape,
@@ -103,7 +107,6 @@ pub(super) async fn call_alone(turn: Turn, tool: String, arguments: Raw) -> RanP
     let (answer, failed) = report::of_call(&host.turn, &host.run, answer);
     RanProgram {
         answer,
-        failed,
         outcome: if failed {
             Outcome::ToolError
         } else {
@@ -116,14 +119,12 @@ pub(super) async fn call_alone(turn: Turn, tool: String, arguments: Raw) -> RanP
 
 /// The tool that a program names so, if the caller may use it.
 pub(super) fn entry_at<'a>(turn: &'a Turn, path: &ToolPath) -> Option<&'a CatalogEntry> {
-    let name = path::exposed(turn, path).ok()?;
-    let entry = turn.catalog.tool(&name)?;
-    turn.sees(&entry.capability).then_some(entry)
+    path::visible_entry(turn, path).ok()
 }
 
 fn counted(turn: &Turn, ran: &RanProgram, started: Instant, source: &str) {
     let meter = &turn.gateway.services.meter;
-    if !ran.failed {
+    if !ran.has_failed() {
         meter.happened(&turn.client, OperationEvent::CodeExecutionSuccess);
     }
     let ended = EndedOperation {

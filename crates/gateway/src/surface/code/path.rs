@@ -3,11 +3,11 @@
 use kitbag_domain::ExposedName;
 use kitbag_sandbox::ToolPath;
 use kitbag_wire::{Raw, RawObject, raw};
-use serde_json::json;
 
 use crate::catalog::CatalogEntry;
 use crate::failure::Failure;
 use crate::resolve;
+use crate::surface::groups;
 use crate::surface::own::arguments as own_arguments;
 use crate::surface::request::{ApiRequest, rest as rest_of_result};
 use crate::surface::tools::AlwaysOn;
@@ -34,7 +34,9 @@ pub(super) fn find(turn: &Turn, path: &ToolPath, arguments: Raw) -> Result<Calle
     {
         return request(turn, &with_provider(&arguments, &provider, tool)?);
     }
-    let name = exposed(turn, path)?;
+    // A name that leads nowhere takes the same way as one that is hidden from the caller, who must
+    // not be able to tell them apart.
+    let name = exposed(turn, path).unwrap_or_else(|_| written(path));
     Ok(CalledTool::Tool { name, arguments })
 }
 
@@ -44,11 +46,22 @@ pub(super) fn exposed(turn: &Turn, path: &ToolPath) -> Result<String, Failure> {
     if turn.catalog.tool(&written).is_some() {
         return Ok(written);
     }
-    let mut meant = visible_tools(turn).filter(|entry| is_meant(entry, path));
+    let mut meant = groups::visible(turn).filter(|entry| is_meant(entry, path));
     match (meant.next(), meant.next()) {
         (Some(entry), None) => Ok(entry.exposed.clone()),
         _ => Err(resolve::unknown_tool(turn, &written)),
     }
+}
+
+/// Returns the tool, if the caller may know of it.
+pub(super) fn visible_entry<'a>(
+    turn: &'a Turn,
+    path: &ToolPath,
+) -> Result<&'a CatalogEntry, Failure> {
+    let name = exposed(turn, path)?;
+    let entry = turn.catalog.tool(&name);
+    let visible = entry.filter(|entry| turn.sees(&entry.capability));
+    visible.ok_or_else(|| resolve::unknown_tool(turn, &name))
 }
 
 /// The name by which clients would know the tool, if the program has spelt it as the server does.
@@ -61,11 +74,6 @@ fn written(path: &ToolPath) -> String {
         Ok(server) => ExposedName::new(&server, tool).as_str().to_owned(),
         Err(_) => format!("{server}.{tool}"),
     }
-}
-
-fn visible_tools(turn: &Turn) -> impl Iterator<Item = &CatalogEntry> {
-    let tools = turn.catalog.tools.iter();
-    tools.filter(|entry| turn.sees(&entry.capability))
 }
 
 /// Names of servers and tools contain characters that identifiers of JavaScript may not.
@@ -118,7 +126,7 @@ fn request(turn: &Turn, arguments: &Raw) -> Result<CalledTool, Failure> {
 pub(super) fn rest(turn: &Turn, result: String, offset: usize) -> Result<Raw, Failure> {
     let tokens = turn.gateway.surfaces.result_tokens;
     let page = rest_of_result(turn, result, offset, tokens)?;
-    Ok(raw(&json!(page)))
+    Ok(raw(&page))
 }
 
 #[cfg(test)]

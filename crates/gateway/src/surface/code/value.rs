@@ -74,12 +74,10 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(result: Value, expected: Value) {
-        let value = of_result(&raw(&result)).unwrap();
-        assert_eq!(
-            serde_json::from_str::<Value>(value.get()).unwrap(),
-            expected
-        );
+    fn check(result: &Value, expected: &Value) {
+        let value = of_result(&raw(result)).unwrap();
+        let value: Value = serde_json::from_str(value.get()).unwrap();
+        assert_eq!(value, *expected);
     }
 
     fn text(text: &str) -> Value {
@@ -89,19 +87,19 @@ mod tests {
     #[test]
     fn a_program_gets_data_where_there_is_data_and_text_where_there_is_text() {
         check(
-            json!({ "content": [text("3 rows")], "structuredContent": { "rows": 3 } }),
-            json!({ "rows": 3 }),
+            &json!({ "content": [text("3 rows")], "structuredContent": { "rows": 3 } }),
+            &json!({ "rows": 3 }),
         );
-        check(json!({ "content": [text(" [1, 2] ")] }), json!([1, 2]));
-        check(json!({ "content": [text("{broken")] }), json!("{broken"));
-        check(json!({ "content": [text("42")] }), json!("42"));
+        check(&json!({ "content": [text(" [1, 2] ")] }), &json!([1, 2]));
+        check(&json!({ "content": [text("{broken")] }), &json!("{broken"));
+        check(&json!({ "content": [text("42")] }), &json!("42"));
         check(
-            json!({ "content": [text("a"), text("{}")] }),
-            json!(["a", {}]),
+            &json!({ "content": [text("a"), text("{}")] }),
+            &json!(["a", {}]),
         );
-        check(json!({ "content": [] }), json!([]));
+        check(&json!({ "content": [] }), &json!([]));
         let image = json!({ "type": "image", "data": "", "mimeType": "image/png" });
-        check(json!({ "content": [image] }), json!([image]));
+        check(&json!({ "content": [image] }), &json!([image]));
     }
 
     #[test]

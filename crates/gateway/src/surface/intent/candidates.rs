@@ -1,51 +1,62 @@
-//! The tools that may carry out a request, for the model to choose from.
+//! The tools that may carry out a request, for the model to choose from: the best with their types,
+//! the next ones in ten tokens each.
 
 use kitbag_domain::text::visible_line;
-use kitbag_relevance::Options;
+use kitbag_relevance::Candidate;
 use kitbag_schema::DeclarationSize;
 
 use super::{Attempt, IntentRequest};
-use crate::find::{UNSURE, find};
+use crate::find::{Findings, UNSURE, USUAL_LIMIT, find_for};
+use crate::observe;
 use crate::signature::request as api_request;
 use crate::surface::code::declared;
 use crate::surface::shown;
+use crate::surface::tools::AlwaysOn;
 
-/// Most tasks need three to five tools.
-const MOST: usize = 5;
+/// Further ones that `describe` declares, for a request that the best do not meet.
+const MENTIONED: usize = 5;
 
 pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
     let turn = &request.turn;
-    let options = Options {
-        top_k: MOST,
-        tenant: Some(turn.caller().tenant.clone()),
-        ..Options::default()
-    };
-    let found = find(&turn.gateway, turn.caller(), &request.words, &options).await;
-    let names: Vec<&str> = found
-        .candidates
-        .iter()
-        .map(|it| it.entry.tool_name.as_str())
-        .collect();
-    let lines: Vec<String> = names
-        .iter()
-        .filter_map(|name| match found.catalog.tool(name) {
-            Some(entry) => Some(visible_line(&declared(entry, DeclarationSize::Short))),
-            None => Some(api_request(
-                turn.gateway.providers.get(&name.parse().ok()?)?.spec(),
-            )),
-        })
-        .collect();
+    let most = USUAL_LIMIT + MENTIONED;
+    let found = find_for(turn, AlwaysOn::RunIntent.name(), &request.words, most).await;
+    let best = found.candidates.iter().take(USUAL_LIMIT);
+    let lines: Vec<String> = best.filter_map(|it| line(request, &found, it)).collect();
     if lines.is_empty() {
         return Attempt::Nothing;
     }
+    let names = found.candidates.iter().take(USUAL_LIMIT);
+    let names: Vec<&str> = names.map(|it| it.entry.tool_name.as_str()).collect();
+    observe::searched(turn, &request.words, names.iter().copied());
     shown::found(turn, names.into_iter());
-    turn.gateway
-        .services
-        .intents
-        .heard(&turn.client.id, &request.words);
+    let intents = &turn.gateway.services.intents;
+    intents.heard(&turn.client.id, &request.words);
     let head = match found.confident {
         Some(false) => format!("{UNSURE}; the nearest there is, for run_code:"),
         _ => "Tools for this, for run_code:".to_owned(),
     };
-    Attempt::told(&format!("{head}\n{}", lines.join("\n")))
+    let parts = [head].into_iter().chain(lines).chain(mentioned(&found));
+    Attempt::told(&parts.collect::<Vec<_>>().join("\n"))
+}
+
+/// A tool with its types, or the request that reaches an HTTP API.
+fn line(request: &IntentRequest, found: &Findings, candidate: &Candidate) -> Option<String> {
+    let name = &candidate.entry.tool_name;
+    if let Some(entry) = found.catalog.tool(name) {
+        return Some(visible_line(&declared(entry, DeclarationSize::Short)));
+    }
+    let provider = request.turn.gateway.providers.get(&name.parse().ok()?)?;
+    Some(api_request(provider.spec()))
+}
+
+/// The next ones in one line: `Also: sentry.list_issues query/simple, …`.
+fn mentioned(found: &Findings) -> Option<String> {
+    let further = found.candidates.iter().skip(USUAL_LIMIT);
+    let further: Vec<String> = further.map(|it| it.entry.light_line()).collect();
+    (!further.is_empty()).then(|| {
+        format!(
+            "Also, with describe(name): {}",
+            visible_line(&further.join(", "))
+        )
+    })
 }

@@ -2,15 +2,14 @@
 
 use kitbag_domain::WriteClass;
 use kitbag_intents::{AutomaticIntents, DirectCall};
-use kitbag_relevance::Options;
-use kitbag_wire::{RawObject, raw};
+use kitbag_wire::raw;
 use serde_json::{Map, Value};
 
 use super::{Attempt, IntentRequest, learn};
 use crate::catalog::CatalogEntry;
-use crate::find::find;
-use crate::run::MadeCall;
-use crate::surface::code::{self, RanProgram};
+use crate::find::find_for;
+use crate::surface::code;
+use crate::surface::tools::AlwaysOn;
 
 /// A simple reading tool whose name the words are.
 pub(super) async fn simple(request: &IntentRequest) -> Attempt {
@@ -35,40 +34,42 @@ pub(super) async fn simple(request: &IntentRequest) -> Attempt {
 /// The best tool that is found for the words, if it is likely to do and the parameters fit it.
 pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
     let turn = &request.turn;
-    let options = Options {
-        top_k: 1,
-        tenant: Some(turn.caller().tenant.clone()),
-        ..Options::default()
-    };
-    let found = find(&turn.gateway, turn.caller(), &request.words, &options).await;
+    if let Some((entry, arguments)) = instead(request) {
+        return call(request, entry, arguments).await;
+    }
+    let found = find_for(turn, AlwaysOn::RunIntent.name(), &request.words, 1).await;
     let best = found
         .candidates
         .first()
         .filter(|_| found.confident == Some(true));
     let entry = best.and_then(|best| found.catalog.tool(&best.entry.tool_name));
-    match entry.filter(|entry| fits(request, entry)) {
+    match entry.filter(|entry| fits(request, entry, &request.given)) {
         Some(entry) => call(request, entry, request.given.clone()).await,
         None => Attempt::Nothing,
     }
 }
 
-/// True if the parameters are those of the tool. A tool that could do without any is called
-/// without any only if it reads.
-fn fits(request: &IntentRequest, entry: &CatalogEntry) -> bool {
-    let checker = &request.turn.gateway.services.checker;
-    let arguments = raw(&request.given);
-    let reads = request.turn.gateway.write_class(entry) == WriteClass::Read;
-    let known = request.given.keys().all(|name| has_parameter(entry, name));
-    (reads || !request.given.is_empty())
-        && known
-        && checker
-            .check_arguments(&entry.definition, &arguments)
-            .is_ok()
+/// The one tool that a failed template uses, with those of its parameters that the tool has.
+fn instead(request: &IntentRequest) -> Option<(&CatalogEntry, Map<String, Value>)> {
+    let DirectCall { tool, arguments } = request.instead.as_ref()?;
+    let entry = request.turn.catalog.tool(tool.as_str())?;
+    let (schema, mut arguments) = (entry.input_schema(), arguments.clone());
+    arguments.retain(|name, _| has_parameter(&schema, name));
+    fits(request, entry, &arguments).then_some((entry, arguments))
 }
 
-fn has_parameter(entry: &CatalogEntry, name: &str) -> bool {
-    let definition = RawObject::open(&entry.definition).unwrap_or_default();
-    let schema: Value = definition.read("inputSchema").unwrap_or_default();
+/// True if the parameters are those of the tool. A tool that could do without any is called
+/// without any only if it reads.
+fn fits(request: &IntentRequest, entry: &CatalogEntry, given: &Map<String, Value>) -> bool {
+    let checker = &request.turn.gateway.services.checker;
+    let reads = request.turn.gateway.write_class(entry) == WriteClass::Read;
+    let schema = entry.input_schema();
+    let known = given.keys().all(|name| has_parameter(&schema, name));
+    let checked = checker.check_arguments(&entry.definition, &raw(given));
+    (reads || !given.is_empty()) && known && checked.is_ok()
+}
+
+fn has_parameter(schema: &Value, name: &str) -> bool {
     schema["properties"].get(name).is_some()
 }
 
@@ -78,22 +79,9 @@ async fn call(
     arguments: Map<String, Value>,
 ) -> Attempt {
     let turn = &request.turn;
-    let RanProgram {
-        answer,
-        failed,
-        run,
-        ..
-    } = code::call_alone(turn.clone(), entry.exposed.clone(), raw(&arguments)).await;
-    let calls = run.calls();
-    if failed {
-        return Attempt::Failed {
-            answer,
-            may_have_written: calls.iter().any(MadeCall::may_have_written),
-        };
+    let ran = code::call_alone(turn.clone(), entry.exposed.clone(), raw(&arguments)).await;
+    if !ran.has_failed() {
+        learn::tool_answered(turn, entry, &request.words, &arguments).await;
     }
-    learn::tool_answered(turn, entry, &request.words, &arguments).await;
-    let servers = vec![entry.capability.server.clone()];
-    let reads = calls.iter().all(|call| !call.writes);
-    let keep = reads.then_some((turn.gateway.code.cache, servers));
-    Attempt::Done { answer, keep }
+    Attempt::ended(ran, Some(turn.gateway.code.cache), None)
 }

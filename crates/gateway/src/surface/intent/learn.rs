@@ -66,7 +66,7 @@ pub(in crate::surface) async fn program_ran(turn: &Turn, ran: &RanProgram) {
         literals: &literals,
         uses: &uses,
         read_only: ran.run.calls().iter().all(|call| !call.writes),
-        succeeded: !ran.failed,
+        succeeded: !ran.has_failed(),
         at: now(),
     };
     learned_from(turn, &run).await;
@@ -116,7 +116,7 @@ pub(super) async fn template_ran(
         literals: &literals,
         uses: known.uses(),
         read_only: template.read_only(),
-        succeeded: !ran.failed,
+        succeeded: !ran.has_failed(),
         at: now(),
     };
     changed(turn, known.id(), |known| {
@@ -140,11 +140,11 @@ type Changed = Option<(LearnedTemplate, Option<StateChange>)>;
 async fn changed(turn: &Turn, id: &str, change: impl Fn(Option<LearnedTemplate>) -> Changed) {
     let services = &turn.gateway.services;
     let tenant = &turn.caller().tenant;
-    let became = std::sync::Mutex::new(None);
+    let mut became = None;
     let kept = learned_templates::change(&services.store, tenant, id, now(), |known| {
         let is_new = known.is_none();
         let (template, state) = change(known)?;
-        *kitbag_domain::sync::lock(&became) = Some((is_new, state));
+        became = Some((is_new, state));
         Some(template)
     });
     match kept.await {
@@ -155,7 +155,6 @@ async fn changed(turn: &Turn, id: &str, change: impl Fn(Option<LearnedTemplate>)
             return;
         }
     }
-    let became = became.into_inner().ok().flatten();
     if let Some(event) = became.and_then(|(is_new, state)| event_of(is_new, state)) {
         tracing::info!(template = id, event = event.as_str(), "learned");
         services.meter.happened(&turn.client, event);

@@ -17,18 +17,22 @@ use std::time::{Duration, Instant};
 use kitbag_domain::{Outcome, ServerName};
 use kitbag_intents::cache::NewResult;
 use kitbag_intents::route::{self, RouteNext, RouteTurn, StepEnd};
-use kitbag_intents::{CacheKey, CacheMark, CacheSubject, RouteCounter, RouteEvent, RouteStep};
+use kitbag_intents::{
+    CacheKey, CacheMark, CacheSubject, DirectCall, RouteCounter, RouteEvent, RouteStep,
+};
 use kitbag_telemetry::operations::{EndedOperation, OperationEvent, OperationPath};
 use kitbag_wire::{Raw, RawObject, raw};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::answer::with_text;
-use super::code::asking;
+use super::code::{RanProgram, asking};
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::intents::KeptAnswer;
+use crate::observe;
 use crate::reply;
+use crate::run::MadeCall;
 use crate::turn::Turn;
 use kitbag_domain::sync::lock;
 
@@ -45,9 +49,13 @@ struct IntentRequest {
     turn: Turn,
     words: String,
     given: Map<String, Value>,
+    /// The key of its result among those that are kept.
+    key: CacheKey,
     mark: CacheMark,
     /// The last failure, which is the answer if no further step may be tried.
     failed: Option<Raw>,
+    /// The call that a template that failed would have consisted of.
+    instead: Option<DirectCall>,
 }
 
 /// The end of a step: an answer, a failure, or nothing to try.
@@ -62,6 +70,8 @@ enum Attempt {
     Failed {
         answer: Raw,
         may_have_written: bool,
+        /// The call that the program consisted of, if it was one.
+        instead: Option<DirectCall>,
     },
 }
 
@@ -71,16 +81,26 @@ pub(super) async fn run_intent(
     params: &RawObject,
 ) -> Result<Raw, Failure> {
     asking::carried(turn, params, |turn| async move {
+        observe::said(&turn, &asked.intent);
         let started = Instant::now();
         let asked_tokens = kitbag_budget::estimate(&asked.intent)
             + kitbag_budget::estimate(&Value::Object(asked.params.clone()).to_string());
         let mark = lock(&turn.gateway.services.intents.results).mark();
+        let words = CacheSubject::Words(&asked.intent);
+        let key = CacheKey::new(&turn.caller().tenant, words, &asked.params);
         let mut request = IntentRequest {
+            key,
             turn,
             words: asked.intent,
             given: asked.params,
             mark,
             failed: None,
+            instead: None,
+        };
+        let intents = request.turn.gateway.services.intents.clone();
+        let _under_way = match request.is_kept() {
+            true => None,
+            false => intents.first_or_waited(&request.key).await,
         };
         let (step, answer) = Box::pin(request.carried_out()).await;
         request.counted(step, started, asked_tokens, &answer);
@@ -100,8 +120,12 @@ impl IntentRequest {
             self.told(&next);
             match (next.next, attempt) {
                 (RouteNext::Try(next), attempt) => {
-                    if let Attempt::Failed { answer, .. } = attempt {
+                    if let Attempt::Failed {
+                        answer, instead, ..
+                    } = attempt
+                    {
                         self.failed = Some(answer);
+                        self.instead = instead;
                     }
                     step = next;
                 }
@@ -124,10 +148,15 @@ impl IntentRequest {
         }
     }
 
+    fn is_kept(&self) -> bool {
+        let intents = &self.turn.gateway.services.intents;
+        lock(&intents.results).get(&self.key, now()).is_some()
+    }
+
     fn kept(&self) -> Attempt {
         let services = &self.turn.gateway.services;
         let kept = lock(&services.intents.results)
-            .get(&self.key(), now())
+            .get(&self.key, now())
             .cloned();
         let Some(KeptAnswer { answer, since }) = kept else {
             services
@@ -154,12 +183,7 @@ impl IntentRequest {
             mark: self.mark,
             ttl,
         };
-        lock(&self.turn.gateway.services.intents.results).put(self.key(), new, now());
-    }
-
-    fn key(&self) -> CacheKey {
-        let tenant = &self.turn.caller().tenant;
-        CacheKey::new(tenant, CacheSubject::Words(&self.words), &self.given)
+        lock(&self.turn.gateway.services.intents.results).put(self.key.clone(), new, now());
     }
 
     /// Counts and logs what a step led to.
@@ -209,6 +233,23 @@ impl IntentRequest {
 }
 
 impl Attempt {
+    /// The end of a program, or of the call that stands for one. `ttl` is the time for which its
+    /// result may be used again if the program only read.
+    fn ended(ran: RanProgram, ttl: Option<Duration>, instead: Option<DirectCall>) -> Self {
+        let (calls, failed) = (ran.run.calls(), ran.has_failed());
+        let RanProgram { answer, run, .. } = ran;
+        if failed {
+            return Self::Failed {
+                answer,
+                may_have_written: calls.iter().any(MadeCall::may_have_written),
+                instead,
+            };
+        }
+        let only_read = calls.iter().all(|call| !call.writes);
+        let keep = ttl.filter(|_| only_read).map(|ttl| (ttl, run.servers()));
+        Self::Done { answer, keep }
+    }
+
     /// An answer that is no result: a question back to the model.
     fn told(text: &str) -> Self {
         let answer = raw(&json!({ "content": [{ "type": "text", "text": text }] }));

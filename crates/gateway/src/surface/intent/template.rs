@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kitbag_domain::ServerName;
+use kitbag_domain::sync::lock;
+use kitbag_domain::{ExposedName, ServerName};
 use kitbag_intents::set::SimilarityBar;
 use kitbag_intents::{
-    IntentTemplate, LearnedTemplate, MissingParameter, ServerOffer, TemplateMatch, TemplateSet,
-    bind,
+    DirectCall, IntentTemplate, LearnedTemplate, MissingParameter, ServerOffer, TemplateMatch,
+    TemplateSet, bind,
 };
 use kitbag_relevance::dense::similarity;
 use kitbag_sandbox::Program;
@@ -17,8 +18,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Attempt, IntentRequest, direct, learn};
 use crate::failure::Failure;
-use crate::run::MadeCall;
-use crate::surface::code::{self, RanProgram};
+use crate::surface::code;
+use crate::surface::groups;
 use crate::turn::Turn;
 
 pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
@@ -43,7 +44,10 @@ async fn find(
     set: &TemplateSet,
     offers: &ServerOffers<'_>,
 ) -> Option<TemplateMatch> {
-    let usable = |template: &IntentTemplate| offers.bound(template).is_some();
+    let broken = lock(&request.turn.gateway.broken_templates).clone();
+    let usable = |template: &IntentTemplate| {
+        !broken.contains(template.name()) && offers.bound(template).is_some()
+    };
     let (words, given) = (&request.words, &request.given);
     if let Some(found) = set.find(words, given, usable) {
         return Some(found);
@@ -52,7 +56,7 @@ async fn find(
     set.best(&scores, SimilarityBar::default(), words, given, usable)
 }
 
-/// How similar the words are to each intent of the set; nothing where there are no vectors.
+/// Returns the similarity of the words to each intent of the set, if there are vectors.
 async fn scores(turn: &Turn, set: &TemplateSet, words: &str) -> Option<Vec<f32>> {
     let index = &turn.gateway.services.index;
     let asked = index.intent(words).await.vector()?;
@@ -83,30 +87,9 @@ async fn run(
     let aliases = offers.bound(template).unwrap_or_default();
     let ran = code::run(turn.clone(), program, aliases).await;
     learn::template_ran(turn, template, learned, &params, &ran).await;
-    ended(request, template, ran)
-}
-
-fn ended(request: &IntentRequest, template: &IntentTemplate, ran: RanProgram) -> Attempt {
-    let RanProgram {
-        answer,
-        failed,
-        run,
-        ..
-    } = ran;
-    let calls = run.calls();
-    let wrote = calls.iter().any(|call| call.writes);
-    if failed {
-        return Attempt::Failed {
-            answer,
-            may_have_written: calls.iter().any(MadeCall::may_have_written),
-        };
-    }
-    let ttl = template
-        .cache_for()
-        .unwrap_or(request.turn.gateway.code.cache);
-    let servers = run.servers();
-    let keep = (!wrote && template.read_only()).then_some((ttl, servers));
-    Attempt::Done { answer, keep }
+    let ttl = template.cache_for().unwrap_or(turn.gateway.code.cache);
+    let ttl = template.read_only().then_some(ttl);
+    Attempt::ended(ran, ttl, offers.only_call(template, params))
 }
 
 /// Says what is wrong with the parameters, if anything is.
@@ -141,8 +124,7 @@ pub(super) struct ServerOffers<'a>(Vec<ServerOffer<'a>>);
 impl<'a> ServerOffers<'a> {
     fn of(turn: &'a Turn) -> Self {
         let mut offers: BTreeMap<&ServerName, BTreeSet<&str>> = BTreeMap::new();
-        let tools = turn.catalog.tools.iter();
-        for entry in tools.filter(|entry| turn.sees(&entry.capability)) {
+        for entry in groups::visible(turn) {
             let tools = offers.entry(&entry.capability.server).or_default();
             tools.insert(&entry.capability.name);
         }
@@ -152,6 +134,20 @@ impl<'a> ServerOffers<'a> {
                 .map(|(server, tools)| ServerOffer { server, tools })
                 .collect(),
         )
+    }
+
+    /// The call of the one tool that a template uses, with the template's parameters.
+    fn only_call(
+        &self,
+        template: &IntentTemplate,
+        params: Map<String, Value>,
+    ) -> Option<DirectCall> {
+        let [used] = template.uses() else { return None };
+        let server = self.bound(template)?.remove(&used.alias)?;
+        Some(DirectCall {
+            tool: ExposedName::new(&server, &used.tool),
+            arguments: params,
+        })
     }
 
     /// Returns the servers that the names in a template stand for, if each stands for one.

@@ -29,7 +29,7 @@ pub(super) struct AuditFilter {
     /// That ended so: `ok`, `denied`, `failed` for all that went wrong at a server, ….
     #[arg(long, value_name = "OUTCOME", value_parser = terms::outcomes)]
     outcome: Vec<Outcomes>,
-    /// Of this kind: `call`, `key_refused`, `secret_set`, ….
+    /// Of this kind: `call`, `search`, `discovery`, `group_change`, `key_refused`, ….
     #[arg(long, value_name = "EVENT", value_parser = terms::entry)]
     event: Vec<AuditRowKind>,
     /// From then on: `30m`, `2h`, `7d` ago, a date, or a date and a time.

@@ -1,4 +1,4 @@
-//! `kitbag audit`: the calls, refusals and changes, with the actor and the outcome of each.
+//! `kitbag audit`: the calls, searches, refusals and changes, with the actor and the outcome of each.
 
 mod export;
 mod filter;
@@ -7,7 +7,6 @@ mod text;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use kitbag_domain::Outcome;
 use kitbag_store::{AuditPage, AuditQuery, AuditRow, Store};
@@ -15,10 +14,10 @@ use kitbag_store::{AuditPage, AuditQuery, AuditRow, Store};
 use self::filter::AuditFilter;
 use super::Invocation;
 use super::output::Output;
+use crate::cli::open_store::open_store;
 use kitbag_gateway::audit::AuditLine;
-use kitbag_gateway::store_place::store_address;
 
-/// Show what was called, refused and changed, by whom, and how it ended.
+/// Show what was called, searched, refused and changed, by whom, and how it ended.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Arguments {
@@ -39,12 +38,14 @@ Examples:
   kitbag audit
   kitbag audit --tenant acme --outcome failed --since 2h
   kitbag audit --tool 'git__*' -n 200 --json
+  kitbag audit --event search --event discovery --tenant acme
   kitbag audit --event key_refused --since 2026-11-01
   kitbag audit -f --server git
   kitbag audit --run 4f1c09d2
   kitbag audit export --format csv --output audit.csv --since 30d
 
-Arguments and results of calls are not recorded. With --json each row is a line.";
+Results of calls are not recorded, and arguments only as [audit] says.
+With --json each row is a line.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -56,9 +57,7 @@ pub(super) async fn run(
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let store = Store::open(store_address(&config)?)
-        .await
-        .context("the audit cannot be reached")?;
+    let store = open_store(&config, "the audit cannot be reached").await?;
     match &arguments.verb {
         Some(Verb::Export(arguments)) => export::run(arguments, &store, invocation.output).await?,
         None => show(arguments, &store, invocation.output).await?,

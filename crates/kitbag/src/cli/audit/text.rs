@@ -11,17 +11,18 @@ use crate::cli::output::{printable, table};
 
 pub(super) fn table_of(rows: &[AuditRow]) -> String {
     table(
-        ["WHEN", "WHAT", "OUTCOME", "TOOK", "WHO", "FROM"],
+        ["WHEN", "WHAT", "OUTCOME", "TOOK", "TOKENS", "WHO", "FROM"],
         rows.iter().map(cells),
     )
 }
 
-fn cells(row: &AuditRow) -> [String; 6] {
+fn cells(row: &AuditRow) -> [String; 7] {
     [
         when(row.at),
         what(row),
         how(row),
         took(row),
+        tokens(row),
         who(row),
         row.address.clone().unwrap_or_default(),
     ]
@@ -67,18 +68,28 @@ fn what(row: &AuditRow) -> String {
         AuditRowContent::Call { capability, .. } => {
             format!("{}/{}", capability.server, capability.name)
         }
+        AuditRowContent::Inquiry {
+            kind,
+            subject,
+            detail,
+            ..
+        } => named(kind.as_str(), subject, detail.as_deref()),
         AuditRowContent::Event {
             action,
             subject,
             detail,
-        } => {
-            let detail = detail
-                .as_deref()
-                .map(|it| format!(" ({it})"))
-                .unwrap_or_default();
-            format!("{}: {subject}{detail}", words(action.as_str()))
-        }
+        } => named(action.as_str(), subject, detail.as_deref()),
     }
+}
+
+fn named(what: &str, subject: &str, detail: Option<&str>) -> String {
+    let detail = detail.map(|it| format!(" ({it})")).unwrap_or_default();
+    format!("{}: {subject}{detail}", words(what))
+}
+
+fn tokens(row: &AuditRow) -> String {
+    let tokens = row.cost.tokens.map(|tokens| tokens.to_string());
+    tokens.unwrap_or_default()
 }
 
 fn how(row: &AuditRow) -> String {
@@ -87,7 +98,9 @@ fn how(row: &AuditRow) -> String {
 
 fn took(row: &AuditRow) -> String {
     match &row.content {
-        AuditRowContent::Call { latency, .. } if row.outcome != Outcome::Unfinished => {
+        AuditRowContent::Call { latency, .. } | AuditRowContent::Inquiry { latency, .. }
+            if row.outcome != Outcome::Unfinished =>
+        {
             duration(*latency)
         }
         _ => String::new(),

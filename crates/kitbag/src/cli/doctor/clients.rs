@@ -30,6 +30,7 @@ pub(super) async fn check(config: Option<&Config>, invocation: &Invocation) -> V
         findings.extend(passing(found, &places));
         findings.extend(door(found).await);
     }
+    findings.extend(Client::ALL.into_iter().filter_map(|it| hooked(it, &places)));
     if findings.is_empty() {
         findings.push(AREA.note("none", "no client on this machine has servers written down"));
     }
@@ -79,6 +80,15 @@ fn passing(found: &ClientConfig, places: &ClientDirectories) -> Option<Finding> 
         AREA.note(title, format!("goes past Kitbag to {number}: {names}"))
             .mend(advice)
     })
+}
+
+/// The client runs the hook for prompts.
+fn hooked(client: Client, places: &ClientDirectories) -> Option<Finding> {
+    let hook = client.prompt_hook().ok()?;
+    let path = hook.path(places);
+    let what = format!("hands each prompt to the gateway ({})", path.display());
+    hook.is_in_place(places)
+        .then(|| AREA.ok(client.title(), what))
 }
 
 /// Checks that the client reaches Kitbag in the way that its file says.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use kitbag_clients::holds_secret;
-use kitbag_config::{Config, Project};
+use kitbag_config::{Config, LockState, OnDrift, Project};
 use kitbag_domain::{Remedy as _, Template};
 use kitbag_upstream::ServerSpec;
 
@@ -34,6 +34,7 @@ pub(super) fn check(invocation: &Invocation, findings: &mut Vec<Finding>) -> Opt
     };
     findings.push(loaded_from(&config));
     findings.extend(project(&config.project));
+    findings.extend(lock(&config));
     findings.extend(
         config
             .origin
@@ -41,6 +42,27 @@ pub(super) fn check(invocation: &Invocation, findings: &mut Vec<Finding>) -> Opt
             .and_then(|path| readable_secrets(path, &config)),
     );
     Some(config)
+}
+
+/// Finds a lock file, and if it can be read.
+fn lock(config: &Config) -> Option<Finding> {
+    match &config.lock.state {
+        LockState::Absent => None,
+        LockState::Read(file) => {
+            let servers = count(file.servers.len(), "server");
+            let what = format!("has what was approved of {servers}");
+            Some(AREA.ok("lock file", what))
+        }
+        LockState::Unreadable(error) => {
+            let finding = AREA.problem("lock file", error.to_string());
+            let why = match config.lock.on_drift {
+                OnDrift::Hold => "so the tools and prompts of all servers are held back",
+                OnDrift::Report => "so nothing can be compared with what was approved",
+            };
+            let advice = "mend the file, or remove it and run `kitbag lock`";
+            Some(finding.because(why.to_owned()).mend(advice))
+        }
+    }
 }
 
 /// Finds providers that lack a variable.

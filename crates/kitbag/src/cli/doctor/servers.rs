@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use futures::StreamExt as _;
-use kitbag_config::{Config, nearest};
+use kitbag_config::{Config, OnDrift, nearest};
+use kitbag_domain::text::visible_line;
 use kitbag_domain::{ExposedName, MissingVariable, Reach, Remedy as _, ServerName};
 use kitbag_upstream::{CallError, Cause, Diagnosis, ServerKind, ServerSpec};
 
@@ -122,6 +123,7 @@ async fn ask(config: &Config, able: &[&ServerSpec], whole: bool, output: Output)
         }
     }
     drop(asked);
+    findings.extend(drift(config, &app));
     if whole {
         findings.extend(unknown_tools(config, &listed, &app));
     }
@@ -196,6 +198,40 @@ fn diagnosed(finding: Finding, diagnosis: &Diagnosis) -> Finding {
     }
 }
 
+/// Returns a finding for each server that lists something else than was approved.
+fn drift(config: &Config, app: &App) -> Vec<Finding> {
+    let drifted = app.drifted().into_iter();
+    drifted
+        .map(|(server, drifted)| {
+            let definitions = count(drifted.len(), "definition");
+            let mut names: Vec<_> = drifted
+                .iter()
+                .map(|it| format!("{} ({})", visible_line(&it.name), it.drift.as_str()))
+                .collect();
+            let more = names.len().saturating_sub(MOST_NAMED);
+            names.truncate(MOST_NAMED);
+            if more > 0 {
+                names.push(format!("{more} more"));
+            }
+            let follows = match config.lock.on_drift {
+                OnDrift::Hold => " and held back",
+                OnDrift::Report => "",
+            };
+            let what = format!(
+                "{definitions} not as approved{follows}: {}",
+                names.join(", ")
+            );
+            let advice = format!(
+                "look with `kitbag lock diff {server}`, then `kitbag lock approve {server}`"
+            );
+            AREA.warning(server.as_str(), what).mend(advice)
+        })
+        .collect()
+}
+
+/// Definitions of one server that are named; of an updated server all may have changed.
+const MOST_NAMED: usize = 5;
+
 /// Returns a finding for each tool that the configuration names and no server has.
 fn unknown_tools(config: &Config, listed: &BTreeSet<ServerName>, app: &App) -> Vec<Finding> {
     let tools = app.tools();
@@ -203,7 +239,16 @@ fn unknown_tools(config: &Config, listed: &BTreeSet<ServerName>, app: &App) -> V
         .tools
         .keys()
         .filter(|name| could_be_known(name, config, listed) && !app.knows(name));
-    unknown.map(|name| unknown_tool(name, &tools)).collect()
+    let unknown = unknown.map(|name| unknown_tool(name, &tools));
+    unknown
+        .chain(app.misfits().into_iter().map(misfit))
+        .collect()
+}
+
+fn misfit((tool, problem): (String, String)) -> Finding {
+    Area::Configuration
+        .warning(format!("[tools.\"{tool}\"]"), problem)
+        .mend(format!("see what it takes with `kitbag describe {tool}`"))
 }
 
 /// True unless the server of the tool gave no list: then it may well have the tool.

@@ -12,6 +12,8 @@ use kitbag_store::{Error, Store};
 use super::finding::{Area, Finding};
 use crate::key_check::{UnknownTenant, unknown_tenants};
 use kitbag_gateway::clock::now;
+use kitbag_gateway::priors::overdue::stale;
+use kitbag_gateway::priors_report::stale_since;
 use kitbag_gateway::store_place::{StorePlaceError, store_address, store_may_exist};
 use kitbag_gateway::vault;
 
@@ -86,6 +88,7 @@ async fn look_into(store: &Store, config: &Config, findings: &mut Vec<Finding>) 
         AREA.warning(format!("tenant {tenant}"), UnknownTenant::WHAT)
             .mend(UnknownTenant::remedy(tenant))
     }));
+    findings.extend(stale_priors(store, config).await);
     let lookup = vault::lookup(config, store).await;
     StoreState {
         lookup: lookup
@@ -93,6 +96,17 @@ async fn look_into(store: &Store, config: &Config, findings: &mut Vec<Finding>) 
             .ok(),
         has_keys: store.has_active_keys(now()).await.unwrap_or(false),
     }
+}
+
+/// Returns a finding if the records of tools should have been computed again by now.
+async fn stale_priors(store: &Store, config: &Config) -> Option<Finding> {
+    let age = stale_since(config, store, now()).await.ok()??;
+    let finding = AREA.warning("priors", stale(age));
+    Some(
+        finding.mend(
+            "let a gateway serve, which computes them every night, or run `kitbag priors run`",
+        ),
+    )
 }
 
 const PRIVATE: [(&str, &str); 3] = [

@@ -1,11 +1,14 @@
-//! `kitbag eval`: measures how well tools are found, and how well models use them.
+//! `kitbag eval`: measures how well tools are found, how much is learned from use, and how well
+//! models use tools.
 
 mod agents;
 mod candidates;
 mod figures;
+mod learning;
 mod plan;
 mod retrieval;
 mod server;
+mod sets;
 mod surfaces;
 
 use std::process::ExitCode;
@@ -14,7 +17,9 @@ use clap::{Args, Subcommand};
 
 use super::Invocation;
 
-/// Measure how well tools are found, and how well models use them.
+pub(super) use sets::read_tools;
+
+/// Measure how well tools are found, how much use teaches, and how well models use tools.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -25,17 +30,20 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   kitbag eval retrieval --dataset evals/p0
+  kitbag eval learning --dataset evals/small
   kitbag eval agents --suite suite.json --model anthropic:claude-sonnet-4-5";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
     Retrieval(retrieval::Arguments),
+    Learning(learning::Arguments),
     Agents(Box<agents::Arguments>),
 }
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     match arguments.verb {
         Verb::Retrieval(arguments) => retrieval::run(&arguments, invocation).await,
+        Verb::Learning(arguments) => learning::run(&arguments, invocation).await,
         Verb::Agents(arguments) => agents::run(&arguments, invocation).await,
     }
 }

@@ -1,31 +1,19 @@
 //! `kitbag eval retrieval`: measures how good the index is on requests whose answers are known.
 
-use std::collections::HashSet;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use kitbag_relevance::eval::{Judged, Metrics};
 use kitbag_relevance::{Index, Options, Weights, confident, retrieve};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::sets::{QueryLine, capability_index, embedded_request, indexed, read_lines, read_tools};
 use crate::cli::Invocation;
-use crate::cli::index::embedded;
 use crate::cli::output::{count, duration, table};
-use kitbag_embed::TextEmbedder;
-use kitbag_gateway::clock::now;
 use kitbag_gateway::index::CapabilityIndex;
 use kitbag_gateway::index::intent::EmbeddedIntent;
-use kitbag_gateway::index::priors::Priors;
-use kitbag_gateway::index::source::ToolSource;
-use kitbag_gateway::store_place::store_address;
-use kitbag_gateway::vault;
 
 /// Rank the tools of a set for each of its requests and compare with the right answers.
 #[derive(Debug, Args)]
@@ -42,6 +30,9 @@ pub(super) struct Arguments {
     catalog: Vec<PathBuf>,
     #[arg(long, value_enum, default_value_t = Ranker::Hybrid)]
     ranker: Ranker,
+    /// Name each request that finds no right tool among the first three, and those that came.
+    #[arg(long)]
+    misses: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -52,7 +43,8 @@ Examples:
   kitbag eval retrieval --dataset evals/small \\
     --queries evals/absent/queries.jsonl
 
-tools.jsonl:   {\"id\", \"server\"?, \"name\", \"description\", \"schema\"?, \"tags\"?}
+tools.jsonl:   {\"id\", \"server\"?, \"group\"?, \"name\", \"description\",
+                \"schema\"?, \"tags\"?, \"scopes\"?}
 queries.jsonl: {\"id\", \"query\", \"relevant\": [ids]}, none where no tool answers";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -66,35 +58,11 @@ enum Ranker {
     Hybrid,
 }
 
-#[derive(Debug, Deserialize)]
-struct ToolLine {
-    id: String,
-    #[serde(default)]
-    server: Option<String>,
-    name: String,
-    #[serde(default)]
-    description: Option<String>,
-    #[serde(default)]
-    schema: Value,
-    #[serde(default)]
-    tags: Option<Vec<String>>,
-}
-
-#[derive(Debug, Deserialize)]
-struct QueryLine {
-    query: String,
-    relevant: Vec<String>,
-}
-
 pub(super) async fn run(
     arguments: &Arguments,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
-    let config = invocation.config()?;
-    let store = kitbag_store::Store::open(store_address(&config)?).await?;
-    let lookup = vault::lookup(&config, &store).await?;
-    let embedder = Arc::new(TextEmbedder::new(&config.embedder, &lookup));
-    let index = CapabilityIndex::new(embedder, store, config.identity());
+    let index = capability_index(invocation).await?;
     let report = measure(arguments, &index, invocation).await?;
     invocation
         .output
@@ -112,6 +80,8 @@ struct RetrievalReport {
     seen_through: DoubtShare,
     latencies: Vec<Duration>,
     build: Duration,
+    /// Absent unless they were asked for.
+    misses: Option<Vec<Value>>,
 }
 
 async fn measure(
@@ -123,16 +93,9 @@ async fn measure(
     let queries = read_lines(arguments.queries.as_ref().unwrap_or(&of_the_folder))?;
     let started = Instant::now();
     let tools = read_tools(&arguments.dataset, &arguments.catalog)?;
-    let sources: Vec<_> = tools
-        .into_iter()
-        .map(|tool| tool.into_source(Priors::default(), now()))
-        .collect();
     let going_on = invocation.output.progress("Indexing tools");
     let ranker = arguments.ranker;
-    let index_of = index.index_of(&sources, ranker.has_vectors(), |done, total| {
-        going_on.update(&embedded(done, total));
-    });
-    let built = index_of.await?;
+    let built = indexed(tools, index, ranker.has_vectors(), &going_on).await?;
     let build = started.elapsed();
     let mut searches = Vec::with_capacity(queries.len());
     let all = count(queries.len(), "request");
@@ -140,11 +103,16 @@ async fn measure(
         going_on.update(&format!("Searching: {number} of {all}"));
         searches.push(TimedSearch::of(query, ranker, index, &built).await?);
     }
-    Ok(RetrievalReport::of(&searches, built.len(), build))
+    let missed = searches.iter().filter_map(TimedSearch::missed);
+    Ok(RetrievalReport {
+        misses: arguments.misses.then(|| missed.collect()),
+        ..RetrievalReport::of(&searches, built.len(), build)
+    })
 }
 
 /// A request of the set, and the tools that were found for it.
 struct TimedSearch {
+    query: String,
     relevant: Vec<String>,
     ranked: Vec<String>,
     /// True if the ranking went with a doubt.
@@ -161,13 +129,10 @@ impl TimedSearch {
     ) -> anyhow::Result<Self> {
         let asked = Instant::now();
         let intent = if ranker.has_vectors() {
-            index.intent(&query.query).await
+            embedded_request(index, &query.query).await?
         } else {
-            EmbeddedIntent::of_words(query.query)
+            EmbeddedIntent::of_words(query.query.clone())
         };
-        if let Some(degraded) = intent.degraded {
-            anyhow::bail!("the measurement ended: {degraded}");
-        }
         let options = Options {
             weights: ranker.weights(),
             ..Options::default()
@@ -178,6 +143,7 @@ impl TimedSearch {
             doubt: confident(&found) == Some(false),
             ranked: found.iter().map(|it| it.entry.tool_name.clone()).collect(),
             relevant: query.relevant,
+            query: query.query,
         })
     }
 
@@ -185,6 +151,14 @@ impl TimedSearch {
     fn is_answered(&self) -> bool {
         let mut shown = self.ranked.iter().take(SHOWN);
         shown.any(|name| self.relevant.contains(name))
+    }
+
+    /// Returns the request with the first three tools, if none of them is right and one would be.
+    fn missed(&self) -> Option<Value> {
+        let first: Vec<&String> = self.ranked.iter().take(3).collect();
+        let is_found = first.iter().any(|name| self.relevant.contains(name));
+        (!is_found && !self.relevant.is_empty())
+            .then(|| json!({ "query": self.query, "relevant": self.relevant, "found": first }))
     }
 
     fn judged(&self) -> Judged<'_> {
@@ -253,6 +227,7 @@ impl RetrievalReport {
             seen_through,
             latencies,
             build,
+            misses: None,
         }
     }
 
@@ -272,6 +247,7 @@ impl RetrievalReport {
             "unsure": { "answered": self.doubted.figure(), "absent": self.seen_through.figure() },
             "latency_ms": { "p50": self.latency(0.5), "p99": self.latency(0.99) },
             "build_s": self.build.as_secs_f64(),
+            "misses": self.misses,
         })
     }
 
@@ -305,7 +281,9 @@ impl RetrievalReport {
             format!("{:.2} ms", self.latency(0.99)),
         ]);
         rows.push(["built in".into(), duration(self.build)]);
-        table(["FIGURE", "VALUE"], rows)
+        let misses = self.misses.iter().flatten().map(ToString::to_string);
+        let misses: Vec<String> = misses.collect();
+        format!("{}{}", table(["FIGURE", "VALUE"], rows), misses.join("\n"))
     }
 
     fn latency(&self, quantile: f64) -> f64 {
@@ -316,41 +294,4 @@ impl RetrievalReport {
             .get(at)
             .map_or(0.0, |latency| latency.as_secs_f64() * 1e3)
     }
-}
-
-/// The tools of the set, then those of the catalogs that are not in it already.
-fn read_tools(dataset: &Path, catalogs: &[PathBuf]) -> anyhow::Result<Vec<ToolSource>> {
-    let mut seen = HashSet::new();
-    let mut tools = Vec::new();
-    for folder in std::iter::once(dataset).chain(catalogs.iter().map(PathBuf::as_path)) {
-        for line in read_lines::<ToolLine>(&folder.join("tools.jsonl"))? {
-            if seen.insert(line.id.clone()) {
-                tools.push(ToolSource {
-                    exposed: line.id,
-                    name: line.name,
-                    provider: line.server.unwrap_or_default(),
-                    description: line.description.unwrap_or_default(),
-                    schema: line.schema,
-                    tags: line.tags.unwrap_or_default(),
-                    ..ToolSource::default()
-                });
-            }
-        }
-    }
-    Ok(tools)
-}
-
-fn read_lines<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
-    let text =
-        fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    let lines = text
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| !line.trim().is_empty());
-    lines
-        .map(|(number, line)| {
-            serde_json::from_str(line)
-                .with_context(|| format!("{}, line {}", path.display(), number + 1))
-        })
-        .collect()
 }

@@ -103,7 +103,7 @@ impl Examined {
             } else {
                 row.name.clone()
             };
-            let definition = app.definition(&row.name).unwrap_or_default();
+            let definition = app.definition(&row.name).ok().flatten().unwrap_or_default();
             exposed.insert(shown.clone(), row.name.clone());
             spelt.insert(row.name.clone(), shown.clone());
             tools.push(ExamTool::new(shown, vec![row.name, row.tool], &definition));

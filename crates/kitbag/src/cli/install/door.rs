@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use kitbag_clients::{ClientFile, KitbagEntry, Scope};
+use kitbag_clients::{ClientFile, KitbagEntry, PromptHook, Scope};
 use kitbag_config::Config;
 
 use crate::cli::Invocation;
@@ -26,19 +26,42 @@ pub(super) fn launched(
             args,
         });
     }
-    invocation.refuse_passing_store()?;
-    let own = invocation.at.editable()?;
-    args.extend(["--config".to_owned(), text(&std::path::absolute(own)?)]);
-    if invocation.at.overrides.data_dir.is_some() {
-        args.extend([
-            "--data-dir".to_owned(),
-            text(&std::path::absolute(&config.data_dir)?),
-        ]);
-    }
+    args.extend(configuration(config, invocation)?);
     Ok(KitbagEntry::Stdio {
         command: text(&called_by()?),
         args,
     })
+}
+
+/// A hook, and the line that its client gives to a shell when a person submits a prompt.
+pub(super) struct HookCommand {
+    pub(super) hook: &'static PromptHook,
+    pub(super) line: String,
+}
+
+pub(super) fn hook_command(
+    hook: &'static PromptHook,
+    config: &Config,
+    invocation: &Invocation,
+) -> anyhow::Result<HookCommand> {
+    let mut words = vec![text(&called_by()?)];
+    words.extend(["hook".to_owned(), hook.client.name().to_owned()]);
+    words.extend(configuration(config, invocation)?);
+    let words: Vec<_> = words.iter().map(|word| for_shell(word)).collect();
+    let line = words.join(" ");
+    Ok(HookCommand { hook, line })
+}
+
+/// The flags that lead to the configuration and the data that are meant now.
+fn configuration(config: &Config, invocation: &Invocation) -> anyhow::Result<Vec<String>> {
+    invocation.refuse_passing_store()?;
+    let own = std::path::absolute(invocation.at.editable()?)?;
+    let mut flags = vec!["--config".to_owned(), text(&own)];
+    if invocation.at.overrides.data_dir.is_some() {
+        let data_dir = std::path::absolute(&config.data_dir)?;
+        flags.extend(["--data-dir".to_owned(), text(&data_dir)]);
+    }
+    Ok(flags)
 }
 
 pub(super) fn running(config: &Config) -> anyhow::Result<KitbagEntry> {
@@ -56,4 +79,34 @@ pub(super) fn running(config: &Config) -> anyhow::Result<KitbagEntry> {
 
 fn text(path: &Path) -> String {
     path.display().to_string()
+}
+
+/// The word as a shell reads it, in quotes unless it is plain.
+fn for_shell(word: &str) -> String {
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "/._-+@:,=".contains(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_one_word_whatever_is_in_it() {
+        for (word, expected) in [
+            ("/usr/bin/kitbag", "/usr/bin/kitbag"),
+            ("/home/ann b/kitbag", "'/home/ann b/kitbag'"),
+            ("it's $HOME", r"'it'\''s $HOME'"),
+            ("", "''"),
+        ] {
+            assert_eq!(for_shell(word), expected);
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! `kitbag install` and `kitbag uninstall`: Kitbag in a client's own configuration, and out again.
 
 mod door;
+mod hooked;
 mod told;
 
 use std::io::ErrorKind;
@@ -12,7 +13,7 @@ use clap::Args;
 use clap_complete::ArgValueCandidates;
 use kitbag_clients::{
     Client, ClientConfig, ClientDirectories, ClientFile, FileEditError, FileError, FileProblem,
-    NAME, Scope, Uninstalled, backup_of, check_editable, find, install_into, open, uninstall_from,
+    NAME, Scope, Uninstalled, backup_of, check_editable, find, open,
 };
 use serde_json::json;
 
@@ -21,7 +22,8 @@ use super::completions::clients;
 use super::failure::Advise as _;
 use super::import::{Agreement, agree, warn_of};
 use crate::import::{ImportAction, ImportPlan, ImportRow, places};
-use door::{launched, running};
+use door::{hook_command, launched, running};
+use hooked::{InstallEdits, TakenOut, WantedHook, take_out};
 use told::{InstallReport, LeftServers, for_people};
 
 /// Put Kitbag into the configuration of an MCP client.
@@ -40,6 +42,9 @@ pub struct InstallArguments {
     /// Connect to a running `kitbag serve` instead of launching one.
     #[arg(long)]
     http: bool,
+    /// Have each prompt handed to the gateway that runs, which names the tools for it.
+    #[arg(long, conflicts_with = "project")]
+    hook: bool,
     /// Take over what a project's file brings along without being asked.
     #[arg(long, short)]
     yes: bool,
@@ -74,6 +79,7 @@ Examples:
   kitbag install --client cursor --move-servers
   kitbag install --client vscode --project
   kitbag install --client zed --http
+  kitbag install --client claude-code --hook
 
 Clients: claude-desktop, claude-code, cursor, vscode, windsurf, zed, gemini,
 codex, cline, roo, kilo, continue, goose, opencode, lm-studio.";
@@ -91,6 +97,13 @@ pub(super) async fn install(
     } else {
         launched(&spot, &config, invocation)?
     };
+    let wanted = WantedHook::of(&spot, &places, arguments.hook)?;
+    if let Some(wanted) = &wanted {
+        edited(wanted.hook.check_editable(&places))?;
+    }
+    let hook = wanted.as_ref();
+    let hook = hook.map(|it| hook_command(it.hook, &config, invocation));
+    let hook = hook.transpose()?;
     let found = theirs(&spot, invocation)?;
     check_vacant(&found, &spot)?;
     let mut beside: Vec<String> = found.iter().flat_map(switched_on).collect();
@@ -104,11 +117,19 @@ pub(super) async fn install(
         .filter(|name| beside.contains(name))
         .collect();
     beside.retain(|name| !moved.contains(name));
-    let installed = edited(install_into(&spot, &places, &door, &moved))?;
+    let edits = InstallEdits {
+        spot: &spot,
+        places: &places,
+        entry: &door,
+        moved: &moved,
+        hook,
+    };
+    let installed = edited(edits.carry_out())?;
     let told = InstallReport {
         client: spot.client,
+        changed: installed.changed || wanted.as_ref().is_some_and(|it| it.is_new),
+        hook: wanted.map(|it| it.hook.path(&places)),
         path: spot.path,
-        changed: installed.changed,
         backup: installed.backup,
         moved,
         beside,
@@ -128,24 +149,50 @@ pub(super) fn uninstall(
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let spot = arguments.target.spot(invocation)?;
-    let undone = edited(uninstall_from(&spot, &places(&invocation.at.around)?))?;
-    let path = spot.path.display();
-    let (state, told) = match &undone {
-        Uninstalled::NotThere => {
-            return Err(anyhow!("Kitbag is not in {path}"))
-                .advise(|| format!("put it in: kitbag install --client {}", spot.client.name()));
-        }
-        Uninstalled::Nothing => (
-            "removed",
-            format!("Removed {path}, which held nothing but Kitbag"),
-        ),
-        Uninstalled::Restored(_) => ("restored", format!("{path} is as it was before Kitbag")),
-        Uninstalled::Removed(_) => ("edited", taken_out(&spot.path)),
-    };
-    let result = json!({ "client": spot.client, "path": spot.path, "state": state });
-    let restart = format!("{told}.\nRestart {}, so that it notices.", spot.client);
+    let places = places(&invocation.at.around)?;
+    let TakenOut { hook, server } = edited(take_out(&spot, &places))?;
+    let (path, client) = (&spot.path, spot.client);
+    let of_server = left(&server, path, "Kitbag", &backup_of(path));
+    let of_hook = client.prompt_hook().ok().and_then(|it| {
+        let path = it.path(&places);
+        left(&hook, &path, "the hook", &it.backup(&places))
+    });
+    let told: Vec<&str> = [&of_server, &of_hook]
+        .into_iter()
+        .flatten()
+        .map(|(_, told)| told.as_str())
+        .collect();
+    if told.is_empty() {
+        return Err(anyhow!("Kitbag is not in {}", path.display()))
+            .advise(|| format!("put it in: kitbag install --client {}", client.name()));
+    }
+    let [state, hook] = [&of_server, &of_hook].map(|left| left.as_ref().map(|(state, _)| state));
+    let result = json!({ "client": client, "path": path, "state": state, "hook": hook });
+    let restart = format!(
+        "{}.\nRestart {client}, so that it notices.",
+        told.join(".\n")
+    );
     invocation.output.show(&result, |_| restart)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The state of a file without something of ours, in a word for programs and a sentence for people.
+fn left(
+    undone: &Uninstalled,
+    path: &Path,
+    what: &str,
+    backup: &Path,
+) -> Option<(&'static str, String)> {
+    let file = path.display();
+    Some(match undone {
+        Uninstalled::NotThere => return None,
+        Uninstalled::Nothing => (
+            "removed",
+            format!("Removed {file}, which held nothing but {what}"),
+        ),
+        Uninstalled::Restored(_) => ("restored", format!("{file} is as it was before {what}")),
+        Uninstalled::Removed(_) => ("edited", taken_out(path, what, backup)),
+    })
 }
 
 impl InstallTarget {
@@ -299,15 +346,14 @@ fn way_on(error: &FileError) -> String {
 }
 
 /// The former content of the file stays beside it, since the person may not want it any more.
-fn taken_out(path: &Path) -> String {
-    let backup = backup_of(path);
+fn taken_out(path: &Path, what: &str, backup: &Path) -> String {
     let before = if backup.is_file() {
         format!("\nAs it was before: {}", backup.display())
     } else {
         String::new()
     };
     format!(
-        "Took Kitbag out of {}; your later changes stay{before}",
+        "Took {what} out of {}; your later changes stay{before}",
         path.display()
     )
 }

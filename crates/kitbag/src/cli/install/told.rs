@@ -16,6 +16,9 @@ pub(super) struct InstallReport {
     pub(super) changed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) backup: Option<PathBuf>,
+    /// The file with the hook for prompts, if that is in place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) hook: Option<PathBuf>,
     /// The servers that the client now reaches through Kitbag.
     pub(super) moved: Vec<String>,
     /// The servers that the client itself still uses.
@@ -63,6 +66,9 @@ pub(super) fn for_people(told: &InstallReport, project: bool) -> String {
     if !needed.is_empty() {
         text.push_str(&format!("\n{needed}"));
     }
+    if !project {
+        text.push_str(&hook_line(told));
+    }
     if *changed {
         text.push_str(&format!("\nRestart {client}, so that it notices."));
     }
@@ -97,6 +103,24 @@ fn edited(told: &InstallReport, project: bool) -> String {
         ));
     }
     text
+}
+
+/// The line about the hook for prompts: its place, or the command for it.
+fn hook_line(told: &InstallReport) -> String {
+    let Ok(hook) = told.client.prompt_hook() else {
+        return String::new();
+    };
+    let name = hook.client.name();
+    match &told.hook {
+        Some(path) => {
+            let trust = hook.trust.map(|it| format!("\n{it}")).unwrap_or_default();
+            format!(
+                "\nEach prompt goes to the gateway that runs: {}{trust}",
+                path.display()
+            )
+        }
+        None => format!("\nTo find tools for each prompt: kitbag install --client {name} --hook"),
+    }
 }
 
 /// A secret that was typed is encrypted here, and yet still stands in the client's file.

@@ -16,9 +16,9 @@ use super::completions::secrets;
 use super::failure::Advise as _;
 use super::output::{date, table};
 use super::{Invocation, ask};
+use crate::cli::open_store::open_store;
 use crate::trail;
 use kitbag_gateway::clock::now;
-use kitbag_gateway::store_place::store_address;
 use kitbag_gateway::vault::vault;
 
 /// Keep secrets encrypted in the store, for servers and providers.
@@ -71,9 +71,7 @@ enum Verb {
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let store = Store::open(store_address(&config)?)
-        .await
-        .context("the secrets cannot be reached")?;
+    let store = open_store(&config, "the secrets cannot be reached").await?;
     let vault = vault(config.secret_key, &store)?;
     match arguments.verb {
         Verb::Set { name } => set(&vault, &name, &store, invocation).await?,

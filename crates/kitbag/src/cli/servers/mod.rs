@@ -4,7 +4,7 @@ mod add;
 mod find;
 mod list;
 mod login;
-mod person;
+pub(super) mod person;
 mod remove;
 mod rename;
 mod restart;

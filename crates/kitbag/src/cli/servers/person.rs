@@ -21,7 +21,7 @@ use crate::cli::output::{Output, printable, stderr};
 use crate::cli::progress::ProgressDisplay;
 
 /// The person's browser comes back to us by itself.
-pub(super) struct AtBrowser {
+pub(in crate::cli) struct AtBrowser {
     output: Output,
     listener: Option<TcpListener>,
     waiting: Option<ProgressDisplay>,
@@ -29,13 +29,13 @@ pub(super) struct AtBrowser {
 
 /// The person's browser comes back to a machine where no program listens, and the person tells us
 /// the address that it came back to.
-pub(super) struct Elsewhere {
+pub(in crate::cli) struct Elsewhere {
     output: Output,
     waiting: Option<ProgressDisplay>,
 }
 
 impl AtBrowser {
-    pub(super) fn new(output: Output) -> Self {
+    pub(in crate::cli) fn new(output: Output) -> Self {
         Self {
             output,
             listener: None,
@@ -45,7 +45,7 @@ impl AtBrowser {
 }
 
 impl Elsewhere {
-    pub(super) fn new(output: Output) -> Self {
+    pub(in crate::cli) fn new(output: Output) -> Self {
         Self {
             output,
             waiting: None,

@@ -1,7 +1,6 @@
 //! Templates to files and from files.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
@@ -15,6 +14,7 @@ use serde_json::json;
 use super::known::KnownTemplates;
 use crate::cli::Invocation;
 use crate::cli::failure::{Advise as _, advised};
+use crate::cli::new_file::write_new;
 use crate::trail;
 
 pub(super) fn export(
@@ -26,11 +26,7 @@ pub(super) fn export(
     let Some(path) = output else {
         return invocation.output.print(&text);
     };
-    let file = OpenOptions::new().write(true).create_new(true).open(path);
-    let mut file = file
-        .with_context(|| format!("{} cannot be written", path.display()))
-        .advise(|| "choose a file that does not exist yet, in a folder that does".to_owned())?;
-    file.write_all(text.as_bytes())?;
+    write_new(path, &text)?;
     let told = json!({ "name": template.name(), "file": path });
     invocation.output.show(&told, |_| {
         format!("Wrote {} to {}", template.name(), path.display())

@@ -33,7 +33,7 @@ pub(super) enum FoundTemplate<'a> {
 
 impl KnownTemplates {
     pub(super) async fn read(config: &Config, store: &Store) -> anyhow::Result<Self> {
-        let folder = config.templates_dir();
+        let folder = config.code.templates.clone();
         let TemplateFolder { files, unreadable } = TemplateFolder::read(&folder);
         let mut all = built_in::files();
         all.extend(files);

@@ -10,13 +10,12 @@ mod text;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
 use kitbag_domain::{Action, Event, Tenant};
 use kitbag_gateway::clock::now;
 use kitbag_gateway::learned_templates::{self, LearnedRow};
-use kitbag_gateway::store_place::store_address;
 use kitbag_intents::LearnedTemplate;
 use kitbag_store::Store;
 use serde_json::json;
@@ -26,6 +25,7 @@ use super::Invocation;
 use super::completions::templates;
 use super::failure::Advise as _;
 use super::output::table;
+use crate::cli::open_store::open_store;
 use crate::trail;
 
 /// Show the templates that carry out intents, and decide over learned ones.
@@ -107,9 +107,7 @@ struct NamedTemplate {
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let store = Store::open(store_address(&config)?)
-        .await
-        .context("the learned templates cannot be reached")?;
+    let store = open_store(&config, "the learned templates cannot be reached").await?;
     let known = KnownTemplates::read(&config, &store).await?;
     match arguments.verb {
         Verb::List { tenant } => list(&known, tenant.as_ref(), invocation)?,

@@ -3,6 +3,7 @@
 mod access;
 mod events;
 mod full_disk;
+mod inquiries;
 mod names;
 mod reading;
 mod small_disk;

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::harness::shop::{shop, shop_table};
 use crate::harness::{Client, Era, Gateway, Home, Remote, Reply, until};
 
 /// A gateway in front of one server, `shop`, whose tools repeat their arguments.
@@ -28,11 +29,8 @@ struct Shop {
 impl Shop {
     async fn open(config: &str) -> Self {
         let home = Home::new("");
-        let server = server(&home).await;
-        let url = server.url.trim_end_matches('/');
-        home.configure(&format!(
-            "[servers.shop]\nurl = \"{url}/shop/mcp\"\n{config}"
-        ));
+        let server = shop(&home, &tools()).await;
+        home.configure(&format!("{}{config}", shop_table(&server)));
         let gateway = home.serve().await;
         until("the shop is listed", async || {
             let log = gateway.log();
@@ -52,14 +50,6 @@ impl Shop {
     async fn client(&self, era: Era) -> Client {
         self.gateway.visitor("/mcp/code", era).connect().await
     }
-}
-
-async fn server(home: &Home) -> Remote {
-    let lines = tools().into_iter();
-    let lines = lines.map(|tool| json!({ "server": "shop", "tool": tool }).to_string());
-    let path = home.path("tools.jsonl");
-    std::fs::write(&path, lines.collect::<Vec<_>>().join("\n")).unwrap();
-    Remote::http(&["--catalog", path.to_str().unwrap()]).await
 }
 
 fn tools() -> Vec<Value> {
@@ -87,11 +77,5 @@ async fn run(client: &Client, code: &str) -> Reply {
 
 /// The lines that a model reads at the end of a run, also of one that failed.
 async fn told(client: &Client, code: &str) -> String {
-    text(&run(client, code).await)
-}
-
-fn text(reply: &Reply) -> String {
-    let result = reply.result();
-    let text = result["content"][0]["text"].as_str();
-    text.unwrap_or_else(|| panic!("{result}")).to_owned()
+    run(client, code).await.told()
 }

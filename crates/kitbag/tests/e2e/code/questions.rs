@@ -8,7 +8,7 @@ use crate::harness::world::{SERVERS, World};
 
 #[tokio::test]
 async fn a_server_asks_in_the_middle_of_a_run_and_the_program_goes_on_with_the_answer() {
-    let world = World::with("[policy]\ncode_writes = 'allow'").await;
+    let world = World::with("[policy]\ncode_writes = 'allow'\n").await;
     for era in Era::BOTH {
         let visitor = world.gateway.visitor("/mcp/code", era);
         let client = visitor.answering(|_, _| {

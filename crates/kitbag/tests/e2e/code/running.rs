@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Shop, run, text, told};
-use crate::harness::Era;
+use super::{Shop, run, told};
+use crate::harness::{Era, until};
 
 /// Runs a program and compares the first line that the model reads.
 #[track_caller]
@@ -65,7 +65,7 @@ async fn the_model_reads_what_was_printed_and_which_calls_were_made() {
 
 #[tokio::test]
 async fn a_mistake_is_told_with_its_place_and_a_way_out() {
-    let shop = Shop::open("").await;
+    let shop = Shop::open("[code]\ntimeout = '2s'").await;
     let client = shop.client(Era::Modern).await;
     for (code, expected) in [
         ("const a = 1;\nreturn a +;", "line 2, column"),
@@ -79,14 +79,14 @@ async fn a_mistake_is_told_with_its_place_and_a_way_out() {
             "did you mean shop__find_order",
         ),
         ("return fetch('http://example.com')", "fetch"),
-        ("while (true) {}", "processor time"),
+        ("while (true) {}", "the program "),
         (
             "await new Promise(() => {})",
             "waits for a promise that nothing will settle",
         ),
     ] {
         let reply = run(&client, code).await;
-        let told = text(&reply);
+        let told = reply.told();
         assert_eq!(reply.result()["isError"], true, "{code}: {told}");
         assert!(told.contains(expected), "{code}: {told}");
     }
@@ -116,13 +116,13 @@ async fn each_call_is_recorded_with_the_run_that_it_belongs_to() {
         .unwrap()
         .to_owned();
     run(&client, code).await;
-    let rows = crate::harness::until("the calls are recorded", async || {
+    let rows = until("the calls are recorded", async || {
         let told = shop
             .home()
             .kitbag(&["audit", "--run", &run_id, "--json"])
             .await;
-        let rows: Value = serde_json::from_str(&told.stdout).ok()?;
-        let rows = rows["rows"].as_array().or(rows.as_array())?.clone();
+        let rows = told.stdout.lines().map(serde_json::from_str);
+        let rows: Vec<Value> = rows.collect::<Result<_, _>>().ok()?;
         (rows.len() == 2).then_some(rows)
     })
     .await;
@@ -138,4 +138,24 @@ async fn the_whole_surface_is_two_tools_in_eighty_tokens() {
         .await;
     let report: Value = serde_json::from_str(&told.stdout).unwrap();
     assert!(report["shown"].as_u64().unwrap() <= 80, "{report}");
+}
+
+#[tokio::test]
+async fn a_person_runs_a_program_and_reads_what_the_gateway_has_counted() {
+    let shop = Shop::open("").await;
+    let file = shop.home().path("report.js");
+    std::fs::write(
+        &file,
+        "return (await tools.shop.find_order({ order: '5' })).order",
+    )
+    .unwrap();
+    let file = file.to_str().unwrap();
+    let told = shop.home().kitbag(&["run", file]).await;
+    assert!(told.stdout.starts_with("5\n"), "{told:?}");
+    let told = shop.home().kitbag(&["stats", "--json"]).await;
+    let counted: Value = serde_json::from_str(&told.stdout).unwrap();
+    assert_eq!(counted["operations"][0]["path"], "code", "{counted}");
+    assert_eq!(counted["operations"][0]["outcomes"]["ok"], 1, "{counted}");
+    let told = shop.home().kitbag(&["stats"]).await;
+    assert!(told.stdout.contains("code_execution_success"), "{told:?}");
 }

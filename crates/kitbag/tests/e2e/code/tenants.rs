@@ -1,22 +1,12 @@
 //! Whose tools a program sees, and whose leftovers it does not.
 
-use serde_json::Value;
-
 use super::{Shop, told};
-use crate::harness::{Client, Era, Home};
+use crate::harness::{Client, Era};
 
 async fn client(shop: &Shop, tenant: &str) -> Client {
-    let key = key(shop.home(), tenant).await;
+    let key = shop.home().key(tenant).await;
     let visitor = shop.gateway.visitor("/mcp/code", Era::Modern);
     visitor.key(&key).connect().await
-}
-
-async fn key(home: &Home, tenant: &str) -> String {
-    let told = home
-        .kitbag(&["key", "create", "--tenant", tenant, "--json"])
-        .await;
-    let created: Value = serde_json::from_str(&told.stdout).unwrap();
-    created["key"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]
@@ -26,10 +16,21 @@ async fn a_program_sees_the_tools_of_its_caller_and_no_others() {
     let code = "return (await tools.shop.find_order({ order: '1' })).order";
     assert!(told(&acme, code).await.starts_with("1\n"));
     let refused = told(&globex, code).await;
+    let missing = told(&globex, &code.replace("find_order", "find_nothing")).await;
+    assert_eq!(refused.replace("find_order", "find_nothing"), missing);
     assert!(
         refused.contains("there is no tool called `shop__find_order`"),
         "{refused}"
     );
+    for code in [
+        "return describe('shop__find_order')",
+        "return describe('shop.find_order')",
+    ] {
+        let seen = told(&acme, code).await;
+        assert!(seen.contains("tools.shop.find_order(args: {"), "{seen}");
+        let refused = told(&globex, code).await;
+        assert!(refused.contains("there is no tool called"), "{refused}");
+    }
     let search = "return (await search('look an order up')).map(t => t.name).filter(n => n.startsWith('shop'))";
     assert!(told(&globex, search).await.starts_with("[]"));
 }

@@ -263,17 +263,12 @@ async fn what_models_call_in_an_exam_does_not_count_as_use() {
     };
     assert!(!rows.is_empty() && rows.iter().all(measured), "{rows:?}");
     let since = kitbag_domain::Timestamp(0);
-    assert!(store.tool_statistics(since).await.unwrap().is_empty());
-    let local = kitbag_domain::Caller::local();
-    assert!(
-        store
-            .favourites(&local, since, 20)
-            .await
-            .unwrap()
-            .is_empty()
-    );
+    let span = kitbag_store::AuditSpan::since(since);
+    assert!(store.tool_statistics(&span).await.unwrap().is_empty());
+    let all = kitbag_store::LessonFilter::default();
+    assert_eq!(store.count_lessons(&all).await.unwrap(), 0);
 
     home.kitbag(&["call", "bed__echo", "message=hello"]).await;
-    assert_eq!(store.tool_statistics(since).await.unwrap().len(), 1);
-    assert_eq!(store.favourites(&local, since, 20).await.unwrap().len(), 1);
+    assert_eq!(store.tool_statistics(&span).await.unwrap().len(), 1);
+    assert_eq!(store.count_lessons(&all).await.unwrap(), 1);
 }

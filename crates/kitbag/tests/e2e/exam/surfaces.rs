@@ -324,15 +324,24 @@ async fn searching_in_an_exam_is_no_use_and_leaves_the_index_of_other_runs_alone
     let store = kitbag_store::Store::open(home.store_address())
         .await
         .unwrap();
-    let (since, local) = (kitbag_domain::Timestamp(0), kitbag_domain::Caller::local());
-    assert!(store.tool_statistics(since).await.unwrap().is_empty());
+    let since = kitbag_domain::Timestamp(0);
+    let span = kitbag_store::AuditSpan::since(since);
+    assert!(store.tool_statistics(&span).await.unwrap().is_empty());
+    let everything = kitbag_store::AuditQuery::newest(1000);
+    let rows = store.audit(&everything).await.unwrap();
+    let searches = rows.iter().filter_map(|row| match &row.content {
+        kitbag_store::AuditRowContent::Inquiry { purpose, .. } => Some(*purpose),
+        _ => None,
+    });
+    let searches: Vec<_> = searches.collect();
+    assert!(!searches.is_empty(), "{rows:?}");
     assert!(
-        store
-            .favourites(&local, since, 20)
-            .await
-            .unwrap()
-            .is_empty()
+        searches
+            .iter()
+            .all(|it| *it == kitbag_domain::Purpose::Measurement)
     );
+    let all = kitbag_store::LessonFilter::default();
+    assert_eq!(store.count_lessons(&all).await.unwrap(), 0);
 }
 
 #[tokio::test]

@@ -252,6 +252,12 @@ impl Reply {
         content(&result)
     }
 
+    /// The text of a tool result, also of an error.
+    #[track_caller]
+    pub(crate) fn told(&self) -> String {
+        content(&self.result())
+    }
+
     /// What was said before the answer: notifications, and requests of the server.
     pub(crate) fn before(&self) -> Vec<Value> {
         let (_, before) = self.messages.split_last().expect("an answer");

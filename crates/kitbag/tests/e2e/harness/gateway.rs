@@ -23,6 +23,8 @@ pub(crate) struct Home {
     environment: Mutex<Vec<(String, String)>>,
     /// How many files a gateway may have open at its start; as many as the test, unless told.
     files: Mutex<Option<usize>>,
+    /// A copy of the program that gateways are started from.
+    program: Mutex<Option<PathBuf>>,
     store: StoreOfHome,
 }
 
@@ -33,6 +35,7 @@ impl Home {
             folder,
             environment: Mutex::default(),
             files: Mutex::default(),
+            program: Mutex::default(),
             store: StoreOfHome::new(),
         };
         home.configure(config);
@@ -89,9 +92,18 @@ impl Home {
         *self.files.lock().unwrap() = Some(files);
     }
 
+    /// Gateways started from now on run from a copy of the program, which the test may spoil.
+    pub(crate) fn copy_program(&self) -> PathBuf {
+        let copy = self.path("kitbag");
+        fs::copy(kitbag(), &copy).unwrap();
+        *self.program.lock().unwrap() = Some(copy.clone());
+        copy
+    }
+
     pub(crate) fn command(&self, words: &[&str]) -> Command {
+        let program = self.program.lock().unwrap().clone();
         let mut command = match *self.files.lock().unwrap() {
-            None => Command::new(kitbag()),
+            None => Command::new(program.unwrap_or_else(kitbag)),
             Some(files) => {
                 let mut shell = Command::new("sh");
                 let limited = format!("ulimit -Sn {files} && exec \"$0\" \"$@\"");

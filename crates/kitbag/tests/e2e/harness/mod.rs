@@ -18,6 +18,7 @@ pub(crate) mod gateway;
 pub(crate) mod guarded;
 pub(crate) mod model;
 pub(crate) mod pipe;
+pub(crate) mod shop;
 pub(crate) mod store;
 pub(crate) mod testbed;
 pub(crate) mod world;

@@ -113,7 +113,7 @@ async fn a_definition_nested_without_end_is_left_out_of_every_list() {
     let evil = Testbed::named("evil").manner("deep");
     let gateway = Gateway::with(&evil.table()).await;
     let client = gateway.client(Era::Legacy).await;
-    client.knows_of("evil__deep").await;
+    client.knows("evil__echo").await;
     let own = gateway
         .visitor("/servers/evil/mcp", Era::Legacy)
         .connect()

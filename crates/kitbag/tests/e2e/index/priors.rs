@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use kitbag_domain::{Caller, Capability, Observation, Origin, Outcome, Purpose, Timestamp};
+use kitbag_domain::{
+    CallCost, Caller, Capability, Observation, Origin, Outcome, Purpose, Timestamp,
+};
 use kitbag_store::{AuditQuery, AuditRecord, Store};
 use serde_json::{Value, json};
 
@@ -113,48 +115,98 @@ async fn a_declared_tool_that_no_server_has_is_a_warning() {
 }
 
 #[tokio::test]
-async fn calls_show_how_fast_and_how_reliable_a_tool_is() {
-    let gateway = Gateway::with(&Testbed::named("bed").table()).await;
+async fn a_run_over_the_audit_shows_how_fast_and_how_reliable_tools_are() {
+    let config = "[priors]\nusd_per_million_tokens = 3\n";
+    let gateway = Gateway::with(&format!("{config}{}", Testbed::named("bed").table())).await;
     let client = gateway.client(Era::Modern).await;
     client.knows("bed__slow").await;
-    for _ in 0..20 {
-        client
-            .call("bed__slow", &json!({ "ms": 60, "steps": 1 }))
-            .await;
-        client.call("bed__test_error_handling", &json!({})).await;
-    }
+    client
+        .call("bed__slow", &json!({ "ms": 60, "steps": 1 }))
+        .await;
+    client.call("bed__test_error_handling", &json!({})).await;
     let home = gateway.home.clone();
-    gateway.stop().await;
-
-    let slow = async |limit: &str| {
-        let words = [
-            "search",
-            "takes milliseconds and reports steps",
-            "--json",
-            "--max-latency",
-            limit,
-        ];
-        names(&home.kitbag(&words).await).contains(&"bed__slow".to_owned())
+    let shown = async |words: &[&str]| -> Value {
+        let told = home.kitbag(&[words, &["--json"]].concat()).await;
+        serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"))
     };
-    assert!(!slow("50").await, "95 of 100 calls take longer");
-    assert!(slow("20000").await);
-    let shown = home.kitbag(&["index", "show", "bed__slow"]).await.stdout;
-    let shown: Value = serde_json::from_str(&shown).unwrap();
-    assert!(
-        shown["p95_latency_ms"].as_f64() >= Some(60.0) && shown["success_rate"] == 1.0,
-        "{shown:#}"
-    );
+    let unseen = home.kitbag(&["priors", "show", "bed__slow"]).await;
+    assert_eq!(unseen.code, Some(1), "{unseen:?}");
+    until("both calls are counted", async || {
+        shown(&["priors", "run"]).await;
+        let tools = shown(&["priors", "show"]).await["tools"].clone();
+        (tools.as_array().unwrap().len() == 2).then_some(())
+    })
+    .await;
+
+    let one = shown(&["priors", "show", "bed__slow"]).await;
+    let slow = &one["tools"][0];
+    assert!(slow["p95_latency_ms"].as_f64() >= Some(60.0), "{one:#}");
     assert_eq!(
-        shown["p99_latency_ms"],
-        Value::Null,
-        "twenty calls say nothing of one in a hundred"
+        (&slow["success_rate"], &slow["calls"]),
+        (&json!(0.92), &json!(1.0))
     );
-    let failing = home
-        .kitbag(&["index", "show", "bed__test_error_handling"])
+    assert!(slow["estimated_cost_usd"].as_f64() > Some(0.0), "{one:#}");
+    let entry = shown(&["index", "show", "bed__slow"]).await;
+    assert_eq!(entry["success_rate"], 0.92, "one call moves it a little");
+    assert!(entry["last_updated_at"].as_i64() >= slow["last_updated_at"].as_i64());
+    assert_eq!(
+        entry["p99_latency_ms"],
+        Value::Null,
+        "one call says nothing of one in a hundred"
+    );
+    let failing = shown(&["index", "show", "bed__test_error_handling"]).await;
+    assert_eq!(failing["success_rate"], 0.75);
+
+    let words = ["search", "takes milliseconds and reports steps"];
+    let told = home.kitbag(&[&words[..], &["--explain"]].concat()).await;
+    for part in ["SUCCESS", "P95", "AS OF", "92 %"] {
+        assert!(told.stdout.contains(part), "no {part} in\n{}", told.stdout);
+    }
+    let fast = home
+        .kitbag(&[&words[..], &["--json", "--max-latency", "50"]].concat())
+        .await;
+    assert!(!names(&fast).contains(&"bed__slow".to_owned()));
+    until("the gateway that serves has taken it over", async || {
+        let request = json!({ "intent": "takes milliseconds and reports steps" });
+        let (_, answer) = retrieve(&gateway, &request).await;
+        (answer["candidates"][0]["metadata"]["success_rate"] == 0.92).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn priors_that_are_too_old_are_told_of_and_a_missed_run_is_made_up_at_the_start() {
+    let home = Home::new(&Testbed::named("bed").table());
+    let store = Store::open(home.store_address()).await.unwrap();
+    let namespace = "capability_index";
+    let yesterday = jiff::Timestamp::now().as_millisecond() - 30 * 3_600_000;
+    store
+        .set_priors_updated_at(namespace, Timestamp(yesterday))
         .await
-        .stdout;
-    let failing: Value = serde_json::from_str(&failing).unwrap();
-    assert_eq!(failing["success_rate"], 0.0);
+        .unwrap();
+    // As long as another gateway seems to compute them, this one waits.
+    let elsewhere = store.lock_priors(namespace).await.unwrap();
+    let gateway = home.serve().await;
+    let ready = async |wanted: &str| {
+        until(wanted, async || {
+            let page = format!("{}/readyz", gateway.base);
+            let answer = reqwest::get(page).await.unwrap();
+            let (status, text) = (answer.status(), answer.text().await.unwrap());
+            (status == 200 && text == wanted).then_some(())
+        })
+        .await;
+    };
+    ready("ready\ndegraded: the priors of tools were last computed 30 hours ago\n").await;
+    let doctor = home.kitbag(&["doctor", "--offline"]).await;
+    assert!(
+        doctor.stdout.contains("last computed 30 hours ago")
+            && doctor.stdout.contains("kitbag priors run"),
+        "{doctor:?}"
+    );
+    drop(elsewhere);
+    ready("ready\n").await;
+    let at = store.priors_updated_at(namespace).await.unwrap();
+    assert!(at > Some(Timestamp(yesterday)));
 }
 
 #[tokio::test]
@@ -170,6 +222,8 @@ async fn what_happened_longer_ago_than_is_kept_is_removed() {
         capability: Capability::tool("bed".parse().unwrap(), "echo"),
         outcome: Outcome::Ok,
         latency: Duration::from_millis(1),
+        cost: CallCost::default(),
+        arguments: None,
     };
     let yesterday = jiff::Timestamp::now().as_millisecond() - 86_400_000;
     let rows: Vec<_> = (0..2_500)

@@ -4,7 +4,9 @@
 //! - [`people`]: what a person types, and where their browser ends up
 //! - [`tokens`]: what becomes of tokens afterwards: renewed, revoked, not enough
 //! - [`strangers`]: servers that would lead a person astray
+//! - [`credentials`]: a person logs in for the credential of a tool file
 
+mod credentials;
 mod people;
 mod strangers;
 mod tokens;
@@ -32,9 +34,13 @@ pub(crate) fn home(config: &str) -> Arc<Home> {
 
 /// `kitbag servers login docs`, by a person who says yes to whatever the browser shows.
 async fn login(home: &Home, words: &[&str]) -> CommandOutcome {
+    saying_yes(home, &[&["servers", "login", "docs"], words].concat()).await
+}
+
+async fn saying_yes(home: &Home, words: &[&str]) -> CommandOutcome {
     let visited = home.path("visited");
     let _ = fs::remove_file(&visited);
-    let running = Running::start(home, &[&["servers", "login", "docs"], words].concat());
+    let running = Running::start(home, words);
     let sent_to =
         until(
             "the browser opens, or there is no need to",

@@ -108,6 +108,7 @@ async fn surface(client: &Client) -> &'static str {
     let names = client.tool_names().await;
     let has = |name: &str| names.iter().any(|it| it == name);
     match (has(SEARCH), has(ENABLE)) {
+        _ if names == ["run_intent", "run_code"] => "code",
         (true, true) => "adaptive",
         (true, false) => "search",
         (false, _) => "all",
@@ -134,7 +135,7 @@ async fn the_route_the_key_and_the_name_of_the_client_choose_the_surface() {
             ("/mcp/search", Some(&chosen), "claude-code", "search"),
             ("/mcp/adaptive", None, "zed", "adaptive"),
             ("/mcp/all", Some(&chosen), "zed", "all"),
-            ("/mcp/code", Some(&chosen), "claude-code", "search"),
+            ("/mcp/code", Some(&chosen), "claude-code", "code"),
         ] {
             let visitor = house.gateway.visitor(path, era).called(name);
             let visitor = token.into_iter().fold(visitor, |it, token| it.key(token));

@@ -32,6 +32,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::harness::shop::{shop, shop_table};
 use crate::harness::{Client, Era, Gateway, Home, Remote, Reply, Testbed, until};
 
 const SEARCH: &str = "search_available_tools";
@@ -105,26 +106,6 @@ impl House {
         }
         clients
     }
-}
-
-/// A server whose tools are these.
-async fn shop(home: &Home, tools: &[Value]) -> Remote {
-    let lines = tools
-        .iter()
-        .map(|tool| json!({ "server": "shop", "tool": tool }).to_string());
-    std::fs::write(
-        home.path("tools.jsonl"),
-        lines.collect::<Vec<_>>().join("\n"),
-    )
-    .unwrap();
-    Remote::http(&["--catalog", home.path("tools.jsonl").to_str().unwrap()]).await
-}
-
-fn shop_table(shop: &Remote) -> String {
-    format!(
-        "[servers.shop]\nurl = \"{}/shop/mcp\"\n",
-        shop.url.trim_end_matches('/')
-    )
 }
 
 /// Until every server is listed and every tool can be found.

@@ -18,14 +18,18 @@ pub(super) async fn insert(
     }
     let ids: Vec<i64> = sqlx::query_scalar(
         "INSERT INTO audit (at, event, tenant, key_id, actor, client, server, kind, name, outcome,
-             latency_us, purpose, request_id, run, address, trace_id, detail)
+             latency_us, purpose, request_id, run, address, trace_id, detail, tokens,
+             price_nano_usd, arguments)
          SELECT at, event, tenant, key_id, actor, client, server, kind, name, outcome,
-             latency_us, purpose, request_id, run, address, trace_id, detail
+             latency_us, purpose, request_id, run, address, trace_id, detail, tokens,
+             price_nano_usd, arguments
          FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[],
              $7::text[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::text[],
-             $13::text[], $14::text[], $15::text[], $16::text[], $17::text[])
+             $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::bigint[],
+             $19::bigint[], $20::text[])
          WITH ORDINALITY AS new (at, event, tenant, key_id, actor, client, server, kind, name,
-             outcome, latency_us, purpose, request_id, run, address, trace_id, detail, number)
+             outcome, latency_us, purpose, request_id, run, address, trace_id, detail, tokens,
+             price_nano_usd, arguments, number)
          ORDER BY number RETURNING id",
     )
     .bind(column(&rows, |row| row.at.0))
@@ -45,6 +49,9 @@ pub(super) async fn insert(
     .bind(column(&rows, Columns::address))
     .bind(column(&rows, Columns::trace))
     .bind(column(&rows, |row| row.detail))
+    .bind(column(&rows, Columns::tokens))
+    .bind(column(&rows, Columns::price))
+    .bind(column(&rows, |row| row.arguments))
     .fetch_all(&mut **transaction)
     .await
     .map_err(failed(RECORD))?;

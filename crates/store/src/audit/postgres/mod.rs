@@ -9,12 +9,12 @@ mod insertion;
 mod selection;
 mod writers;
 
-use kitbag_domain::{Caller, Kind, Outcome, Purpose, Timestamp};
+use kitbag_domain::Timestamp;
 
-use super::columns::{Columns, micros};
+use super::columns::{Columns, micros, price, tokens};
 use super::query::AuditQuery;
 use super::row::StoredAuditRow;
-use super::tool_statistics::ToolCallRow;
+use super::tool_statistics::{AuditSpan, ToolCallRow};
 use super::{AuditBatch, AuditWriteError, BatchMark, CallEnding, RowId};
 use crate::engine::answered;
 use crate::engine::postgres::{Postgres, PostgresTransaction};
@@ -78,27 +78,25 @@ async fn finish(
         return Ok(());
     }
     sqlx::query(
-        "UPDATE audit SET outcome = ending.outcome, latency_us = ending.latency_us
-         FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS ending (id, outcome, latency_us)
+        "UPDATE audit SET outcome = ending.outcome, latency_us = ending.latency_us,
+             tokens = ending.tokens, price_nano_usd = ending.price
+         FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[])
+             AS ending (id, outcome, latency_us, tokens, price)
          WHERE audit.id = ending.id",
     )
-    .bind(endings.iter().map(|it| it.row.0).collect::<Vec<_>>())
-    .bind(
-        endings
-            .iter()
-            .map(|it| it.outcome.as_str())
-            .collect::<Vec<_>>(),
-    )
-    .bind(
-        endings
-            .iter()
-            .map(|it| micros(it.latency))
-            .collect::<Vec<_>>(),
-    )
+    .bind(column(endings, |it| it.row.0))
+    .bind(column(endings, |it| it.outcome.as_str()))
+    .bind(column(endings, |it| micros(it.latency)))
+    .bind(column(endings, |it| tokens(it.cost)))
+    .bind(column(endings, |it| price(it.cost)))
     .execute(&mut **transaction)
     .await
     .map(drop)
     .map_err(failed("record how a call ended"))
+}
+
+fn column<T>(endings: &[&CallEnding], value: impl Fn(&CallEnding) -> T) -> Vec<T> {
+    endings.iter().map(|ending| value(ending)).collect()
 }
 
 pub(super) async fn select(
@@ -142,6 +140,15 @@ pub(super) async fn delete(
     Ok(removed.rows_affected())
 }
 
+/// Returns the smallest id of the rows since a moment, if there is any.
+pub(super) async fn first_id(postgres: &Postgres, since: Timestamp) -> Result<Option<i64>, Error> {
+    sqlx::query_scalar("SELECT min(id) FROM audit WHERE at >= $1")
+        .bind(since.0)
+        .fetch_one(&postgres.pool)
+        .await
+        .map_err(failed("find the first row of a span of the audit"))
+}
+
 /// Returns the id of the last row that was written, if there is any row.
 pub(super) async fn newest_id(postgres: &Postgres) -> Result<Option<i64>, Error> {
     sqlx::query_scalar("SELECT max(id) FROM audit")
@@ -150,46 +157,23 @@ pub(super) async fn newest_id(postgres: &Postgres) -> Result<Option<i64>, Error>
         .map_err(failed("find the last row of the audit"))
 }
 
-/// Returns the calls of tools since a moment, the newest first, without measurements.
+/// Returns the first calls of tools in a span, in the order of writing, without measurements.
 pub(super) async fn tool_calls(
     postgres: &Postgres,
-    since: Timestamp,
+    span: &AuditSpan,
     at_most: u32,
 ) -> Result<Vec<ToolCallRow>, Error> {
     sqlx::query_as(
-        "SELECT server, name, outcome, latency_us FROM audit
-         WHERE at >= $1 AND kind = 'tool' AND purpose = 'use'
-         ORDER BY at DESC LIMIT $2",
+        "SELECT id, server, name, outcome, latency_us, tokens FROM audit
+         WHERE id > $1 AND id <= $2 AND at >= $3 AND at < $4 AND kind = 'tool' AND purpose = 'use'
+         ORDER BY id LIMIT $5",
     )
-    .bind(since.0)
+    .bind(span.after)
+    .bind(span.up_to)
+    .bind(span.since.0)
+    .bind(span.until.0)
     .bind(i64::from(at_most))
     .fetch_all(&postgres.pool)
     .await
     .map_err(failed("count how tools have done"))
-}
-
-/// Returns the server and the name of the tools that a caller called with success, the most used
-/// first.
-pub(super) async fn most_used(
-    postgres: &Postgres,
-    caller: &Caller,
-    since: Timestamp,
-    at_most: usize,
-) -> Result<Vec<(String, String)>, Error> {
-    sqlx::query_as(
-        "SELECT server, name FROM audit
-         WHERE tenant = $1 AND key_id IS NOT DISTINCT FROM $2 AND at >= $3
-         AND kind = $4 AND outcome = $5 AND purpose = $6
-         GROUP BY server, name ORDER BY count(*) DESC, server, name LIMIT $7",
-    )
-    .bind(caller.tenant.as_str())
-    .bind(caller.key.as_ref().map(|key| key.0.as_str()))
-    .bind(since.0)
-    .bind(Kind::Tool.as_str())
-    .bind(Outcome::Ok.as_str())
-    .bind(Purpose::Use.as_str())
-    .bind(i64::try_from(at_most).unwrap_or(i64::MAX))
-    .fetch_all(&postgres.pool)
-    .await
-    .map_err(failed("read what was used most"))
 }

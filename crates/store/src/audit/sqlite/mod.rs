@@ -4,14 +4,14 @@
 
 mod selection;
 
-use kitbag_domain::{Caller, Kind, Observation, Outcome, Purpose, Timestamp};
+use kitbag_domain::{Observation, Timestamp};
 use sqlx::query_builder::Separated;
 use sqlx::{QueryBuilder, Row as _};
 
-use super::columns::{Columns, micros};
+use super::columns::{Columns, micros, price, tokens};
 use super::query::AuditQuery;
 use super::row::StoredAuditRow;
-use super::tool_statistics::ToolCallRow;
+use super::tool_statistics::{AuditSpan, ToolCallRow};
 use super::{AuditBatch, AuditRecord, CallEnding, RowId};
 use crate::engine::sqlite::{Sqlite, SqliteTransaction};
 use crate::{Error, failed};
@@ -90,14 +90,18 @@ async fn insert_begun(
 }
 
 async fn finish(transaction: &mut SqliteTransaction, ending: &CallEnding) -> Result<(), Error> {
-    sqlx::query("UPDATE audit SET outcome = ?, latency_us = ? WHERE id = ?")
-        .bind(ending.outcome.as_str())
-        .bind(micros(ending.latency))
-        .bind(ending.row.0)
-        .execute(&mut **transaction)
-        .await
-        .map(drop)
-        .map_err(failed("record how a call ended"))
+    sqlx::query(
+        "UPDATE audit SET outcome = ?, latency_us = ?, tokens = ?, price_nano_usd = ? WHERE id = ?",
+    )
+    .bind(ending.outcome.as_str())
+    .bind(micros(ending.latency))
+    .bind(tokens(ending.cost))
+    .bind(price(ending.cost))
+    .bind(ending.row.0)
+    .execute(&mut **transaction)
+    .await
+    .map(drop)
+    .map_err(failed("record how a call ended"))
 }
 
 /// Deletes the oldest rows from before a moment, at most that many. Returns how many those were.
@@ -113,6 +117,15 @@ pub(super) async fn delete(sqlite: &Sqlite, before: Timestamp, at_most: u32) -> 
     Ok(removed.rows_affected())
 }
 
+/// Returns the smallest id of the rows since a moment, if there is any.
+pub(super) async fn first_id(sqlite: &Sqlite, since: Timestamp) -> Result<Option<i64>, Error> {
+    sqlx::query_scalar("SELECT min(id) FROM audit WHERE at >= ?")
+        .bind(since.0)
+        .fetch_one(&sqlite.reader)
+        .await
+        .map_err(failed("find the first row of a span of the audit"))
+}
+
 /// Returns the id of the last row that was written, if there is any row.
 pub(super) async fn newest_id(sqlite: &Sqlite) -> Result<Option<i64>, Error> {
     sqlx::query_scalar("SELECT max(id) FROM audit")
@@ -121,53 +134,31 @@ pub(super) async fn newest_id(sqlite: &Sqlite) -> Result<Option<i64>, Error> {
         .map_err(failed("find the last row of the audit"))
 }
 
-/// Returns the calls of tools since a moment, the newest first, without measurements.
+/// Returns the first calls of tools in a span, in the order of writing, without measurements.
 pub(super) async fn tool_calls(
     sqlite: &Sqlite,
-    since: Timestamp,
+    span: &AuditSpan,
     at_most: u32,
 ) -> Result<Vec<ToolCallRow>, Error> {
     sqlx::query_as(
-        "SELECT server, name, outcome, latency_us FROM audit
-         WHERE at >= ? AND kind = 'tool' AND purpose = 'use'
-         ORDER BY at DESC LIMIT ?",
+        "SELECT id, server, name, outcome, latency_us, tokens FROM audit
+         WHERE id > ? AND id <= ? AND at >= ? AND at < ? AND kind = 'tool' AND purpose = 'use'
+         ORDER BY id LIMIT ?",
     )
-    .bind(since.0)
+    .bind(span.after)
+    .bind(span.up_to)
+    .bind(span.since.0)
+    .bind(span.until.0)
     .bind(at_most)
     .fetch_all(&sqlite.reader)
     .await
     .map_err(failed("count how tools have done"))
 }
 
-/// Returns the server and the name of the tools that a caller called with success, the most used
-/// first.
-pub(super) async fn most_used(
-    sqlite: &Sqlite,
-    caller: &Caller,
-    since: Timestamp,
-    at_most: usize,
-) -> Result<Vec<(String, String)>, Error> {
-    sqlx::query_as(
-        "SELECT server, name FROM audit
-         WHERE tenant = ? AND key_id IS ? AND at >= ? AND kind = ? AND outcome = ? AND purpose = ?
-         GROUP BY server, name ORDER BY count(*) DESC, server, name LIMIT ?",
-    )
-    .bind(caller.tenant.as_str())
-    .bind(caller.key.as_ref().map(|key| key.0.as_str()))
-    .bind(since.0)
-    .bind(Kind::Tool.as_str())
-    .bind(Outcome::Ok.as_str())
-    .bind(Purpose::Use.as_str())
-    .bind(i64::try_from(at_most).unwrap_or(i64::MAX))
-    .fetch_all(&sqlite.reader)
-    .await
-    .map_err(failed("read what was used most"))
-}
-
 fn insertion<'a>(rows: impl Iterator<Item = Columns<'a>>) -> QueryBuilder<sqlx::Sqlite> {
     let mut insert = QueryBuilder::new(
         "INSERT INTO audit (at, event, tenant, key_id, actor, client, server, kind, name, outcome, latency_us, \
-         purpose, request_id, run, address, trace_id, detail) ",
+         purpose, request_id, run, address, trace_id, detail, tokens, price_nano_usd, arguments) ",
     );
     insert.push_values(rows, push_columns);
     insert
@@ -192,5 +183,8 @@ fn push_columns(mut values: Separated<'_, sqlx::Sqlite, &'static str>, row: Colu
         .push_bind(row.run().map(ToOwned::to_owned))
         .push_bind(row.address())
         .push_bind(row.trace())
-        .push_bind(row.detail.map(ToOwned::to_owned));
+        .push_bind(row.detail.map(ToOwned::to_owned))
+        .push_bind(row.tokens())
+        .push_bind(row.price())
+        .push_bind(row.arguments.map(ToOwned::to_owned));
 }

@@ -1,0 +1,226 @@
+//! Calls and programs of one tenant while another tenant runs hostile programs, beside the same calls
+//! and programs in peace.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+use xtask::processes::Server;
+use xtask::repository::{Profile, Repository};
+use xtask::scene::{self, Era, Gateway};
+
+use super::figures::{LatencySpread, PartReport};
+use crate::cli::kitbag;
+use crate::http::Session;
+
+pub(super) fn measure(repository: &Repository) -> anyhow::Result<PartReport> {
+    let house = SharedHouse::open(repository)?;
+    let mut report =
+        PartReport::new("a tenant beside another one's hostile programs, eight at a time");
+    eprintln!("in peace");
+    let peace = house.visit()?;
+    report.add("in peace, a call, p50", peace.calls.p50, "ms");
+    report.add("in peace, a program, p50", peace.programs.p50, "ms");
+    for (attack, act) in ATTACKS {
+        eprintln!("beside {attack}");
+        let (beside, acts) = house.attacked(act)?;
+        report.add(format!("{attack}, acts"), acts as f64, "");
+        add(
+            &mut report,
+            &format!("{attack}, a call"),
+            beside.calls,
+            peace.calls,
+        );
+        add(
+            &mut report,
+            &format!("{attack}, a program"),
+            beside.programs,
+            peace.programs,
+        );
+    }
+    Ok(report)
+}
+
+const ATTACKS: [(&str, HostileAct); 4] = [
+    ("infinite loop", HostileAct::Program("while (true) {}")),
+    (
+        "memory bomb",
+        HostileAct::Program(
+            "const all = []; while (true) all.push(new Array(100000).fill(all.length));",
+        ),
+    ),
+    (
+        "flood of calls",
+        HostileAct::Program(
+            "while (true) await Promise.all(\
+             Array.from({ length: 1000 }, () => tools.testbed.echo({ message: 'x' })));",
+        ),
+    ),
+    ("as many plain calls", HostileAct::PlainCalls),
+];
+
+/// The act that a hostile tenant repeats.
+#[derive(Debug, Clone, Copy)]
+enum HostileAct {
+    Program(&'static str),
+    /// Calls without a program, to tell what the calls cost the others from what programs do.
+    PlainCalls,
+}
+
+impl HostileAct {
+    fn at_a_time(self) -> usize {
+        match self {
+            Self::Program(_) => 8,
+            // Seven programs of one tenant run at once, with sixteen calls each.
+            Self::PlainCalls => 7 * 16,
+        }
+    }
+
+    fn path(self) -> &'static str {
+        match self {
+            Self::Program(_) => "/mcp/code",
+            Self::PlainCalls => "/mcp/all",
+        }
+    }
+
+    fn call(self) -> (String, Value) {
+        match self {
+            Self::Program(code) => ("run_code".to_owned(), json!({ "code": code })),
+            Self::PlainCalls => (format!("{}__echo", scene::NAME), json!({ "message": "x" })),
+        }
+    }
+}
+
+const LENGTH: Duration = Duration::from_secs(8);
+/// A hostile program takes as long as it is let. A short limit makes the next one start sooner, which
+/// is worse for the others than one that goes on.
+const SETTINGS: &str = "[policy]\ncode_writes = \"allow\"\n\n[code]\ntimeout = \"3s\"\n\n\
+                        [tenants.peaceful]\n\n[tenants.hostile]\n\n";
+
+/// A gateway with two tenants and a server whose tool `echo` repeats its argument.
+struct SharedHouse {
+    gateway: Gateway,
+    peaceful: String,
+    hostile: String,
+    _testbed: Server,
+}
+
+/// The latencies of one tenant over a while.
+struct Visit {
+    calls: LatencySpread,
+    programs: LatencySpread,
+}
+
+impl SharedHouse {
+    fn open(repository: &Repository) -> anyhow::Result<Self> {
+        let folder = repository.scratch("bench-code-neighbours")?;
+        let (testbed, url) =
+            scene::start_testbed(repository, Profile::Release, &folder, Era::Legacy)?;
+        let own = format!("[servers.{}]\n{}\n", scene::NAME, scene::http_section(&url));
+        let sections = format!("{SETTINGS}{own}");
+        let config = folder.join("kitbag.toml");
+        fs::write(&config, &sections).with_context(|| format!("writing {}", config.display()))?;
+        let peaceful = key(repository, &folder, "peaceful")?;
+        let hostile = key(repository, &folder, "hostile")?;
+        let gateway = Gateway::in_front_of(repository, Profile::Release, &folder, &sections)?;
+        Ok(Self {
+            gateway,
+            peaceful,
+            hostile,
+            _testbed: testbed,
+        })
+    }
+
+    /// A visit during an attack, and the number of hostile acts that ended meanwhile.
+    fn attacked(&self, act: HostileAct) -> anyhow::Result<(Visit, usize)> {
+        let over = AtomicBool::new(false);
+        let (origin, hostile) = (&self.gateway.origin, &self.hostile);
+        thread::scope(|scope| {
+            let attackers: Vec<_> = (0..act.at_a_time())
+                .map(|_| scope.spawn(|| attack(origin, hostile, act, &over)))
+                .collect();
+            let visit = self.visit();
+            over.store(true, Ordering::Relaxed);
+            let mut acts = 0;
+            for attacker in attackers {
+                // An attacker that gave up early would make the neighbours look well.
+                acts += match attacker.join() {
+                    Ok(ended) => ended.context("attacking")?,
+                    Err(_) => bail!("an attacker ended early"),
+                };
+            }
+            Ok((visit?, acts))
+        })
+    }
+
+    /// Calls and runs in turn.
+    fn visit(&self) -> anyhow::Result<Visit> {
+        let origin = &self.gateway.origin;
+        let mut all = Session::open_with_key(origin, "/mcp/all", &self.peaceful)?;
+        let mut code = Session::open_with_key(origin, "/mcp/code", &self.peaceful)?;
+        let echo = format!("{}__echo", scene::NAME);
+        let (mut calls, mut programs) = (Vec::new(), Vec::new());
+        let begin = Instant::now();
+        while begin.elapsed() < LENGTH {
+            calls.push(timed(&mut all, &echo, &json!({ "message": "x" }))?);
+            programs.push(timed(
+                &mut code,
+                "run_code",
+                &json!({ "code": "return 1" }),
+            )?);
+        }
+        Ok(Visit {
+            calls: LatencySpread::of(calls),
+            programs: LatencySpread::of(programs),
+        })
+    }
+}
+
+/// Repeats the act until the visit is over.
+fn attack(origin: &str, key: &str, act: HostileAct, over: &AtomicBool) -> anyhow::Result<usize> {
+    let mut session = Session::open_with_key(origin, act.path(), key)?;
+    let (tool, arguments) = act.call();
+    let mut acts = 0;
+    while !over.load(Ordering::Relaxed) {
+        session.call(&tool, &arguments)?;
+        acts += 1;
+    }
+    Ok(acts)
+}
+
+fn timed(session: &mut Session, tool: &str, arguments: &Value) -> anyhow::Result<Duration> {
+    let begin = Instant::now();
+    let result = session.call(tool, arguments)?;
+    let took = begin.elapsed();
+    if result["isError"] == true {
+        bail!("{tool} was answered with {result}");
+    }
+    Ok(took)
+}
+
+fn key(repository: &Repository, folder: &Path, tenant: &str) -> anyhow::Result<String> {
+    let printed = kitbag(
+        repository,
+        folder,
+        &["--json", "key", "create", "--tenant", tenant],
+    )?;
+    let printed: Value = serde_json::from_str(&printed)?;
+    let key = printed["key"]
+        .as_str()
+        .context("the command prints the key")?;
+    Ok(key.to_owned())
+}
+
+fn add(report: &mut PartReport, what: &str, beside: LatencySpread, peace: LatencySpread) {
+    report.add(format!("{what}, p50"), beside.p50, "ms");
+    report.add(format!("{what}, p95"), beside.p95, "ms");
+    report.add(
+        format!("{what}, p50 against peace"),
+        beside.p50 / peace.p50,
+        "times",
+    );
+}

@@ -1,0 +1,87 @@
+//! The addresses that requests of a tool may reach.
+
+use kitbag_declared::{FillValues, TextTemplate};
+use url::Url;
+
+use super::{ActionFault, DeclaredApi};
+use crate::fault::{RequestFault, origin};
+use crate::request::PendingRequest;
+
+impl DeclaredApi {
+    /// Returns the base of all addresses, for the tenant of the call.
+    pub(super) fn base(&self, values: &FillValues<'_>) -> Result<Url, ActionFault> {
+        if let Some(url) = &self.overrides.url {
+            return Ok(url.clone());
+        }
+        let url = filled(&self.declaration.url, values)?;
+        if !self.may_reach(&url) {
+            let host = url.host_str().unwrap_or_default();
+            return Err(invalid(format!("`{host}` is not one of its hosts")));
+        }
+        Ok(url)
+    }
+
+    /// Returns the address of the token endpoint. The file names it, so it need not be one of the hosts.
+    pub(super) fn token_address(
+        &self,
+        declared: &TextTemplate,
+        values: &FillValues<'_>,
+    ) -> Result<Url, ActionFault> {
+        match &self.overrides.token_url {
+            Some(url) => Ok(url.clone()),
+            None => filled(declared, values),
+        }
+    }
+
+    /// Checks a request that a redirect makes.
+    pub(super) fn judge(&self, request: &PendingRequest) -> Result<(), ActionFault> {
+        if self.may_reach(&request.url) || self.is_overridden_by(&request.url) {
+            return Ok(());
+        }
+        let reason = format!("to {}, which is not one of its hosts", origin(&request.url));
+        Err(RequestFault::redirect(reason).into())
+    }
+
+    fn may_reach(&self, url: &Url) -> bool {
+        let host = url.host_str().unwrap_or_default();
+        url.scheme() == "https" && self.declaration.may_reach(host)
+    }
+
+    fn is_overridden_by(&self, url: &Url) -> bool {
+        let own = self.overrides.url.as_ref();
+        own.is_some_and(|own| own.origin() == url.origin())
+    }
+}
+
+fn filled(template: &TextTemplate, values: &FillValues<'_>) -> Result<Url, ActionFault> {
+    for word in template.placeholders() {
+        let value = word.text(values).unwrap_or_default();
+        if !is_plain(&value) {
+            let field = word.credential_field().unwrap_or_default();
+            return Err(invalid(format!(
+                "the field `{field}` of its credential cannot be a part of an address"
+            )));
+        }
+    }
+    let text = template.fill(values).unwrap_or_default();
+    let url =
+        Url::parse(&text).map_err(|error| invalid(format!("its address is none: {error}")))?;
+    if url.scheme() != "https" {
+        return Err(invalid("its address does not begin with `https:`"));
+    }
+    Ok(url)
+}
+
+/// A value with any other character could lead to another host or path.
+fn is_plain(value: &str) -> bool {
+    let letters = value
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    letters && !value.is_empty() && !value.contains("..")
+}
+
+fn invalid(reason: impl Into<String>) -> ActionFault {
+    ActionFault::ConfigInvalid {
+        reason: reason.into(),
+    }
+}

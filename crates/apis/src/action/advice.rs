@@ -1,0 +1,35 @@
+//! The advice on an answer that refuses a request.
+
+use http::StatusCode;
+use kitbag_declared::{AuthScheme, CredentialName};
+
+use super::DeclaredApi;
+
+impl DeclaredApi {
+    pub(super) fn advice_on(&self, status: u16) -> Option<String> {
+        let credential = self.declaration.credential.as_ref()?;
+        match StatusCode::from_u16(status).ok()? {
+            StatusCode::UNAUTHORIZED => Some(self.renewal(credential)),
+            StatusCode::FORBIDDEN => Some(format!(
+                "The credential `{credential}` is known to the API and may not do this."
+            )),
+            _ => None,
+        }
+    }
+
+    fn renewal(&self, credential: &CredentialName) -> String {
+        let command = match self.declaration.auth.logs_in() {
+            true => format!("kitbag credentials login {credential}"),
+            false => format!("kitbag credentials set {credential} …"),
+        };
+        match self.declaration.auth {
+            AuthScheme::OAuth2 { .. } => format!(
+                "The token was refused, and the next call fetches a new one. If that is refused, too, the \
+                 operator can renew the credential with `{command}`."
+            ),
+            _ => format!(
+                "The API does not accept the credential; the operator can replace it with `{command}`."
+            ),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Server-sent events, read as they come: an answer ends with its last event, even where the connection
+//! stays open.
+
+use std::io;
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt as _, future};
+use kitbag_declared::AnswerRule;
+use kitbag_fetch::cause;
+use kitbag_wire::raw;
+use reqwest::Response;
+use serde_json::Value;
+use sse_stream::{Sse, SseByteStream};
+
+use super::shape::kept;
+use super::{ActionAnswer, AnswerPart};
+use crate::action::deadline::Deadline;
+use crate::received::content_type;
+
+/// The events that came.
+#[derive(Debug)]
+pub(crate) struct ReadEvents {
+    status: u16,
+    pub(super) data: Vec<String>,
+    /// True if one of them reports an error.
+    failed: bool,
+    /// The reason why there may be more than came.
+    cut: Option<String>,
+}
+
+pub(crate) fn has_events(response: &Response) -> bool {
+    let kind = content_type(response.headers()).unwrap_or_default();
+    response.status().is_success() && kind.starts_with("text/event-stream")
+}
+
+/// Reads until the last event, the end of the connection, or a limit.
+pub(crate) async fn read_events(
+    response: Response,
+    max_bytes: usize,
+    deadline: Deadline,
+) -> ReadEvents {
+    let mut read = ReadEvents {
+        status: response.status().as_u16(),
+        data: Vec::new(),
+        failed: false,
+        cut: None,
+    };
+    let mut events = SseByteStream::new(Box::pin(bounded(response, max_bytes)));
+    loop {
+        let Ok(next) = tokio::time::timeout_at(deadline.at, events.next()).await else {
+            read.cut = Some(deadline.missed_the_end());
+            return read;
+        };
+        match next {
+            None => return read,
+            Some(Ok(event)) => {
+                if read.takes_last(event) {
+                    return read;
+                }
+            }
+            Some(Err(error)) => {
+                read.cut = Some(kitbag_fetch::innermost(&error));
+                return read;
+            }
+        }
+    }
+}
+
+fn bounded(response: Response, max_bytes: usize) -> impl Stream<Item = Result<Bytes, io::Error>> {
+    response.bytes_stream().scan(0, move |read, chunk| {
+        future::ready(Some(counted(read, chunk, max_bytes)))
+    })
+}
+
+fn counted(
+    read: &mut usize,
+    chunk: Result<Bytes, reqwest::Error>,
+    max_bytes: usize,
+) -> Result<Bytes, io::Error> {
+    let chunk = chunk.map_err(|error| io::Error::other(cause(error)))?;
+    *read += chunk.len();
+    match *read > max_bytes {
+        true => Err(io::Error::other(format!("more than {max_bytes} bytes"))),
+        false => Ok(chunk),
+    }
+}
+
+/// Names of events after which no other follows.
+const LAST_EVENTS: [&str; 8] = [
+    "close",
+    "complete",
+    "done",
+    "end",
+    "message_stop",
+    "response.completed",
+    "response.failed",
+    "response.incomplete",
+];
+/// The data of the last event of chat completions.
+const LAST_DATA: &str = "[DONE]";
+
+impl ReadEvents {
+    /// Takes an event in; returns true if it is the last one.
+    fn takes_last(&mut self, event: Sse) -> bool {
+        let data = event.data.unwrap_or_default();
+        if data == LAST_DATA {
+            return true;
+        }
+        let name = event.event.unwrap_or_default();
+        self.failed |= name == "error";
+        if !data.is_empty() {
+            self.data.push(data);
+        }
+        LAST_EVENTS.contains(&name.as_str())
+    }
+
+    /// Joins the events: to one text if what is picked of each is text, or else to a list.
+    pub(super) fn shaped(self, rule: &AnswerRule) -> ActionAnswer {
+        let events = self.data.iter().map(|data| value(data));
+        let picked: Vec<Value> = events
+            .filter_map(|event| rule.pick.find(&event).map(|part| kept(&rule.keep, part)))
+            .collect();
+        let texts: Option<String> = picked.iter().map(Value::as_str).collect();
+        let part = match texts {
+            Some(text) => AnswerPart::Text(text),
+            None => AnswerPart::Json(raw(&picked)),
+        };
+        ActionAnswer {
+            is_error: self.failed,
+            incomplete: self.cut,
+            ..ActionAnswer::of(self.status, vec![part])
+        }
+    }
+}
+
+fn value(data: &str) -> Value {
+    serde_json::from_str(data).unwrap_or_else(|_| Value::String(data.to_owned()))
+}

@@ -1,0 +1,129 @@
+//! The answer of an action, and the part of it that is handed on.
+//!
+//! - this file: the answer, and its form as the result of a tool
+//! - `shape`: the picked and kept parts of a body; `images`: images in it
+//! - `events`: server-sent events, read as they come
+//! - `refusal`: the words of an answer that reports an error
+
+mod events;
+mod images;
+mod refusal;
+mod shape;
+
+use kitbag_declared::AnswerRule;
+use kitbag_fetch::Secrets;
+use kitbag_wire::{Raw, raw};
+use serde_json::{Value, json};
+use url::Url;
+
+pub(super) use events::{ReadEvents, has_events, read_events};
+pub(super) use refusal::words as refusal_words;
+pub(super) use shape::{json_of, kept};
+
+use crate::received::Received;
+
+#[derive(Debug, Clone)]
+pub struct ActionAnswer {
+    pub status: u16,
+    pub is_error: bool,
+    pub content: Vec<AnswerPart>,
+    /// Only of an action with pages.
+    pub pages: Option<PagesRead>,
+    /// The reason why something is missing at the end.
+    pub incomplete: Option<String>,
+    /// Tells the reader of an error how to go on, if there is good advice.
+    pub advice: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub enum AnswerPart {
+    Json(Raw),
+    Text(String),
+    Image { base64: String, media_type: String },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PagesRead {
+    pub read: u32,
+    /// True if there is at least one more page.
+    pub more: bool,
+    /// The mark of the next page, for the argument that takes it.
+    pub next: Option<Value>,
+}
+
+/// The answer to the request for one page.
+pub(super) enum PageAnswer {
+    /// With the address that answered, against which a link is read.
+    Whole {
+        url: Url,
+        received: Received,
+    },
+    Events(ReadEvents),
+}
+
+impl ActionAnswer {
+    /// Returns the answer as the result of a tool.
+    pub fn tool_result(&self) -> Raw {
+        let mut content: Vec<Value> = self.content.iter().map(AnswerPart::block).collect();
+        // A list of pages says so itself.
+        let missing = self.incomplete.as_ref().filter(|_| self.pages.is_none());
+        content.extend(missing.map(|why| text_block(&format!("The answer is incomplete: {why}"))));
+        content.extend(self.advice.as_ref().map(|advice| text_block(advice)));
+        raw(&json!({ "content": content, "isError": self.is_error }))
+    }
+
+    pub(super) fn of(status: u16, content: Vec<AnswerPart>) -> Self {
+        Self {
+            status,
+            is_error: false,
+            content,
+            pages: None,
+            incomplete: None,
+            advice: None,
+        }
+    }
+}
+
+impl AnswerPart {
+    fn block(&self) -> Value {
+        match self {
+            Self::Json(json) => text_block(json.get()),
+            Self::Text(text) => text_block(text),
+            Self::Image { base64, media_type } => {
+                json!({ "type": "image", "data": base64, "mimeType": media_type })
+            }
+        }
+    }
+}
+
+fn text_block(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+/// Returns the part that the rule hands on.
+pub(super) fn shaped(rule: &AnswerRule, page: PageAnswer) -> ActionAnswer {
+    match page {
+        PageAnswer::Events(events) => events.shaped(rule),
+        PageAnswer::Whole { received, .. } if is_refusal(&received) => {
+            refusal::answer(rule, &received)
+        }
+        PageAnswer::Whole { received, .. } => whole(rule, &received),
+    }
+}
+
+pub(super) fn is_refusal(received: &Received) -> bool {
+    received.status.is_client_error() || received.status.is_server_error()
+}
+
+fn whole(rule: &AnswerRule, received: &Received) -> ActionAnswer {
+    ActionAnswer::of(received.status.as_u16(), shape::parts(rule, received))
+}
+
+impl ReadEvents {
+    pub(super) fn without(mut self, secrets: &Secrets) -> Self {
+        for data in &mut self.data {
+            *data = secrets.hidden_in(data).into_owned();
+        }
+        self
+    }
+}

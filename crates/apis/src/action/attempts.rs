@@ -1,0 +1,101 @@
+//! Sending a request, and sending it again where that is safe.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use kitbag_fetch::retry_after;
+use reqwest::Response;
+use tokio::sync::SemaphorePermit;
+
+use super::ActionFault;
+use super::run::ActionRun;
+use crate::fault::RequestFault;
+use crate::pace::TooEarly;
+use crate::request::PendingRequest;
+
+/// A service that fails three times in a row is down.
+const MOST_REPEATS: u32 = 2;
+/// Doubled with each attempt.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+
+/// An answer whose body is not read yet, with its place among the requests of the API.
+pub(super) struct PlacedResponse<'a> {
+    pub(super) response: Response,
+    pub(super) place: SemaphorePermit<'a>,
+}
+
+impl<'a> ActionRun<'a> {
+    pub(super) async fn attempted(
+        &self,
+        request: PendingRequest,
+    ) -> Result<PlacedResponse<'a>, ActionFault> {
+        let mut repeats = 0;
+        loop {
+            let outcome = self.attempt(request.clone()).await;
+            let pause = self.pause_after(&outcome, repeats);
+            let Some(pause) = pause.filter(|pause| *pause < self.deadline.remaining()) else {
+                return outcome;
+            };
+            drop(outcome);
+            self.api.clock.wait(pause).await;
+            repeats += 1;
+        }
+    }
+
+    async fn attempt(&self, request: PendingRequest) -> Result<PlacedResponse<'a>, ActionFault> {
+        self.wait_for_turn().await?;
+        // Taken after the wait: a tenant that is held back must not keep others from the API.
+        let place = self.api.places.take().await;
+        let judge = |request: &PendingRequest| self.api.judge(request);
+        let response = self.api.client.follow(request, &judge).await?;
+        let (owner, now) = (self.credential.owner(), self.api.clock.now());
+        let paces = &self.api.paces;
+        paces.learn(owner, now, response.status(), response.headers());
+        Ok(PlacedResponse { response, place })
+    }
+
+    /// Waits until the limits of the tenant allow a request, if that is within the time of the call.
+    async fn wait_for_turn(&self) -> Result<(), ActionFault> {
+        let (owner, now) = (self.credential.owner(), self.api.clock.now());
+        let booked = self.api.paces.book(owner, now, self.deadline.remaining());
+        let wait = booked.map_err(|TooEarly { wait }| ActionFault::RateLimited { wait })?;
+        if !wait.is_zero() {
+            self.api.clock.wait(wait).await;
+        }
+        Ok(())
+    }
+
+    /// Returns the time after which the request may be sent again; nothing if it must not be.
+    fn pause_after(
+        &self,
+        outcome: &Result<PlacedResponse<'a>, ActionFault>,
+        repeats: u32,
+    ) -> Option<Duration> {
+        if !self.action.repeatable || repeats >= MOST_REPEATS {
+            return None;
+        }
+        match outcome {
+            Ok(PlacedResponse { response, .. }) if is_passing(response.status()) => {
+                let asked = retry_after(response.headers(), self.api.clock.now());
+                Some(asked.unwrap_or_else(|| backoff(repeats)))
+            }
+            Err(ActionFault::Request(RequestFault::Unreachable { .. })) => Some(backoff(repeats)),
+            _ => None,
+        }
+    }
+}
+
+fn is_passing(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+    )
+}
+
+/// Between half and one and a half times the pause, so that callers that failed together do not come back
+/// together.
+fn backoff(repeats: u32) -> Duration {
+    let random = getrandom::u32().unwrap_or(u32::MAX / 2);
+    let share = 0.5 + f64::from(random) / f64::from(u32::MAX);
+    (FIRST_PAUSE * 2_u32.pow(repeats)).mul_f64(share)
+}

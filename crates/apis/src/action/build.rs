@@ -1,0 +1,100 @@
+//! From an action and its arguments to a request.
+
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use kitbag_declared::{AnswerType, FillValues, TextTemplate};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use url::Url;
+
+use super::run::{ActionRun, PageRequest};
+use super::{ActionFault, body};
+use crate::auth::Proof;
+use crate::request::PendingRequest;
+
+/// The characters that stand for themselves everywhere. A space becomes `%20`, which all servers and
+/// signatures agree on.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+impl ActionRun<'_> {
+    pub(super) fn request(
+        &self,
+        page: &PageRequest,
+        values: &FillValues<'_>,
+        proof: Proof,
+    ) -> Result<PendingRequest, ActionFault> {
+        let body = self.action.body.as_ref();
+        Ok(PendingRequest {
+            method: self.action.method.clone(),
+            url: match &page.link {
+                Some(link) => link.clone(),
+                None => self.url(values)?,
+            },
+            accept: accepted(self.action.answer.kind),
+            body: body.map_or(Ok(None), |body| body::filled(body, values))?,
+            own_headers: self.headers(values)?,
+            proof,
+            stayed_at_origin: true,
+        })
+    }
+
+    fn url(&self, values: &FillValues<'_>) -> Result<Url, ActionFault> {
+        let base = self.api.base(values)?;
+        let path = self.action.path.fill(values)?;
+        let text = format!("{}{path}", base.as_str().trim_end_matches('/'));
+        let mut url = Url::parse(&text).map_err(|error| ActionFault::ConfigInvalid {
+            reason: format!("its address is none: {error}"),
+        })?;
+        let own = url.query().map(str::to_owned);
+        let given = self.action.query(values).into_iter().map(encoded);
+        let query: Vec<String> = own.into_iter().chain(given).collect();
+        if !query.is_empty() {
+            url.set_query(Some(&query.join("&")));
+        }
+        Ok(url)
+    }
+
+    fn headers(&self, values: &FillValues<'_>) -> Result<HeaderMap, ActionFault> {
+        let of_api = self.api.declaration.headers.iter();
+        let mut headers = HeaderMap::new();
+        for (name, template) in of_api.chain(&self.action.headers) {
+            if let Some(value) = header(name, template, values)? {
+                headers.insert(name.clone(), value);
+            }
+        }
+        Ok(headers)
+    }
+}
+
+fn header(
+    name: &HeaderName,
+    template: &TextTemplate,
+    values: &FillValues<'_>,
+) -> Result<Option<HeaderValue>, ActionFault> {
+    let Some(text) = template.fill(values) else {
+        return Ok(None);
+    };
+    let mut value = HeaderValue::try_from(text).map_err(|_| ActionFault::Arguments {
+        reason: format!("the value of the header `{name}` has characters HTTP does not allow"),
+    })?;
+    value.set_sensitive(true);
+    Ok(Some(value))
+}
+
+fn encoded((name, value): (String, String)) -> String {
+    let [name, value] = [name, value].map(|text| utf8_percent_encode(&text, RESERVED).to_string());
+    format!("{name}={value}")
+}
+
+/// One type alone: some APIs compare the header with a word.
+fn accepted(kind: AnswerType) -> HeaderValue {
+    match kind {
+        AnswerType::Json => HeaderValue::from_static("application/json"),
+        AnswerType::Events => HeaderValue::from_static("text/event-stream"),
+        AnswerType::Text | AnswerType::JsonLines | AnswerType::Image | AnswerType::Bytes => {
+            HeaderValue::from_static("*/*")
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The end of a call, which everything in it shares.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::fault::RequestFault;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Deadline {
+    pub(super) at: Instant,
+    after: Duration,
+}
+
+impl Deadline {
+    pub(super) fn after(after: Duration) -> Self {
+        Self {
+            at: Instant::now() + after,
+            after,
+        }
+    }
+
+    pub(super) fn remaining(&self) -> Duration {
+        self.at.saturating_duration_since(Instant::now())
+    }
+
+    pub(super) fn missed(&self) -> RequestFault {
+        RequestFault::TimedOut { after: self.after }
+    }
+
+    pub(super) fn missed_the_end(&self) -> String {
+        format!("it did not end within {:?}", self.after)
+    }
+
+    pub(super) async fn within<T, E: From<RequestFault>>(
+        &self,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let done = tokio::time::timeout_at(self.at, work).await;
+        done.unwrap_or_else(|_| Err(self.missed().into()))
+    }
+}

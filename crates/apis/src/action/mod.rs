@@ -1,0 +1,147 @@
+//! The declared form of a call: carries out one action of a tool as its file describes it.
+//!
+//! # Layout
+//! - this file: an API with its clients and limits, and one call
+//! - `run`: one action being carried out; `attempts`: sending it, and sending it again where that is safe
+//! - `address`: the addresses it may reach; `build`: the request; `body`, `multipart`: its body
+//! - `prove`: the proof that the request carries
+//! - `pages`: the further pages of an answer; `answer`: what is handed on of it
+//! - `error`: the failures of a call; `advice`: the advice on answers that refuse it
+
+mod address;
+mod advice;
+mod answer;
+mod attempts;
+mod body;
+mod build;
+mod deadline;
+mod error;
+mod multipart;
+mod pages;
+mod prove;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+
+use kitbag_declared::{ActionDeclaration, ApiDeclaration, WireName};
+use serde_json::{Map, Value};
+use url::Url;
+
+pub use answer::{ActionAnswer, AnswerPart, PagesRead};
+pub use error::{ActionError, ActionFault, Culprit};
+
+use crate::auth::{Credential, TokenCache};
+use crate::client::GuardedClient;
+use crate::clock::Clock;
+use crate::pace::Paces;
+use crate::places::RequestPlaces;
+use run::ActionRun;
+
+/// The API behind a declared tool, ready to be called.
+pub struct DeclaredApi {
+    tool: WireName,
+    declaration: Arc<ApiDeclaration>,
+    overrides: ApiOverrides,
+    client: GuardedClient,
+    places: RequestPlaces,
+    paces: Paces,
+    clock: Clock,
+}
+
+/// Addresses of the operator, which take the place of declared ones. They may be plain HTTP.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ApiOverrides {
+    pub url: Option<Url>,
+    pub token_url: Option<Url>,
+}
+
+impl DeclaredApi {
+    /// APIs that may reach the same addresses share a client. An API that stays the same should stay this
+    /// value, which knows the limits of its tenants.
+    pub fn new(
+        tool: WireName,
+        declaration: Arc<ApiDeclaration>,
+        overrides: ApiOverrides,
+        client: GuardedClient,
+        clock: Clock,
+    ) -> Self {
+        Self {
+            tool,
+            overrides,
+            client,
+            places: RequestPlaces::new(),
+            paces: Paces::new(declaration.requests_per_minute),
+            declaration,
+            clock,
+        }
+    }
+
+    pub fn tool(&self) -> &WireName {
+        &self.tool
+    }
+
+    /// Carries out an action with arguments that fit its schema. An answer with any status is an answer.
+    pub async fn call(
+        &self,
+        action: &ActionDeclaration,
+        arguments: &Map<String, Value>,
+        credential: &Credential,
+        tokens: &TokenCache,
+    ) -> Result<ActionAnswer, ActionError> {
+        self.check(action, credential)?;
+        let run = ActionRun::new(self, action, credential, tokens);
+        let answer = Box::pin(run.carry_out(arguments)).await;
+        answer.map_err(|fault| self.error(fault))
+    }
+
+    /// Fetches the token that a call of the action would need, and sends nothing else.
+    pub async fn fetch_token(
+        &self,
+        action: &ActionDeclaration,
+        credential: &Credential,
+        tokens: &TokenCache,
+    ) -> Result<(), ActionError> {
+        self.check(action, credential)?;
+        let run = ActionRun::new(self, action, credential, tokens);
+        let fetched = run.token_fetched().await;
+        fetched.map_err(|fault| self.error(fault))
+    }
+
+    /// Checks that the credential has every field that the action needs.
+    pub fn check(
+        &self,
+        action: &ActionDeclaration,
+        credential: &Credential,
+    ) -> Result<(), ActionError> {
+        let Some(name) = &self.declaration.credential else {
+            return Ok(());
+        };
+        let fields = credential.missing(&self.declaration.needed_fields(action));
+        if fields.is_empty() {
+            return Ok(());
+        }
+        Err(self.error(ActionFault::ConfigMissing {
+            credential: name.clone(),
+            by_login: self.declaration.auth.logs_in(),
+            fields,
+        }))
+    }
+
+    fn error(&self, fault: ActionFault) -> ActionError {
+        ActionError {
+            tool: self.tool.clone(),
+            fault,
+        }
+    }
+}
+
+impl fmt::Debug for DeclaredApi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeclaredApi")
+            .field("tool", &self.tool)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,274 @@
+//! The further pages of an answer, whose items become one list.
+
+use http::header::LINK;
+use kitbag_declared::{JsonPointer, PageRule};
+use kitbag_wire::raw;
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use super::ActionFault;
+use super::answer::{self, ActionAnswer, AnswerPart, PageAnswer, PagesRead};
+use super::run::{ActionRun, PageRequest};
+use crate::fault::RequestFault;
+use crate::received::Received;
+
+/// The items so far, and the way they ended.
+struct Gathered {
+    items: Vec<Value>,
+    pages: PagesRead,
+    incomplete: Option<String>,
+}
+
+/// The way to the next page.
+enum NextPage {
+    None,
+    At(PageRequest),
+    /// It is there, and may not be asked for.
+    Refused(String),
+}
+
+/// Returns the items of as many pages as the caller asked for. A later page that fails ends the list.
+pub(super) async fn gathered(
+    run: &ActionRun<'_>,
+    rule: &PageRule,
+    mut request: PageRequest,
+    first: PageAnswer,
+) -> ActionAnswer {
+    let mut page = match OpenedPage::of(rule, first) {
+        Ok(page) => page,
+        Err(answer) => return run.shaped(*answer),
+    };
+    let status = page.received.status.as_u16();
+    let most = most_pages(&request.arguments);
+    let mut gathered = Gathered::new();
+    loop {
+        gathered.take(&page, rule);
+        let next = page.next(run, rule, &request);
+        let Some(next) = gathered.goes_on(next, most) else {
+            break;
+        };
+        request = next;
+        match further(run, rule, &request).await {
+            Ok(next) => page = next,
+            Err(reason) => {
+                gathered.stop(reason);
+                break;
+            }
+        }
+    }
+    gathered.answer(run, status)
+}
+
+/// Returns a later page, or the reason why there is none.
+async fn further(
+    run: &ActionRun<'_>,
+    rule: &PageRule,
+    request: &PageRequest,
+) -> Result<OpenedPage, String> {
+    let answered = run.page(request).await;
+    let page = answered.map_err(|fault| in_words(run, &fault))?;
+    OpenedPage::of(rule, page).map_err(|page| match *page {
+        PageAnswer::Whole { received, .. } if answer::is_refusal(&received) => {
+            answer::refusal_words(&run.action.answer, &received)
+        }
+        _ => "the next page has no list where the others have it".to_owned(),
+    })
+}
+
+fn in_words(run: &ActionRun<'_>, fault: &ActionFault) -> String {
+    match fault {
+        ActionFault::Request(RequestFault::TooLarge { .. }) => format!(
+            "all pages together have more than {} bytes",
+            run.api.declaration.max_response_bytes
+        ),
+        fault => format!("`{}` {fault}", run.api.tool),
+    }
+}
+
+fn most_pages(arguments: &Map<String, Value>) -> u32 {
+    let asked = arguments.get(PageRule::ARGUMENT).and_then(Value::as_u64);
+    let asked = asked.and_then(|pages| u32::try_from(pages).ok());
+    asked.unwrap_or(1).clamp(1, PageRule::MOST_PAGES)
+}
+
+/// A page with a list of items in it.
+struct OpenedPage {
+    url: Url,
+    received: Received,
+    body: Value,
+}
+
+impl OpenedPage {
+    /// Returns the page as it was if it has no list.
+    fn of(rule: &PageRule, page: PageAnswer) -> Result<Self, Box<PageAnswer>> {
+        let body = match &page {
+            PageAnswer::Whole { received, .. } if !answer::is_refusal(received) => {
+                answer::json_of(received)
+            }
+            _ => None,
+        };
+        let body = body.filter(|body| rule.items().find(body).is_some_and(Value::is_array));
+        match (page, body) {
+            (PageAnswer::Whole { url, received }, Some(body)) => Ok(Self {
+                url,
+                received,
+                body,
+            }),
+            (page, _) => Err(Box::new(page)),
+        }
+    }
+
+    fn items(&self, rule: &PageRule) -> &[Value] {
+        let items = rule.items().find(&self.body).and_then(Value::as_array);
+        items.map_or(&[], Vec::as_slice)
+    }
+
+    fn next(&self, run: &ActionRun<'_>, rule: &PageRule, request: &PageRequest) -> NextPage {
+        let request = request.after(self.received.body.len());
+        match rule {
+            PageRule::Mark { next, into, .. } => match mark(next, &self.body) {
+                // A mark that leads back to the same page would never end.
+                Some(mark) if request.arguments.get(into) != Some(&mark) => {
+                    NextPage::At(request.with(into, mark))
+                }
+                _ => NextPage::None,
+            },
+            PageRule::Number { argument, .. } => match self.items(rule).is_empty() {
+                true => NextPage::None,
+                false => {
+                    let next = number(run, &request, argument);
+                    NextPage::At(request.with(argument, next.into()))
+                }
+            },
+            PageRule::Link { relation, .. } => self.linked(relation, &request),
+        }
+    }
+
+    fn linked(&self, relation: &str, request: &PageRequest) -> NextPage {
+        let headers = self.received.headers.get_all(LINK).iter();
+        let mut lines = headers.filter_map(|value| value.to_str().ok());
+        let Some(target) = lines.find_map(|line| link(line, relation)) else {
+            return NextPage::None;
+        };
+        match self.url.join(target) {
+            Ok(url) if url.origin() == self.url.origin() => NextPage::At(PageRequest {
+                link: Some(url),
+                ..request.clone()
+            }),
+            _ => NextPage::Refused(
+                "the next page is at another address, to which the credential does not go"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+impl PageRequest {
+    /// All pages together are no larger than one answer may be.
+    fn after(&self, bytes: usize) -> Self {
+        Self {
+            max_bytes: self.max_bytes.saturating_sub(bytes),
+            ..self.clone()
+        }
+    }
+
+    fn with(&self, argument: &str, value: Value) -> Self {
+        let mut next = self.clone();
+        next.arguments.insert(argument.to_owned(), value);
+        next
+    }
+}
+
+/// Returns a mark that leads on; APIs write none as nothing, null, false or an empty text, or say beside it
+/// that there are no more.
+fn mark(next: &JsonPointer, body: &Value) -> Option<Value> {
+    let around = next.as_str().rsplit_once('/').map_or("", |(way, _)| way);
+    if body.pointer(around)?.get("has_more") == Some(&Value::Bool(false)) {
+        return None;
+    }
+    match next.find(body)? {
+        Value::Null | Value::Bool(false) => None,
+        Value::String(text) if text.is_empty() => None,
+        mark => Some(mark.clone()),
+    }
+}
+
+/// Returns the number of the page after this one.
+fn number(run: &ActionRun<'_>, request: &PageRequest, argument: &str) -> u64 {
+    let given = request.arguments.get(argument);
+    let given = given.or_else(|| run.action.defaults.get(argument));
+    given.and_then(Value::as_u64).unwrap_or(1) + 1
+}
+
+/// Returns the address under a relation in the header `Link`.
+fn link<'a>(line: &'a str, relation: &str) -> Option<&'a str> {
+    // A comma may stand within an address, so links are told apart by their bracket.
+    line.split('<').skip(1).find_map(|link| {
+        let (target, parameters) = link.split_once('>')?;
+        let named = parameters.split(';').any(|parameter| {
+            let (name, value) = parameter.split_once('=').unwrap_or_default();
+            let value = value.trim().trim_end_matches(',').trim_matches('"');
+            name.trim().eq_ignore_ascii_case("rel")
+                && value.split_whitespace().any(|word| word == relation)
+        });
+        named.then_some(target)
+    })
+}
+
+impl Gathered {
+    fn new() -> Self {
+        Self {
+            items: Vec::new(),
+            pages: PagesRead {
+                read: 0,
+                more: false,
+                next: None,
+            },
+            incomplete: None,
+        }
+    }
+
+    fn take(&mut self, page: &OpenedPage, rule: &PageRule) {
+        self.items.extend_from_slice(page.items(rule));
+        self.pages.read += 1;
+        self.pages.next = match rule {
+            PageRule::Mark { next, .. } => mark(next, &page.body),
+            PageRule::Link { .. } | PageRule::Number { .. } => None,
+        };
+    }
+
+    fn goes_on(&mut self, next: NextPage, most: u32) -> Option<PageRequest> {
+        match next {
+            NextPage::At(next) if self.pages.read < most => return Some(next),
+            NextPage::At(_) => self.pages.more = true,
+            NextPage::None => {}
+            NextPage::Refused(reason) => self.stop(reason),
+        }
+        None
+    }
+
+    fn stop(&mut self, reason: String) {
+        self.pages.more = true;
+        self.incomplete = Some(reason);
+    }
+
+    fn answer(self, run: &ActionRun<'_>, status: u16) -> ActionAnswer {
+        let items = Value::Array(self.items);
+        let mut list = json!({
+            "items": answer::kept(&run.action.answer.keep, &items),
+            "pages": self.pages.read,
+            "more": self.pages.more,
+        });
+        if let Some(next) = &self.pages.next {
+            list["next"] = next.clone();
+        }
+        if let Some(reason) = &self.incomplete {
+            list["incomplete"] = json!(reason);
+        }
+        ActionAnswer {
+            pages: Some(self.pages),
+            incomplete: self.incomplete,
+            ..ActionAnswer::of(status, vec![AnswerPart::Json(raw(&list))])
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! One action being carried out.
+
+use kitbag_declared::{ActionDeclaration, AnswerType};
+use kitbag_fetch::Secrets;
+use serde_json::{Map, Value};
+use url::Url;
+
+use super::answer::{self, ActionAnswer, PageAnswer};
+use super::attempts::PlacedResponse;
+use super::deadline::Deadline;
+use super::prove::Proven;
+use super::{ActionFault, DeclaredApi, pages};
+use crate::auth::{Credential, Proof, TokenCache};
+use crate::received::Received;
+
+pub(super) struct ActionRun<'a> {
+    pub(super) api: &'a DeclaredApi,
+    pub(super) action: &'a ActionDeclaration,
+    pub(super) credential: &'a Credential,
+    pub(super) tokens: &'a TokenCache,
+    pub(super) deadline: Deadline,
+}
+
+/// The request for one page.
+#[derive(Clone)]
+pub(super) struct PageRequest {
+    pub(super) arguments: Map<String, Value>,
+    /// The address that the page before gave, instead of that of the action.
+    pub(super) link: Option<Url>,
+    pub(super) max_bytes: usize,
+}
+
+impl<'a> ActionRun<'a> {
+    pub(super) fn new(
+        api: &'a DeclaredApi,
+        action: &'a ActionDeclaration,
+        credential: &'a Credential,
+        tokens: &'a TokenCache,
+    ) -> Self {
+        Self {
+            deadline: Deadline::after(api.declaration.timeout),
+            api,
+            action,
+            credential,
+            tokens,
+        }
+    }
+
+    pub(super) async fn carry_out(
+        &self,
+        arguments: &Map<String, Value>,
+    ) -> Result<ActionAnswer, ActionFault> {
+        let first = PageRequest {
+            arguments: arguments.clone(),
+            link: None,
+            max_bytes: self.api.declaration.max_response_bytes,
+        };
+        let page = self.page(&first).await?;
+        match &self.action.pages {
+            Some(rule) => Ok(pages::gathered(self, rule, first, page).await),
+            None => Ok(self.shaped(page)),
+        }
+    }
+
+    pub(super) fn shaped(&self, page: PageAnswer) -> ActionAnswer {
+        let mut answer = answer::shaped(&self.action.answer, page);
+        answer.advice = self.api.advice_on(answer.status);
+        answer
+    }
+
+    /// Sends the request for one page, and reads its answer.
+    pub(super) async fn page(&self, page: &PageRequest) -> Result<PageAnswer, ActionFault> {
+        let (
+            PlacedResponse {
+                response,
+                place: _place,
+            },
+            proof,
+        ) = self.deadline.within(self.answered(page)).await?;
+        let sent = self.credential.secrets().chain(proof.secret());
+        let secrets = Secrets::of(sent);
+        let url = response.url().clone();
+        if self.action.answer.kind == AnswerType::Events && answer::has_events(&response) {
+            let events = answer::read_events(response, page.max_bytes, self.deadline).await;
+            return Ok(PageAnswer::Events(events.without(&secrets)));
+        }
+        let received = self
+            .deadline
+            .within(Received::read(response, page.max_bytes));
+        let received = received.await?.without(&secrets);
+        Ok(PageAnswer::Whole { url, received })
+    }
+
+    /// Sends the request; a token that is refused is fetched anew once. A request that must not be sent
+    /// twice leaves the new token to the next call.
+    async fn answered(
+        &self,
+        page: &PageRequest,
+    ) -> Result<(PlacedResponse<'a>, Proof), ActionFault> {
+        let first = self.sent(page, None).await?;
+        let (answer, Proven { token, .. }) = &first;
+        let Some(token) = token.as_ref().filter(|_| answer.response.status() == 401) else {
+            return Ok((first.0, first.1.proof));
+        };
+        if !self.action.repeatable {
+            self.tokens.forget(&token.request, &token.access).await;
+            return Ok((first.0, first.1.proof));
+        }
+        let (response, proven) = self.sent(page, Some(&token.access)).await?;
+        Ok((response, proven.proof))
+    }
+
+    async fn sent(
+        &self,
+        page: &PageRequest,
+        refused: Option<&str>,
+    ) -> Result<(PlacedResponse<'a>, Proven), ActionFault> {
+        let field = |name: &str| self.credential.field(name).map(str::to_owned);
+        let values = self.action.values(&page.arguments, &field);
+        let proven = self.proven(&values, refused).await?;
+        let request = self.request(page, &values, proven.proof.clone())?;
+        Ok((self.attempted(request).await?, proven))
+    }
+}

@@ -1,0 +1,280 @@
+//! Access tokens, fetched once for all calls that need one, and kept until shortly before they end.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use futures::future::BoxFuture;
+use kitbag_domain::sync::lock;
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::Instant;
+use url::Url;
+
+use super::credential::CredentialOwner;
+use super::token_request::{FetchedToken, TokenFault, TokenGrant, TokenRequest};
+use crate::client::GuardedClient;
+use crate::clock::Clock;
+use crate::fault::RequestFault;
+
+/// A token that ends within this time could end on the way.
+const MARGIN: Duration = Duration::from_secs(60);
+/// A token that is meant to last a minute would otherwise never be used.
+const MARGIN_PARTS: u32 = 10;
+/// A token endpoint that takes longer is as good as down.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
+/// A caller whose copy of the credential is older than this many refresh tokens begins anew with it.
+const MOST_KNOWN: usize = 8;
+/// Above this number, those that have ended make room.
+const MANY: usize = 1024;
+
+/// A refresh token that took the place of another, and must be stored in its place.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RotatedRefreshToken {
+    pub owner: CredentialOwner,
+    pub refresh_token: String,
+}
+
+/// Stores a new refresh token. The call that needed it waits for this.
+pub type KeepRefreshToken =
+    Arc<dyn Fn(RotatedRefreshToken) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// The tokens of all tenants, of which each credential has its own.
+pub struct TokenCache {
+    places: Mutex<HashMap<TokenKey, TokenPlace>>,
+    clock: Clock,
+    keep: KeepRefreshToken,
+}
+
+type TokenPlace = Arc<tokio::sync::Mutex<HeldToken>>;
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct TokenKey {
+    owner: CredentialOwner,
+    url: Url,
+    client_id: String,
+    scopes: Vec<String>,
+}
+
+/// The token of one credential; empty at first.
+#[derive(Default)]
+struct HeldToken {
+    access: Option<Arc<str>>,
+    until: Option<SystemTime>,
+    client_secret: String,
+    /// The refresh tokens that led here, the newest last.
+    refresh_tokens: Vec<String>,
+    /// The last failure, which all calls that waited for it share.
+    failed: Option<(Instant, TokenFault)>,
+}
+
+impl TokenCache {
+    pub fn new(clock: Clock, keep: KeepRefreshToken) -> Self {
+        Self {
+            places: Mutex::default(),
+            clock,
+            keep,
+        }
+    }
+
+    /// Returns a token that was not `refused`.
+    pub(crate) async fn token(
+        &self,
+        request: &TokenRequest,
+        client: &GuardedClient,
+        refused: Option<&str>,
+    ) -> Result<Arc<str>, TokenFault> {
+        let asked = Instant::now();
+        let held = self.place(request).lock_owned().await;
+        if let Some(access) = held.usable(request, refused, self.clock.now()) {
+            return Ok(access);
+        }
+        if let Some((at, failure)) = &held.failed
+            && *at >= asked
+        {
+            return Err(failure.clone());
+        }
+        self.renewed(held, request, client).await
+    }
+
+    /// Makes sure that a token that was refused is not sent again.
+    pub(crate) async fn forget(&self, request: &TokenRequest, refused: &str) {
+        let mut held = self.place(request).lock_owned().await;
+        if held.access.as_deref() == Some(refused) {
+            held.access = None;
+        }
+    }
+
+    /// Fetches the token on a task of its own: a call that goes away in the middle would take the new
+    /// refresh token with it.
+    async fn renewed(
+        &self,
+        mut held: OwnedMutexGuard<HeldToken>,
+        request: &TokenRequest,
+        client: &GuardedClient,
+    ) -> Result<Arc<str>, TokenFault> {
+        let (keep, now, client) = (self.keep.clone(), self.clock.now(), client.clone());
+        let request = held.newest(request);
+        let task = tokio::spawn(async move {
+            let fetched = within(FETCH_TIMEOUT, request.fetch(&client)).await;
+            let rotated = held.take(&request, fetched, now)?;
+            if let Some(rotated) = rotated {
+                keep(rotated).await;
+            }
+            held.access.clone().ok_or_else(interrupted)
+        });
+        task.await.unwrap_or_else(|_| Err(interrupted()))
+    }
+
+    fn place(&self, request: &TokenRequest) -> TokenPlace {
+        let mut places = lock(&self.places);
+        if places.len() >= MANY {
+            let now = self.clock.now();
+            places.retain(|_, place| is_used(place, now));
+        }
+        places.entry(TokenKey::of(request)).or_default().clone()
+    }
+}
+
+fn is_used(place: &TokenPlace, now: SystemTime) -> bool {
+    let held = place.try_lock();
+    held.map_or(true, |held| held.access.is_some() && held.is_fresh(now))
+}
+
+async fn within(
+    time: Duration,
+    fetch: impl Future<Output = Result<FetchedToken, TokenFault>>,
+) -> Result<FetchedToken, TokenFault> {
+    let fetched = tokio::time::timeout(time, fetch).await;
+    fetched.unwrap_or(Err(TokenFault::Request {
+        fault: RequestFault::TimedOut { after: time },
+    }))
+}
+
+fn interrupted() -> TokenFault {
+    TokenFault::Request {
+        fault: RequestFault::Lost {
+            reason: "it was interrupted".to_owned(),
+        },
+    }
+}
+
+impl TokenKey {
+    fn of(request: &TokenRequest) -> Self {
+        Self {
+            owner: request.owner.clone(),
+            url: request.url.clone(),
+            client_id: request.client_id.clone(),
+            scopes: match &request.grant {
+                TokenGrant::ClientCredentials { scopes } => scopes.clone(),
+                TokenGrant::RefreshToken { .. } => Vec::new(),
+            },
+        }
+    }
+}
+
+impl HeldToken {
+    fn usable(
+        &self,
+        request: &TokenRequest,
+        refused: Option<&str>,
+        now: SystemTime,
+    ) -> Option<Arc<str>> {
+        let access = self.access.as_ref()?;
+        (self.is_fresh(now) && self.fits(request) && refused != Some(&**access))
+            .then(|| access.clone())
+    }
+
+    fn is_fresh(&self, now: SystemTime) -> bool {
+        self.until.is_none_or(|until| until > now)
+    }
+
+    /// False if the credential was replaced since.
+    fn fits(&self, request: &TokenRequest) -> bool {
+        let known = match &request.grant {
+            TokenGrant::RefreshToken { refresh_token } => {
+                self.refresh_tokens.contains(refresh_token)
+            }
+            TokenGrant::ClientCredentials { .. } => true,
+        };
+        known && self.client_secret == request.client_secret
+    }
+
+    /// Returns the request with the newest refresh token: the copy of the caller may be older.
+    fn newest(&mut self, request: &TokenRequest) -> TokenRequest {
+        if !self.fits(request) {
+            *self = Self {
+                client_secret: request.client_secret.clone(),
+                ..Self::default()
+            };
+        }
+        let mut request = request.clone();
+        if let TokenGrant::RefreshToken { refresh_token } = &mut request.grant {
+            match self.refresh_tokens.last() {
+                Some(newest) => refresh_token.clone_from(newest),
+                None => self.refresh_tokens.push(refresh_token.clone()),
+            }
+        }
+        request
+    }
+
+    /// Takes in what was fetched; returns the refresh token that must be stored.
+    fn take(
+        &mut self,
+        request: &TokenRequest,
+        fetched: Result<FetchedToken, TokenFault>,
+        now: SystemTime,
+    ) -> Result<Option<RotatedRefreshToken>, TokenFault> {
+        self.access = None;
+        let fetched = match fetched {
+            Ok(fetched) => fetched,
+            Err(fault) => {
+                self.failed = Some((Instant::now(), fault.clone()));
+                return Err(fault);
+            }
+        };
+        self.failed = None;
+        self.access = Some(fetched.access.into());
+        self.until = fetched.lasts.and_then(|lasts| usable_until(now, lasts));
+        Ok(self.rotated(request, fetched.refresh))
+    }
+
+    fn rotated(
+        &mut self,
+        request: &TokenRequest,
+        refresh: Option<String>,
+    ) -> Option<RotatedRefreshToken> {
+        let refresh_token = refresh.filter(|new| self.refresh_tokens.last() != Some(new))?;
+        if matches!(request.grant, TokenGrant::ClientCredentials { .. }) {
+            return None;
+        }
+        self.refresh_tokens.push(refresh_token.clone());
+        if self.refresh_tokens.len() > MOST_KNOWN {
+            self.refresh_tokens.remove(0);
+        }
+        Some(RotatedRefreshToken {
+            owner: request.owner.clone(),
+            refresh_token,
+        })
+    }
+}
+
+/// A server that says nothing lets us use the token until it refuses it.
+fn usable_until(now: SystemTime, lasts: Duration) -> Option<SystemTime> {
+    let margin = MARGIN.min(lasts / MARGIN_PARTS);
+    now.checked_add(lasts - margin)
+}
+
+impl fmt::Debug for TokenCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TokenCache")
+    }
+}
+
+impl fmt::Debug for RotatedRefreshToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RotatedRefreshToken")
+            .field("owner", &self.owner)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,218 @@
+//! One request for an access token, as OAuth 2.0 describes it.
+
+use std::fmt;
+use std::time::Duration;
+
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, Method, StatusCode};
+use kitbag_fetch::Secrets;
+use serde_json::Value;
+use url::Url;
+use url::form_urlencoded::Serializer;
+
+use super::credential::CredentialOwner;
+use super::proof::{Proof, basic_login};
+use crate::client::GuardedClient;
+use crate::fault::RequestFault;
+use crate::received::Received;
+use crate::request::{ACCEPT_JSON, PendingBody, PendingRequest};
+
+/// A token and its companions are a few kilobytes.
+const MAX_BYTES: usize = 256 * 1024;
+
+/// Everything that a token depends on.
+#[derive(Clone)]
+pub(crate) struct TokenRequest {
+    pub(crate) owner: CredentialOwner,
+    pub(crate) url: Url,
+    pub(crate) client_id: String,
+    pub(crate) client_secret: String,
+    pub(crate) grant: TokenGrant,
+}
+
+#[derive(Clone)]
+pub(crate) enum TokenGrant {
+    ClientCredentials { scopes: Vec<String> },
+    RefreshToken { refresh_token: String },
+}
+
+/// The reason why there is no token. Its sentence continues after the name of the API.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TokenFault {
+    #[error("was not called: {origin} gave no token: {words}")]
+    Refused { origin: String, words: String },
+    #[error("was not called: {origin} answered the request for a token with HTTP {status}")]
+    Unavailable { origin: String, status: u16 },
+    #[error("was not called: the answer of {origin} has no token in it")]
+    Unreadable { origin: String },
+    #[error("was not called: its token {fault}")]
+    Request { fault: RequestFault },
+}
+
+/// The answer of a token endpoint.
+pub(super) struct FetchedToken {
+    pub(super) access: String,
+    pub(super) lasts: Option<Duration>,
+    pub(super) refresh: Option<String>,
+}
+
+impl TokenRequest {
+    /// Servers expect the secret of the client in the form or in a header, and refuse the other way before
+    /// they look at anything else.
+    pub(super) async fn fetch(&self, client: &GuardedClient) -> Result<FetchedToken, TokenFault> {
+        let answer = self.send(client, ClientProof::InForm).await?;
+        if answer.status.is_client_error() && error_word(&answer).as_deref() == Some(WRONG_CLIENT) {
+            let second = self.send(client, ClientProof::InHeader).await?;
+            return self.read(&second);
+        }
+        self.read(&answer)
+    }
+
+    async fn send(&self, client: &GuardedClient, how: ClientProof) -> Result<Received, TokenFault> {
+        let answer = self.exchange(client, how).await;
+        let answer = answer.map_err(|fault| TokenFault::Request { fault })?;
+        Ok(answer.without_if_failed(&self.secrets()))
+    }
+
+    async fn exchange(
+        &self,
+        client: &GuardedClient,
+        how: ClientProof,
+    ) -> Result<Received, RequestFault> {
+        let response = client.send(self.pending(how)?.build()?).await?;
+        Received::read(response, MAX_BYTES).await
+    }
+
+    fn pending(&self, how: ClientProof) -> Result<PendingRequest, RequestFault> {
+        let login = basic_login(&encoded(&self.client_id), &encoded(&self.client_secret));
+        let proof = match how {
+            ClientProof::InForm => Proof::Nothing,
+            ClientProof::InHeader => Proof::header(AUTHORIZATION, &login)?,
+        };
+        Ok(PendingRequest {
+            method: Method::POST,
+            url: self.url.clone(),
+            accept: ACCEPT_JSON,
+            body: Some(PendingBody::form(self.form(how))),
+            own_headers: HeaderMap::new(),
+            proof,
+            stayed_at_origin: true,
+        })
+    }
+
+    fn form(&self, how: ClientProof) -> String {
+        let mut form = Serializer::new(String::new());
+        match &self.grant {
+            TokenGrant::ClientCredentials { scopes } => {
+                form.append_pair("grant_type", "client_credentials");
+                if !scopes.is_empty() {
+                    form.append_pair("scope", &scopes.join(" "));
+                }
+            }
+            TokenGrant::RefreshToken { refresh_token } => {
+                form.append_pair("grant_type", "refresh_token");
+                form.append_pair("refresh_token", refresh_token);
+            }
+        }
+        if how == ClientProof::InForm {
+            form.append_pair("client_id", &self.client_id);
+            form.append_pair("client_secret", &self.client_secret);
+        }
+        form.finish()
+    }
+
+    fn read(&self, answer: &Received) -> Result<FetchedToken, TokenFault> {
+        let origin = crate::fault::origin(&self.url);
+        if !answer.status.is_success() {
+            return Err(refusal(origin, answer));
+        }
+        token_in(&answer.body).ok_or(TokenFault::Unreadable { origin })
+    }
+
+    fn secrets(&self) -> Secrets {
+        let refresh = match &self.grant {
+            TokenGrant::RefreshToken { refresh_token } => Some(refresh_token),
+            TokenGrant::ClientCredentials { .. } => None,
+        };
+        Secrets::of(refresh.into_iter().chain([&self.client_secret]))
+    }
+}
+
+const WRONG_CLIENT: &str = "invalid_client";
+
+/// The place of the client's secret in the request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ClientProof {
+    InForm,
+    InHeader,
+}
+
+impl Received {
+    /// The words of a failure are shown; a token that was given must stay whole.
+    fn without_if_failed(self, secrets: &Secrets) -> Self {
+        match self.status.is_success() {
+            true => self,
+            false => self.without(secrets),
+        }
+    }
+}
+
+/// The standard wants both encoded as in a form before they are joined.
+fn encoded(text: &str) -> String {
+    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+fn token_in(body: &[u8]) -> Option<FetchedToken> {
+    let answer: Value = serde_json::from_slice(body).ok()?;
+    let lasts = seconds(&answer["expires_in"]).map(Duration::from_secs);
+    Some(FetchedToken {
+        access: text(&answer, "access_token")?,
+        lasts,
+        refresh: text(&answer, "refresh_token"),
+    })
+}
+
+/// Some servers write the number as text.
+fn seconds(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| value.as_str()?.parse().ok())
+}
+
+fn text(answer: &Value, name: &str) -> Option<String> {
+    let text = answer.get(name)?.as_str()?;
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn refusal(origin: String, answer: &Received) -> TokenFault {
+    let passing = answer.status.is_server_error() || answer.status == StatusCode::TOO_MANY_REQUESTS;
+    match error_word(answer) {
+        Some(word) if !passing => TokenFault::Refused {
+            origin,
+            words: described(word, answer),
+        },
+        _ => TokenFault::Unavailable {
+            origin,
+            status: answer.status.as_u16(),
+        },
+    }
+}
+
+fn error_word(answer: &Received) -> Option<String> {
+    let body: Value = serde_json::from_slice(&answer.body).ok()?;
+    text(&body, "error")
+}
+
+fn described(word: String, answer: &Received) -> String {
+    let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    match text(&body, "error_description") {
+        Some(description) => format!("{description} ({word})"),
+        None => word,
+    }
+}
+
+impl fmt::Debug for TokenRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenRequest")
+            .field("owner", &self.owner)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,83 @@
+//! The failures of a request that both forms of a call know.
+//!
+//! Of a URL only the origin is ever shown: a path or a query may hold a secret.
+
+use std::time::Duration;
+
+use kitbag_fetch::guard::AddressRefused;
+use kitbag_fetch::{BodyError, cause};
+use url::Url;
+
+/// Its sentence continues after the name of the API.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RequestFault {
+    #[error("cannot be sent its headers: {reason}")]
+    Header { reason: String },
+    #[error("cannot be sent a signed request: {reason}")]
+    Unsigned { reason: String },
+    #[error("was not called: `{host}` leads where calls may not go: {reason}")]
+    Address { host: String, reason: String },
+    #[error("could not be reached at {origin}: {reason}")]
+    Unreachable { origin: String, reason: String },
+    #[error("redirects {reason}")]
+    Redirect { reason: String },
+    #[error("redirects more than {max} times")]
+    TooManyRedirects { max: usize },
+    #[error("did not answer within {after:?}")]
+    TimedOut { after: Duration },
+    #[error("answered with more than {max} bytes")]
+    TooLarge { max: usize },
+    #[error("broke off in the middle of its answer: {reason}")]
+    Lost { reason: String },
+}
+
+impl RequestFault {
+    pub(crate) fn redirect(reason: impl Into<String>) -> Self {
+        Self::Redirect {
+            reason: reason.into(),
+        }
+    }
+
+    /// Advises on the table of the configuration or file that describes the API.
+    pub(crate) fn remedy_in(&self, table: &str) -> Option<String> {
+        Some(match self {
+            Self::Header { .. } => {
+                format!("check the headers and the credential of {table}")
+            }
+            Self::Unreachable { .. } => {
+                format!("check that it is running, and the `url` of {table}")
+            }
+            Self::TimedOut { .. } => format!("if it is only slow, raise `timeout` of {table}"),
+            Self::TooLarge { .. } => {
+                format!("ask for less, such as one page, or raise `max_response_bytes` of {table}")
+            }
+            Self::Unsigned { .. }
+            | Self::Address { .. }
+            | Self::Redirect { .. }
+            | Self::TooManyRedirects { .. }
+            | Self::Lost { .. } => return None,
+        })
+    }
+}
+
+impl From<AddressRefused> for RequestFault {
+    fn from(AddressRefused { host, reason }: AddressRefused) -> Self {
+        Self::Address { host, reason }
+    }
+}
+
+impl From<BodyError> for RequestFault {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::TooLarge { most } => Self::TooLarge { max: most },
+            BodyError::Lost(error) => Self::Lost {
+                reason: cause(error),
+            },
+        }
+    }
+}
+
+/// Returns scheme, host and port, which may be shown of a URL.
+pub(crate) fn origin(url: &Url) -> String {
+    url.origin().ascii_serialization()
+}

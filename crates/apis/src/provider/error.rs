@@ -1,0 +1,54 @@
+//! The failures of a call by path, each with the fault of one side and the advice for it.
+
+use http::Method;
+use kitbag_domain::{MissingVariable, Remedy, ServerName};
+
+use crate::fault::RequestFault;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{provider}` {fault}")]
+pub struct ProviderError {
+    pub provider: ServerName,
+    pub fault: ProviderFault,
+}
+
+/// Its sentence continues after the name of the API.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProviderFault {
+    #[error("needs a variable: {0}")]
+    Variable(MissingVariable),
+    #[error("may not be called with {method}, only with {}", method_list(allowed))]
+    Method {
+        method: Method,
+        allowed: Vec<Method>,
+    },
+    #[error("was not called, the path cannot be used: {reason}")]
+    Path { reason: &'static str },
+    #[error(transparent)]
+    Request(#[from] RequestFault),
+}
+
+impl Remedy for ProviderError {
+    fn remedy(&self) -> Option<String> {
+        let table = format!("[providers.{}]", self.provider);
+        match &self.fault {
+            ProviderFault::Variable(missing) => missing.remedy(),
+            ProviderFault::Method { method, .. } => Some(format!(
+                "if it should be allowed, add \"{method}\" to `methods` of {table}"
+            )),
+            ProviderFault::Path { .. } => None,
+            ProviderFault::Request(RequestFault::Address { .. }) => Some(format!(
+                "if it should be reachable, say so with `allow_private` or `allow_addresses` of {table}"
+            )),
+            ProviderFault::Request(fault) => fault.remedy_in(&table),
+        }
+    }
+}
+
+pub(super) fn method_list(methods: &[Method]) -> String {
+    methods
+        .iter()
+        .map(Method::as_str)
+        .collect::<Vec<_>>()
+        .join(", ")
+}

@@ -1,0 +1,234 @@
+//! The small form of a call: the caller chooses the path below the base address of an API.
+//!
+//! Nothing about the path is trusted: it stays below the base in every reading, and a redirect leads no
+//! further than a call.
+//!
+//! # Layout
+//! - this file: the facts about an API, and one call
+//! - `target`: from the path that the caller wrote to a URL below the base
+//! - `answer`: the answer, with the headers that help
+//! - `error`: the failures of a call, and their advice
+
+mod answer;
+mod error;
+mod target;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use http::Method;
+use http::header::HeaderMap;
+use kitbag_domain::{Lookup, ServerName, Template};
+use kitbag_fetch::secrets::speaks_of_a_secret;
+use kitbag_fetch::{AddressGuard, Secrets, header_map};
+use kitbag_wire::Raw;
+use url::Url;
+
+pub use answer::ProviderAnswer;
+pub use error::{ProviderError, ProviderFault};
+
+use crate::auth::Proof;
+use crate::client::GuardedClient;
+use crate::fault::RequestFault;
+use crate::places::RequestPlaces;
+use crate::received::Received;
+use crate::request::{ACCEPT_JSON, PendingBody, PendingRequest};
+use error::method_list;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderSpec {
+    pub name: ServerName,
+    pub description: Option<String>,
+    /// Without query, fragment and user.
+    pub url: Url,
+    pub headers: BTreeMap<String, Template>,
+    pub methods: Vec<Method>,
+    /// For the whole call, redirects and body included.
+    pub timeout: Duration,
+    pub max_response_bytes: usize,
+}
+
+/// One call, as the caller wrote it.
+#[derive(Debug, Clone)]
+pub struct ProviderCall {
+    pub method: Method,
+    /// Relative to the base address; may end in a query.
+    pub path: String,
+    pub query: Vec<(String, String)>,
+    /// JSON, sent as it is.
+    pub body: Option<Raw>,
+}
+
+/// Returns true if the caller may make the request, which is written as [`ProviderCall::subject`]
+/// writes it.
+pub type RequestJudge<'a> = &'a (dyn Fn(&str) -> bool + Send + Sync);
+
+/// An HTTP API that can be called. It displays itself as one line for a model that looks for
+/// something to call.
+pub struct Provider {
+    spec: ProviderSpec,
+    lookup: Lookup,
+    client: GuardedClient,
+    places: RequestPlaces,
+}
+
+impl ProviderSpec {
+    pub const DEFAULT_METHODS: [Method; 2] = [Method::GET, Method::HEAD];
+    pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+    pub const DEFAULT_MAX_RESPONSE_BYTES: usize = 16 * 1024 * 1024;
+
+    fn allow(&self, method: &Method) -> Result<(), ProviderFault> {
+        if self.methods.contains(method) {
+            return Ok(());
+        }
+        Err(ProviderFault::Method {
+            method: method.clone(),
+            allowed: self.methods.clone(),
+        })
+    }
+}
+
+impl ProviderCall {
+    /// Returns the text that rules are written about: `GET /items/3`, whichever way the path was spelt.
+    pub fn subject(&self) -> String {
+        subject(&self.method, &self.path)
+    }
+}
+
+fn subject(method: &Method, path: &str) -> String {
+    format!("{method} {}", target::plain(path))
+}
+
+impl Provider {
+    /// Each call asks `lookup` for the secrets and `guard` about the addresses.
+    pub fn new(spec: ProviderSpec, lookup: Lookup, guard: AddressGuard) -> Self {
+        Self {
+            spec,
+            lookup,
+            client: GuardedClient::new(guard),
+            places: RequestPlaces::new(),
+        }
+    }
+
+    pub fn spec(&self) -> &ProviderSpec {
+        &self.spec
+    }
+
+    /// Makes a call that the caller is known to be allowed to make; an answer with any status is an
+    /// answer. `judge` is asked about the requests that redirects make of it.
+    pub async fn call(
+        &self,
+        call: ProviderCall,
+        judge: RequestJudge<'_>,
+    ) -> Result<ProviderAnswer, ProviderError> {
+        let after = self.spec.timeout;
+        let done = tokio::time::timeout(after, Box::pin(self.follow(call, judge))).await;
+        done.unwrap_or(Err(RequestFault::TimedOut { after }.into()))
+            .map_err(|fault| ProviderError {
+                provider: self.spec.name.clone(),
+                fault,
+            })
+    }
+
+    async fn follow(
+        &self,
+        call: ProviderCall,
+        judge: RequestJudge<'_>,
+    ) -> Result<ProviderAnswer, ProviderFault> {
+        self.spec.allow(&call.method)?;
+        let request = self.request(call)?;
+        let secrets = self.secrets_in(&request.own_headers);
+        let _place = self.places.take().await;
+        let judge = |request: &PendingRequest| self.judge(request, judge);
+        let response = self.client.follow(request, &judge).await?;
+        let received = Received::read(response, self.spec.max_response_bytes).await?;
+        Ok(ProviderAnswer::of(received, &secrets))
+    }
+
+    fn request(&self, call: ProviderCall) -> Result<PendingRequest, ProviderFault> {
+        Ok(PendingRequest {
+            url: target::below(&self.spec.url, &call.path, &call.query)?,
+            method: call.method,
+            accept: ACCEPT_JSON,
+            body: call
+                .body
+                .map(|body| PendingBody::json(body.get().to_owned())),
+            own_headers: self.headers()?,
+            proof: Proof::Nothing,
+            stayed_at_origin: true,
+        })
+    }
+
+    /// Checks a request that a redirect makes at the API itself as a call: it stays below the base, and
+    /// the caller may make it. The reason names no rule, since the API chose the path.
+    fn judge(
+        &self,
+        request: &PendingRequest,
+        judge: RequestJudge<'_>,
+    ) -> Result<(), ProviderFault> {
+        self.spec.allow(&request.method)?;
+        if !target::is_same_api(&self.spec.url, &request.url) {
+            return Ok(());
+        }
+        let Some(path) = target::relative(&self.spec.url, &request.url) else {
+            let outside = "to a place outside its base address, where calls may not go";
+            return Err(RequestFault::redirect(outside).into());
+        };
+        match judge(&subject(&request.method, path)) {
+            true => Ok(()),
+            false => Err(RequestFault::redirect("to a path that the rules do not permit").into()),
+        }
+    }
+
+    /// Returns the headers of the configuration, with their variables filled in.
+    fn headers(&self) -> Result<HeaderMap, ProviderFault> {
+        let mut headers = Vec::new();
+        for (name, template) in &self.spec.headers {
+            let value = template
+                .resolve(|variable| (self.lookup)(variable))
+                .map_err(ProviderFault::Variable)?;
+            headers.push((name.clone(), value));
+        }
+        Ok(header_map(headers).map_err(|reason| RequestFault::Header { reason })?)
+    }
+
+    /// Returns those of the headers that must not show in an answer.
+    fn secrets_in(&self, sent: &HeaderMap) -> Secrets {
+        let secret = self
+            .spec
+            .headers
+            .iter()
+            .filter(|(name, value)| is_secret(name, value));
+        Secrets::of(secret.filter_map(|(name, _)| sent.get(name)?.to_str().ok()))
+    }
+}
+
+/// True for a header or a variable whose name speaks of a secret, and for a value from the store,
+/// whose variable is called `secret:NAME`.
+fn is_secret(name: &str, value: &Template) -> bool {
+    let source = value.source();
+    speaks_of_a_secret(name) || (source.contains("${") && speaks_of_a_secret(source))
+}
+
+impl fmt::Display for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let spec = &self.spec;
+        let methods = method_list(&spec.methods);
+        write!(f, "{} · {methods} {}", spec.name, spec.url)?;
+        match &spec.description {
+            Some(description) => write!(f, " · {description}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Provider")
+            .field("spec", &self.spec)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,281 @@
+//! Actions against Moto, an imitation of Amazon's services by other authors. It works out each signature
+//! with Amazon's own library and refuses a request whose signature is another.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot be set up has failed"
+)]
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderName, Method};
+use kitbag_apis::{
+    ActionAnswer, ApiOverrides, Clock, Credential, CredentialOwner, DeclaredApi, GuardedClient,
+    RotatedRefreshToken, TokenCache,
+};
+use kitbag_declared::{
+    ActionDeclaration, ActionWrites, AnswerRule, AnswerType, ApiDeclaration, AuthScheme,
+    BodyTemplate, JsonTemplate, TextTemplate,
+};
+use serde_json::{Map, Value, json};
+use url::Url;
+
+#[tokio::test]
+#[ignore = "needs cargo xtask setup"]
+async fn amazons_services_accept_signed_actions_and_refuse_others() {
+    let moto = Moto::start();
+    let user = moto.user().await;
+
+    let verify = action("/v2/email/identities", &json!({ "EmailIdentity": "{who}" }));
+    let who = json!({ "who": "ann@desk.example" });
+    let answer = moto.call("ses", &verify, &who, &user).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let answer = moto.call("ses", &mail(), &message(), &user).await;
+    assert!(json_of(&answer)["MessageId"].is_string(), "{answer:?}");
+
+    let answer = moto
+        .call(
+            "textract",
+            &detection(),
+            &json!({ "document": "aGVsbG8=" }),
+            &user,
+        )
+        .await;
+    assert!(json_of(&answer)["Blocks"].is_array(), "{answer:?}");
+
+    let model = json!({ "model": "amazon.nova-canvas-v1:0", "prompt": "a kite, é" });
+    let answer = moto.call("bedrock", &invocation(), &model, &user).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+
+    let stranger = AwsUser {
+        secret: "another-secret-key".to_owned(),
+        ..user
+    };
+    let answer = moto.call("ses", &mail(), &message(), &stranger).await;
+    assert!(answer.is_error, "{answer:?}");
+    let words = answer.tool_result().to_string();
+    assert!(words.contains("SignatureDoesNotMatch"), "{words}");
+}
+
+/// A message as SES wants it, with only the parts that were given.
+fn mail() -> ActionDeclaration {
+    let content = json!({ "Simple": {
+        "Subject": { "Data": "{subject}" },
+        "Body": { "Text": { "Data": "{text}" }, "Html": { "Data": "{html}" } },
+    } });
+    let body = json!({
+        "FromEmailAddress": "{from}",
+        "Destination": { "ToAddresses": "{to}", "CcAddresses": "{cc}" },
+        "Content": content,
+    });
+    ActionDeclaration {
+        writes: ActionWrites::Send,
+        ..action("/v2/email/outbound-emails", &body)
+    }
+}
+
+fn message() -> Value {
+    json!({
+        "from": "ann@desk.example",
+        "to": ["bob@desk.example"],
+        "subject": "The printer",
+        "text": "It is broken, é.",
+    })
+}
+
+fn detection() -> ActionDeclaration {
+    ActionDeclaration {
+        headers: vec![
+            header("content-type", "application/x-amz-json-1.1"),
+            header("x-amz-target", "Textract.DetectDocumentText"),
+        ],
+        ..action("/", &json!({ "Document": { "Bytes": "{document}" } }))
+    }
+}
+
+/// The name of the model has a colon in it, which is encoded in the path and once more in the signature.
+fn invocation() -> ActionDeclaration {
+    let body = json!({ "taskType": "TEXT_IMAGE", "textToImageParams": { "text": "{prompt}" } });
+    action("/model/{model}/invoke", &body)
+}
+
+fn header(name: &'static str, value: &str) -> (HeaderName, TextTemplate) {
+    (HeaderName::from_static(name), value.parse().unwrap())
+}
+
+fn action(path: &str, body: &Value) -> ActionDeclaration {
+    ActionDeclaration {
+        name: "act".parse().unwrap(),
+        writes: ActionWrites::Write,
+        repeatable: false,
+        method: Method::POST,
+        path: path.parse().unwrap(),
+        query: Vec::new(),
+        headers: Vec::new(),
+        body: Some(BodyTemplate::Json(JsonTemplate::read(body).unwrap())),
+        defaults: Map::new(),
+        pages: None,
+        answer: AnswerRule::default(),
+    }
+}
+
+/// A request of the older services, whose answers are XML.
+fn administration() -> ActionDeclaration {
+    let mut action = action("/", &json!({}));
+    let all = JsonTemplate::read(&json!({ "Version": "2010-05-08", "...": "{*}" })).unwrap();
+    action.body = Some(BodyTemplate::Form(all));
+    action.answer.kind = AnswerType::Text;
+    action
+}
+
+struct AwsUser {
+    key: String,
+    secret: String,
+}
+
+/// The running server; it ends with the test.
+struct Moto {
+    process: Child,
+    url: Url,
+}
+
+impl Moto {
+    /// The first three requests, which make a user, are not checked.
+    fn start() -> Self {
+        let mut process = Command::new(tools().join("python/moto/bin/moto_server"))
+            .args(["-H", "127.0.0.1", "-p", "0"])
+            .env("INITIAL_NO_AUTH_ACTION_COUNT", "3")
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("Moto is installed by `cargo xtask setup`");
+        let lines = BufReader::new(process.stderr.take().unwrap()).lines();
+        let mut urls = lines.filter_map(|line| {
+            let line = line.unwrap();
+            line.split_once("Running on ")
+                .map(|(_, url)| url.parse().unwrap())
+        });
+        let url = urls.next().expect("it says where it runs");
+        // It writes a line for each request, and must find a reader.
+        std::thread::spawn(move || urls.for_each(drop));
+        Self { process, url }
+    }
+
+    async fn user(&self) -> AwsUser {
+        let everything = json!({ "Version": "2012-10-17", "Statement": [{ "Effect": "Allow", "Action": "*", "Resource": "*" }] });
+        let unknown = AwsUser {
+            key: "unknown".to_owned(),
+            secret: "nothing".to_owned(),
+        };
+        let mut given = String::new();
+        for arguments in [
+            json!({ "Action": "CreateUser", "UserName": "ann" }),
+            json!({
+                "Action": "PutUserPolicy", "UserName": "ann", "PolicyName": "all",
+                "PolicyDocument": everything.to_string(),
+            }),
+            json!({ "Action": "CreateAccessKey", "UserName": "ann" }),
+        ] {
+            let answer = self
+                .call("iam", &administration(), &arguments, &unknown)
+                .await;
+            assert_eq!(answer.status, 200, "{answer:?}");
+            let result: Value = serde_json::from_str(answer.tool_result().get()).unwrap();
+            given = result["content"][0]["text"].as_str().unwrap().to_owned();
+        }
+        AwsUser {
+            key: between(&given, "<AccessKeyId>", "<"),
+            secret: between(&given, "<SecretAccessKey>", "<"),
+        }
+    }
+
+    async fn call(
+        &self,
+        service: &str,
+        action: &ActionDeclaration,
+        arguments: &Value,
+        user: &AwsUser,
+    ) -> ActionAnswer {
+        let overrides = ApiOverrides {
+            url: Some(self.url.clone()),
+            token_url: None,
+        };
+        let api = DeclaredApi::new(
+            "aws".parse().unwrap(),
+            Arc::new(declaration(service)),
+            overrides,
+            GuardedClient::new(Arc::new(anywhere)),
+            Clock::system(),
+        );
+        let arguments = arguments.as_object().unwrap();
+        let tokens = TokenCache::new(
+            Clock::system(),
+            Arc::new(|_: RotatedRefreshToken| unreachable!()),
+        );
+        api.call(action, arguments, &credential(user), &tokens)
+            .await
+            .unwrap()
+    }
+}
+
+impl Drop for Moto {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn declaration(service: &str) -> ApiDeclaration {
+    ApiDeclaration {
+        url: format!("https://{service}.{{credential.region}}.amazonaws.com")
+            .parse()
+            .unwrap(),
+        hosts: vec![format!("{service}.*.amazonaws.com").parse().unwrap()],
+        credential: Some("aws".parse().unwrap()),
+        optional_fields: Vec::new(),
+        auth: AuthScheme::AwsSigV4 {
+            service: service.to_owned(),
+            region: "{credential.region}".parse().unwrap(),
+        },
+        headers: Vec::new(),
+        timeout: Duration::from_secs(60),
+        max_response_bytes: ApiDeclaration::DEFAULT_MAX_RESPONSE_BYTES,
+        requests_per_minute: None,
+    }
+}
+
+fn credential(user: &AwsUser) -> Credential {
+    let fields = [
+        ("access_key_id", user.key.as_str()),
+        ("secret_access_key", &user.secret),
+        ("region", "us-east-1"),
+    ];
+    let fields: BTreeMap<_, _> = fields
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+    Credential::new(CredentialOwner::new("tenant/aws"), fields)
+}
+
+fn anywhere(_: IpAddr) -> Result<(), String> {
+    Ok(())
+}
+
+fn json_of(answer: &ActionAnswer) -> Value {
+    let result: Value = serde_json::from_str(answer.tool_result().get()).unwrap();
+    serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap()
+}
+
+fn between(text: &str, before: &str, after: &str) -> String {
+    let (_, rest) = text.split_once(before).unwrap();
+    rest.split_once(after).unwrap().0.to_owned()
+}
+
+fn tools() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools");
+    std::env::var_os("KITBAG_TOOLS").map_or(here, PathBuf::from)
+}

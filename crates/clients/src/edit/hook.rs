@@ -1,0 +1,224 @@
+//! Adds Kitbag's command to the hooks in a client's file and removes it, with every other letter left
+//! as it is.
+
+use serde_json::{Value, json};
+
+use super::{FileEditError, Uninstalled, json, parse, without_mark};
+use crate::prompt_hook::PromptHook;
+use crate::tree::{FileFormat, Node};
+
+/// The key of all hooks, in the files of every client.
+const HOOKS: &str = "hooks";
+
+/// Returns the text with the command in it. A command of an earlier installation is replaced.
+pub(crate) fn install_hook(
+    hook: &PromptHook,
+    text: &str,
+    command: &str,
+) -> Result<String, FileEditError> {
+    match uninstall_hook(hook, text, None)? {
+        Uninstalled::NotThere => add(hook, text, command),
+        Uninstalled::Nothing => add(hook, "", command),
+        Uninstalled::Restored(text) | Uninstalled::Removed(text) => add(hook, &text, command),
+    }
+}
+
+/// Removes the command. `before` is the text before it was added, if it is known.
+pub(crate) fn uninstall_hook(
+    hook: &PromptHook,
+    text: &str,
+    before: Option<&str>,
+) -> Result<Uninstalled, FileEditError> {
+    let Some(found) = FoundHook::in_text(hook, text)? else {
+        return Ok(Uninstalled::NotThere);
+    };
+    // If adding it again gives this very text, then nothing else was changed since.
+    let again = add(hook, before.unwrap_or_default(), &found.command);
+    match (again, before) {
+        (Ok(again), Some(before)) if again == text => Ok(Uninstalled::Restored(before.to_owned())),
+        (Ok(again), None) if again == text => Ok(Uninstalled::Nothing),
+        _ => remove(hook, text, found.index).map(Uninstalled::Removed),
+    }
+}
+
+/// True if the text has a command of Kitbag for this hook.
+pub(crate) fn has_hook(hook: &PromptHook, text: &str) -> Result<bool, FileEditError> {
+    Ok(FoundHook::in_text(hook, text)?.is_some())
+}
+
+/// The entry of Kitbag among the hooks for the event.
+struct FoundHook {
+    index: usize,
+    command: String,
+}
+
+impl FoundHook {
+    fn in_text(hook: &PromptHook, text: &str) -> Result<Option<Self>, FileEditError> {
+        let (_, text) = without_mark(text);
+        let root = parse(FileFormat::Json, text)?;
+        let Some(list) = root.at(&[HOOKS, hook.event]) else {
+            return Ok(None);
+        };
+        let entries = list.list().ok_or_else(|| not_hooks(hook))?.iter();
+        let found = entries.enumerate().filter_map(|(index, entry)| {
+            let (ours, others) = commands(entry).partition::<Vec<_>, _>(|it| hook.is_ours(it));
+            let command = (*ours.first()?).to_owned();
+            Some((Self { index, command }, others.is_empty()))
+        });
+        match found.collect::<Vec<_>>().pop() {
+            Some((found, true)) => Ok(Some(found)),
+            // The person has put a command of theirs into our group.
+            Some((_, false)) => Err(FileEditError::Entangled),
+            None => Ok(None),
+        }
+    }
+}
+
+/// The commands of an entry, which has one or a group of them.
+fn commands(entry: &Node) -> impl Iterator<Item = &str> {
+    let group = entry.get(HOOKS).and_then(Node::list).unwrap_or_default();
+    let all = group.iter().chain([entry]);
+    all.filter_map(|it| it.get("command")?.text())
+}
+
+fn add(hook: &PromptHook, text: &str, command: &str) -> Result<String, FileEditError> {
+    let (mark, text) = without_mark(text);
+    let before = parse(FileFormat::Json, text)?.value();
+    let entry = hook.entry(command);
+    let expected = expected(hook, before, &entry).ok_or_else(|| not_hooks(hook))?;
+    let text = with_version(hook, text)?;
+    let new = json::add_item(&text, &[HOOKS], hook.event, &entry)?;
+    if parse(FileFormat::Json, &new)?.value() != expected {
+        return Err(FileEditError::Entangled);
+    }
+    Ok(format!("{mark}{new}"))
+}
+
+/// The contents of the file with the entry. Nothing if something else stands in the place of hooks.
+fn expected(hook: &PromptHook, mut file: Value, entry: &Value) -> Option<Value> {
+    let root = file.as_object_mut()?;
+    if let Some(version) = hook.version() {
+        root.entry("version").or_insert_with(|| version.into());
+    }
+    let hooks = root.entry(HOOKS).or_insert_with(|| json!({}));
+    let hooks = hooks.as_object_mut()?;
+    let event = hooks.entry(hook.event).or_insert_with(|| json!([]));
+    event.as_array_mut()?.push(entry.clone());
+    Some(file)
+}
+
+fn with_version(hook: &PromptHook, text: &str) -> Result<String, FileEditError> {
+    match hook.version() {
+        Some(version) if parse(FileFormat::Json, text)?.get("version").is_none() => {
+            json::add(text, &[], "version", &version.into())
+        }
+        _ => Ok(text.to_owned()),
+    }
+}
+
+/// Removes an entry, and the list and the table around it if nothing is left in them.
+fn remove(hook: &PromptHook, text: &str, index: usize) -> Result<String, FileEditError> {
+    let (mark, text) = without_mark(text);
+    let mut new = json::remove_item(text, &[HOOKS, hook.event], index)?;
+    let root = parse(FileFormat::Json, &new)?;
+    let list = root.at(&[HOOKS, hook.event]).and_then(Node::list);
+    if list.is_some_and(<[Node]>::is_empty) {
+        new = json::remove(&new, &[HOOKS], hook.event)?;
+    }
+    let root = parse(FileFormat::Json, &new)?;
+    if root
+        .get(HOOKS)
+        .is_some_and(|hooks| hooks.entries().is_empty())
+    {
+        new = json::remove(&new, &[], HOOKS)?;
+    }
+    Ok(format!("{mark}{new}"))
+}
+
+fn not_hooks(hook: &PromptHook) -> FileEditError {
+    FileEditError::NotHooks {
+        key: format!("{HOOKS}.{}", hook.event),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Client;
+
+    const COMMAND: &str = "/bin/kitbag hook claude-code";
+
+    fn hook() -> &'static PromptHook {
+        Client::ClaudeCode.prompt_hook().unwrap()
+    }
+
+    #[track_caller]
+    fn added(before: &str) -> String {
+        let text = install_hook(hook(), before, COMMAND).unwrap();
+        let restored = uninstall_hook(hook(), &text, Some(before)).unwrap();
+        assert_eq!(restored, Uninstalled::Restored(before.to_owned()));
+        text
+    }
+
+    #[track_caller]
+    fn removed(text: &str) -> String {
+        match uninstall_hook(hook(), text, None).unwrap() {
+            Uninstalled::Removed(text) => text,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_command_goes_beside_the_hooks_that_are_there_and_out_again() {
+        for before in [
+            "{ \"model\": \"m\" } // mine\n",
+            "{\n  // mine\n  \"hooks\": {\n    \"Stop\": [],\n    \"UserPromptSubmit\": [\n      { \"hooks\": [] }, // a\n    ]\n  }\n}",
+            "\u{feff}{\"hooks\":{\"UserPromptSubmit\":[{\"hooks\":[{\"command\":\"date\"}]}]},\"a\":1}",
+            "{\r\n\t\"hooks\": {\r\n\t\t\"UserPromptSubmit\": [\r\n\t\t\t{\"hooks\": []}\r\n\t\t]\r\n\t}\r\n}\r\n",
+        ] {
+            let text = added(before);
+            assert_eq!(install_hook(hook(), &text, COMMAND).unwrap(), text);
+            assert_eq!(removed(&text), before);
+        }
+        // Empty places of hooks are only restored if the text before is known.
+        for before in [
+            "{}",
+            "{\n  \"hooks\": {}\n}\n",
+            "{ \"hooks\": { \"UserPromptSubmit\": [] } }",
+        ] {
+            added(before);
+        }
+    }
+
+    #[test]
+    fn a_new_file_reads_as_its_client_wants_it_and_goes_as_a_whole() {
+        let cursor = Client::Cursor.prompt_hook().unwrap();
+        let text = install_hook(cursor, "", "kitbag hook cursor").unwrap();
+        let expected = "{\n  \"version\": 1,\n  \"hooks\": {\n    \"beforeSubmitPrompt\": [{\"command\": \"kitbag hook cursor\"}]\n  }\n}\n";
+        assert_eq!(text, expected);
+        let gone = uninstall_hook(cursor, &text, None).unwrap();
+        assert_eq!(gone, Uninstalled::Nothing);
+    }
+
+    #[test]
+    fn a_file_with_something_else_in_the_place_of_hooks_is_refused() {
+        for (text, expected) in [
+            (
+                "{ \"hooks\": [] }",
+                "`hooks.UserPromptSubmit` is not a list of hooks",
+            ),
+            (
+                "{ \"hooks\": { \"UserPromptSubmit\": 1 } }",
+                "`hooks.UserPromptSubmit` is not a list of hooks",
+            ),
+            ("{ \"hooks\": ", "line 1 is misspelt"),
+            (
+                "{ \"hooks\": { \"UserPromptSubmit\": [{ \"hooks\": [{ \"command\": \"date\" }, { \"command\": \"kitbag hook claude-code\" }] }] } }",
+                "it is written in a way",
+            ),
+        ] {
+            let refused = install_hook(hook(), text, COMMAND).unwrap_err().to_string();
+            assert!(refused.starts_with(expected), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Reads and writes the files of clients: whole or not at all, and within the project for those of a
+//! project.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Mode;
+
+use crate::client::{ClientFile, Scope};
+use crate::directories::ClientDirectories;
+use crate::edit::Uninstalled;
+use crate::folder_entry::{FolderEntry, FolderEntryError, MissingFolders, PRIVATE};
+use crate::on_disk::FileError;
+
+/// A file that is edited, and the copy of it as it was before.
+pub(crate) struct EditedPlace<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) backup: PathBuf,
+}
+
+/// Reads and writes the files of a person wherever links lead, and those of a project only within
+/// the project.
+pub(crate) struct FileAccess<'a> {
+    project: Option<&'a Path>,
+}
+
+impl<'a> FileAccess<'a> {
+    /// The access to a person's own files.
+    pub(crate) const fn anywhere() -> Self {
+        Self { project: None }
+    }
+
+    pub(crate) fn of(file: &ClientFile, directories: &'a ClientDirectories) -> Self {
+        Self {
+            project: (file.scope == Scope::Project).then_some(directories.cwd.as_path()),
+        }
+    }
+
+    pub(crate) fn read(&self, path: &Path) -> Result<Option<String>, FileError> {
+        self.try_read(path)
+            .map_err(|error| named(error, path, reading))
+    }
+
+    pub(crate) fn check_writable(&self, path: &Path) -> Result<(), FileError> {
+        self.try_check_writable(path)
+            .map_err(|error| named(error, path, writing))
+    }
+
+    /// Writes with these permissions, or else with those that the file has.
+    fn write(&self, path: &Path, text: &str, mode: Option<Mode>) -> Result<(), FileError> {
+        self.try_write(path, text, mode)
+            .map_err(|error| named(error, path, writing))
+    }
+
+    fn remove(&self, path: &Path) -> Result<(), FileError> {
+        self.try_remove(path)
+            .map_err(|error| named(error, path, writing))
+    }
+
+    /// Writes the backup first, if there is something to keep.
+    pub(crate) fn replace(
+        &self,
+        place: &EditedPlace<'_>,
+        new: &str,
+        clean: Option<&str>,
+    ) -> Result<(), FileError> {
+        self.check_writable(place.path)?;
+        if let Some(clean) = clean {
+            self.write(&place.backup, clean, Some(PRIVATE))?;
+        }
+        self.write(place.path, new, None)
+    }
+
+    /// Writes what is left of a file.
+    pub(crate) fn put(
+        &self,
+        place: &EditedPlace<'_>,
+        uninstalled: &Uninstalled,
+    ) -> Result<(), FileError> {
+        match uninstalled {
+            Uninstalled::NotThere => Ok(()),
+            Uninstalled::Nothing => self.remove(place.path),
+            Uninstalled::Removed(text) => self.write(place.path, text, None),
+            Uninstalled::Restored(text) => {
+                self.write(place.path, text, None)?;
+                self.remove(&place.backup)
+            }
+        }
+    }
+
+    fn entry(
+        &self,
+        path: &Path,
+        missing: MissingFolders,
+    ) -> Result<Option<FolderEntry>, FolderEntryError> {
+        match self.project {
+            Some(project) => FolderEntry::within(project, path, missing),
+            None => Ok(FolderEntry::anywhere(path, missing)?),
+        }
+    }
+
+    fn try_read(&self, path: &Path) -> Result<Option<String>, FolderEntryError> {
+        match self.entry(path, MissingFolders::Leave)? {
+            Some(entry) => Ok(entry.read()?),
+            None => Ok(None),
+        }
+    }
+
+    fn try_check_writable(&self, path: &Path) -> Result<(), FolderEntryError> {
+        if let Some(entry) = self.entry(path, MissingFolders::Leave)? {
+            entry.permissions()?;
+        }
+        Ok(())
+    }
+
+    fn try_write(
+        &self,
+        path: &Path,
+        text: &str,
+        mode: Option<Mode>,
+    ) -> Result<(), FolderEntryError> {
+        let entry = self.entry(path, MissingFolders::Make)?;
+        let entry = entry.ok_or(io::Error::from(io::ErrorKind::NotFound))?;
+        let mode = mode.map_or_else(|| entry.permissions(), Ok)?;
+        Ok(entry.replace(text, mode)?)
+    }
+
+    fn try_remove(&self, path: &Path) -> Result<(), FolderEntryError> {
+        if let Some(entry) = self.entry(path, MissingFolders::Leave)? {
+            entry.remove()?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds the path of the file to an error.
+fn named(
+    error: FolderEntryError,
+    path: &Path,
+    doing: fn(PathBuf, io::Error) -> FileError,
+) -> FileError {
+    match error {
+        FolderEntryError::Leaves { link } => FileError::LeavesProject {
+            path: path.to_owned(),
+            link,
+        },
+        FolderEntryError::Io(source) => doing(path.to_owned(), source),
+    }
+}
+
+fn reading(path: PathBuf, source: io::Error) -> FileError {
+    FileError::Read { path, source }
+}
+
+fn writing(path: PathBuf, source: io::Error) -> FileError {
+    FileError::Write { path, source }
+}

@@ -1,0 +1,98 @@
+//! Puts the hook for prompts into the file of a client on disk, and takes it out again.
+
+use std::path::{Path, PathBuf};
+
+use crate::directories::ClientDirectories;
+use crate::edit::{FileEditError, Uninstalled, has_hook, install_hook, uninstall_hook};
+use crate::file_access::{EditedPlace, FileAccess};
+use crate::on_disk::{FileError, Installed};
+use crate::prompt_hook::PromptHook;
+
+impl PromptHook {
+    /// Fails if the person's file cannot be edited, before anything else is done for it.
+    pub fn check_editable(&self, directories: &ClientDirectories) -> Result<(), FileError> {
+        let (path, access) = (self.path(directories), FileAccess::anywhere());
+        let text = access.read(&path)?.unwrap_or_default();
+        in_file(&path, install_hook(self, &text, ""))?;
+        access.check_writable(&path)
+    }
+
+    /// Adds the command to the person's file, or brings it up to date there.
+    pub fn install(
+        &self,
+        directories: &ClientDirectories,
+        command: &str,
+    ) -> Result<Installed, FileError> {
+        let path = self.path(directories);
+        let (access, place) = (FileAccess::anywhere(), place_of(&path));
+        let (text, before) = (access.read(&path)?, access.read(&place.backup)?);
+        let current = text.as_deref().unwrap_or_default();
+        let clean = match in_file(&path, uninstall_hook(self, current, before.as_deref()))? {
+            Uninstalled::NotThere => text.clone(),
+            Uninstalled::Nothing => None,
+            Uninstalled::Restored(text) | Uninstalled::Removed(text) => Some(text),
+        };
+        let without = clean.as_deref().unwrap_or_default();
+        let new = in_file(&path, install_hook(self, without, command))?;
+        let changed = new != current;
+        if changed {
+            access.replace(&place, &new, clean.as_deref())?;
+        }
+        let has_backup = before.is_some() || (changed && clean.is_some());
+        Ok(Installed {
+            changed,
+            backup: has_backup.then_some(place.backup),
+        })
+    }
+
+    /// Removes the command. A file that held nothing else is deleted, and so is a backup that was
+    /// restored.
+    pub fn uninstall(&self, directories: &ClientDirectories) -> Result<Uninstalled, FileError> {
+        let path = self.path(directories);
+        let (access, place) = (FileAccess::anywhere(), place_of(&path));
+        let Some(text) = access.read(&path)? else {
+            return Ok(Uninstalled::NotThere);
+        };
+        let before = access.read(&place.backup)?;
+        let uninstalled = in_file(&path, uninstall_hook(self, &text, before.as_deref()))?;
+        access.put(&place, &uninstalled)?;
+        Ok(uninstalled)
+    }
+
+    /// The path of the copy of the file as it was before the hook.
+    pub fn backup(&self, directories: &ClientDirectories) -> PathBuf {
+        hook_backup_of(&self.path(directories))
+    }
+
+    /// True if the person's file has the command, also among others; false also for a file that
+    /// cannot be read.
+    pub fn is_in_place(&self, directories: &ClientDirectories) -> bool {
+        let text = FileAccess::anywhere().read(&self.path(directories));
+        let text = text.ok().flatten().unwrap_or_default();
+        matches!(
+            has_hook(self, &text),
+            Ok(true) | Err(FileEditError::Entangled)
+        )
+    }
+}
+
+/// The backup has a name of its own: Gemini CLI keeps servers and hooks in one file.
+fn place_of(path: &Path) -> EditedPlace<'_> {
+    EditedPlace {
+        path,
+        backup: hook_backup_of(path),
+    }
+}
+
+fn hook_backup_of(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".before-kitbag-hook");
+    path.with_file_name(name)
+}
+
+fn in_file<T>(path: &Path, edited: Result<T, FileEditError>) -> Result<T, FileError> {
+    edited.map_err(|source| FileError::Edit {
+        path: path.to_owned(),
+        source,
+    })
+}

@@ -1,0 +1,243 @@
+//! `[catalog]` and `[endpoints.ID]`: the tool files that are in force, and where their tools call.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use kitbag_declared::{DeclaredNameError, ToolId};
+use kitbag_policy::{AddressRules, Pattern};
+use toml::{Spanned, Value};
+use url::Url;
+
+use super::provider::networks;
+use super::surfaces::pattern;
+use crate::error::{Fault, Problem};
+use crate::load::Ground;
+use crate::raw::{Named, Texts};
+use crate::rows::{Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType, texts};
+use crate::values::Section;
+
+pub(crate) const SECTION: SectionRow = SectionRow {
+    name: "catalog",
+    layout: TableLayout::One(&TABLE),
+    in_force: Some(|config| {
+        format!(
+            "{:?} {:?} {:?}",
+            config.catalog.directories, config.catalog.data, config.catalog.tools
+        )
+    }),
+};
+
+pub(crate) const ENDPOINTS_SECTION: SectionRow = SectionRow {
+    name: "endpoints",
+    layout: TableLayout::Each(&ENDPOINT),
+    in_force: Some(|config| format!("{:?}", config.catalog.endpoints)),
+};
+
+const TABLE: KeyTable = KeyTable {
+    path: "catalog",
+    alternatives: &[],
+    rows: &[
+        KeyRow {
+            name: "directories",
+            value: ValueType::Texts,
+            default: Fallback::Unset("`tools` in the data directory"),
+            meaning: "The directories of your own [tool files](tool-files.md), `*.toml`. Their tools are always offered. \
+                      Changes are noticed while the gateway runs.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "data",
+            value: ValueType::Texts,
+            default: Fallback::Value(|| texts(&[])),
+            meaning: "Files of your own [dated data](tool-files.md#dated-data), such as the profile for \
+                      [`icp_scorer`](tools/icp-scorer.md). They are read for each call.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "tools",
+            value: ValueType::Texts,
+            default: Fallback::Value(|| texts(&[])),
+            meaning: "The [built-in tools](tools/README.md) to offer, by id and with `*` for anything. One whose \
+                      credential is set is offered without being named here.",
+            ..KeyRow::PLAIN
+        },
+    ],
+};
+
+const ENDPOINT: KeyTable = KeyTable {
+    path: "endpoints.ID",
+    alternatives: &[],
+    rows: &[
+        KeyRow {
+            name: "url",
+            secrecy: Secrecy::Address,
+            default: Fallback::Unset("that of the tool file"),
+            meaning: "The base address that the tool calls.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "token_url",
+            secrecy: Secrecy::Address,
+            default: Fallback::Unset("that of the tool file"),
+            meaning: "The address that gives out its tokens, where it logs in with OAuth 2.0.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "authorize_url",
+            secrecy: Secrecy::Address,
+            default: Fallback::Unset("that of the tool file"),
+            meaning: "The address that `kitbag credentials login` sends a browser to.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "allow_private",
+            value: ValueType::Flag,
+            default: Fallback::Value(|| Value::Boolean(false)),
+            meaning: "`true` lets it lead to this machine and the private networks it is in.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "allow_addresses",
+            value: ValueType::Texts,
+            default: Fallback::Value(|| texts(&[])),
+            meaning: "Addresses and ranges it may lead to, whatever they are.",
+            ..KeyRow::PLAIN
+        },
+    ],
+};
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawCatalog {
+    directories: Option<Vec<String>>,
+    data: Vec<String>,
+    tools: Texts,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawEndpoint {
+    url: Option<Spanned<String>>,
+    token_url: Option<Spanned<String>>,
+    authorize_url: Option<Spanned<String>>,
+    allow_private: bool,
+    allow_addresses: Texts,
+}
+
+/// The tool files in force.
+#[derive(Debug, Clone, Default)]
+pub struct CatalogSettings {
+    pub directories: Vec<PathBuf>,
+    /// The operator's files of dated data.
+    pub data: Vec<PathBuf>,
+    /// The built-in tools that are offered whether or not their credential is set.
+    pub tools: Vec<Pattern>,
+    pub endpoints: BTreeMap<ToolId, ToolEndpoint>,
+}
+
+impl CatalogSettings {
+    /// The name that rules have for all tools that come from files: `catalog/aws_ses`. No server can
+    /// have it.
+    pub const SERVER: &str = "catalog";
+
+    /// Returns what the operator says about the place that a tool calls.
+    pub fn endpoint(&self, tool: &ToolId) -> ToolEndpoint {
+        self.endpoints.get(tool).cloned().unwrap_or_default()
+    }
+}
+
+/// The place that a tool calls, where the operator chose another one than the tool file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolEndpoint {
+    pub url: Option<Url>,
+    pub token_url: Option<Url>,
+    pub authorize_url: Option<Url>,
+    pub addresses: AddressRules,
+}
+
+pub(crate) fn build(
+    raw: RawCatalog,
+    endpoints: Named<RawEndpoint>,
+    ground: &Ground,
+) -> Result<CatalogSettings, Fault> {
+    let section = Section::of("catalog");
+    let tools = raw.tools.iter();
+    Ok(CatalogSettings {
+        directories: match raw.directories {
+            Some(directories) => directories.iter().map(|it| ground.path(it)).collect(),
+            None => vec![ground.data_dir.join("tools")],
+        },
+        data: raw.data.iter().map(|it| ground.path(it)).collect(),
+        tools: tools
+            .map(|text| pattern(&section, "tools", text, Pattern::any))
+            .collect::<Result<_, Fault>>()?,
+        endpoints: endpoints
+            .into_iter()
+            .map(endpoint)
+            .collect::<Result<_, _>>()?,
+    })
+}
+
+fn endpoint((id, raw): (Spanned<String>, RawEndpoint)) -> Result<(ToolId, ToolEndpoint), Fault> {
+    let section = Section::named("endpoints", &id);
+    let endpoint = ToolEndpoint {
+        url: address("url", raw.url, &section)?,
+        token_url: address("token_url", raw.token_url, &section)?,
+        authorize_url: address("authorize_url", raw.authorize_url, &section)?,
+        addresses: AddressRules {
+            private: raw.allow_private,
+            networks: networks(&raw.allow_addresses, &section)?,
+        },
+    };
+    Ok((tool_id(&id)?, endpoint))
+}
+
+fn tool_id(id: &Spanned<String>) -> Result<ToolId, Fault> {
+    let parsed: Result<ToolId, DeclaredNameError> = id.get_ref().parse();
+    parsed.map_err(|error| {
+        let reason = error.to_string();
+        Fault::new(id.span(), "endpoints", Problem::ToolId { reason })
+    })
+}
+
+fn address(
+    key: &'static str,
+    url: Option<Spanned<String>>,
+    section: &Section,
+) -> Result<Option<Url>, Fault> {
+    url.map(|url| base(key, &url, section)).transpose()
+}
+
+fn base(key: &'static str, url: &Spanned<String>, section: &Section) -> Result<Url, Fault> {
+    super::provider::base(url.get_ref())
+        .map_err(|reason| section.wrong_at(key, url, Problem::ProviderUrl { reason }))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{check, config};
+
+    #[test]
+    fn directories_tools_and_endpoints_are_taken_over() {
+        let config = config(
+            "[catalog]\ndirectories = ['mine']\ndata = ['icp.toml']\ntools = ['aws-*']\n\
+             [endpoints.aws-ses]\nurl = 'http://127.0.0.1:5000'\nallow_private = true",
+        );
+        let catalog = config.unwrap().catalog;
+        assert!(catalog.directories[0].ends_with("mine"));
+        assert!(catalog.data[0].ends_with("icp.toml"));
+        assert!(catalog.tools[0].matches("aws-ses"));
+        let endpoint = &catalog.endpoints[&"aws-ses".parse().unwrap()];
+        assert_eq!(endpoint.url.as_ref().unwrap().port(), Some(5000));
+        assert!(endpoint.addresses.private);
+        check(
+            "[servers.catalog]\ncommand = 'x'",
+            "line 1, in `servers.catalog`: `catalog` is the name that rules have for the tools of tool files => \
+             give it another name",
+        );
+        check(
+            "[endpoints.'AWS SES']",
+            "line 1, in `endpoints`: the id `AWS SES` contains 'A'; use lower-case letters, digits and `-`",
+        );
+    }
+}

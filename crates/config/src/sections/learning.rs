@@ -1,0 +1,99 @@
+//! `[learning]`: the things that the gateway may learn from the use of tools, and for how long.
+
+use std::time::Duration;
+
+use toml::{Spanned, Value};
+
+use crate::error::Fault;
+use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, number};
+use crate::values::Section;
+
+pub(crate) const SECTION: SectionRow = SectionRow {
+    name: "learning",
+    layout: TableLayout::One(&TABLE),
+    in_force: Some(|config| format!("{:?}", config.learning)),
+};
+
+const TABLE: KeyTable = KeyTable {
+    path: "learning",
+    alternatives: &[],
+    rows: &[
+        KeyRow {
+            name: "enabled",
+            value: ValueType::Flag,
+            default: Fallback::Value(|| Value::Boolean(true)),
+            meaning: "`false` learns nothing, and ranks tools by their descriptions alone. What was learned before \
+                      stays until `kitbag learned forget`.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "keep_words",
+            value: ValueType::Flag,
+            default: Fallback::Value(|| Value::Boolean(false)),
+            meaning: "`true` keeps the words of requests beside their vectors, for people who read `kitbag learned` \
+                      and for a later embedder, which computes the vectors anew.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "arguments",
+            value: ValueType::Flag,
+            default: Fallback::Value(|| Value::Boolean(true)),
+            meaning: "`false` learns from the words of requests alone, and not from the arguments of calls. Values \
+                      that look like secrets are left out of arguments either way.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "keep_days",
+            value: ValueType::WholeNumber,
+            default: Fallback::Value(|| number(KEEP_DAYS)),
+            meaning: "The number of days after which a lesson is forgotten.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "shared",
+            value: ValueType::Flag,
+            default: Fallback::Value(|| Value::Boolean(false)),
+            meaning: "`true` lets the use of all tenants count a little for each of them, until it has lessons of \
+                      its own. No tenant sees a tool that its rules hide, or the words of another.",
+            ..KeyRow::PLAIN
+        },
+    ],
+};
+
+/// A lesson of this age weighs an eighth of a new one.
+const KEEP_DAYS: usize = 90;
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawLearning {
+    enabled: Option<bool>,
+    keep_words: bool,
+    arguments: Option<bool>,
+    keep_days: Option<Spanned<i64>>,
+    shared: bool,
+}
+
+/// The things that the gateway may learn from the use of tools, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LearningSettings {
+    pub enabled: bool,
+    /// True if words are kept beside their vectors.
+    pub keep_words: bool,
+    /// True if the arguments of calls teach something, too.
+    pub arguments: bool,
+    pub keep: Duration,
+    /// True if the use of all tenants counts a little for each.
+    pub shared: bool,
+}
+
+pub(crate) fn build(raw: RawLearning) -> Result<LearningSettings, Fault> {
+    let days = Section::of("learning").number("keep_days", raw.keep_days, 1, KEEP_DAYS)?;
+    let day = Duration::from_secs(86_400);
+    Ok(LearningSettings {
+        enabled: raw.enabled.unwrap_or(true),
+        keep_words: raw.keep_words,
+        arguments: raw.arguments.unwrap_or(true),
+        keep: day.saturating_mul(u32::try_from(days).unwrap_or(u32::MAX)),
+        shared: raw.shared,
+    })
+}

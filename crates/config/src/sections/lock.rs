@@ -1,0 +1,177 @@
+//! `[lock]`: what follows when a server changes a definition that was approved, and the lock file that
+//! says what was.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use kitbag_domain::ServerName;
+use kitbag_lockfile::file::LockFileProblem;
+use kitbag_lockfile::{LockFile, LockFileError, LockedServer};
+use toml::Spanned;
+
+use crate::error::Fault;
+use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, text};
+use crate::values::Section;
+
+pub(crate) const SECTION: SectionRow = SectionRow {
+    name: "lock",
+    layout: TableLayout::One(&TABLE),
+    in_force: Some(|config| format!("{:?} {:?}", config.lock.on_drift, config.lock.state)),
+};
+
+const TABLE: KeyTable = KeyTable {
+    path: "lock",
+    alternatives: &[],
+    rows: &[KeyRow {
+        name: "on_drift",
+        default: Fallback::Value(|| text(HOLD)),
+        meaning: "What follows when a server of the [lock file](lock.md) lists a tool or prompt that is not as it was \
+                  approved. `\"hold\"`: callers get it only after `kitbag lock approve`. `\"report\"`: the log, \
+                  the metrics and `kitbag lock status` tell of it.",
+        ..KeyRow::PLAIN
+    }],
+};
+
+const HOLD: &str = "hold";
+const CHOICES: [(&str, OnDrift); 2] = [(HOLD, OnDrift::Hold), ("report", OnDrift::Report)];
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawLock {
+    on_drift: Option<Spanned<String>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnDrift {
+    #[default]
+    Hold,
+    Report,
+}
+
+/// The definitions that were approved, and what follows when a server lists others.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Lock {
+    pub on_drift: OnDrift,
+    pub state: LockState,
+    /// The server that comes with Kitbag itself, which needs no approval.
+    pub built_in: Option<ServerName>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum LockState {
+    /// Nothing was ever approved, so everything passes.
+    #[default]
+    Absent,
+    Read(LockFile),
+    Unreadable(LockFileError),
+}
+
+/// The approved definitions of one server.
+#[derive(Debug, Clone, Copy)]
+pub enum ServerLock<'a> {
+    /// The server is not locked.
+    Free,
+    Locked(&'a LockedServer),
+    /// The lock file cannot be read, so it is not known what was approved.
+    Unreadable,
+}
+
+impl Lock {
+    /// Returns what was approved of a server.
+    pub fn of(&self, server: &ServerName) -> ServerLock<'_> {
+        if self.built_in.as_ref() == Some(server) {
+            return ServerLock::Free;
+        }
+        match &self.state {
+            LockState::Absent => ServerLock::Free,
+            LockState::Read(file) => match file.servers.get(server) {
+                Some(locked) => ServerLock::Locked(locked),
+                None => ServerLock::Free,
+            },
+            LockState::Unreadable(_) => ServerLock::Unreadable,
+        }
+    }
+
+    /// True if callers get of this server only what was approved.
+    pub fn holds(&self, server: &ServerName) -> bool {
+        self.on_drift == OnDrift::Hold && !matches!(self.of(server), ServerLock::Free)
+    }
+}
+
+impl LockState {
+    pub(crate) fn read(path: &Path) -> Self {
+        let text = match fs::read_to_string(path) {
+            // A link that leads nowhere is a mistake, and no decision against a lock.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
+                return Self::Absent;
+            }
+            read => read.map_err(|error| {
+                let reason = error.to_string();
+                (None, LockFileProblem::Unreadable { reason })
+            }),
+        };
+        match text.and_then(|text| LockFile::parse(&text)) {
+            Ok(file) => Self::Read(file),
+            Err((line, problem)) => Self::Unreadable(LockFileError {
+                path: path.to_owned(),
+                line,
+                problem,
+            }),
+        }
+    }
+}
+
+/// The lock file beside a configuration: `kitbag.lock` beside `kitbag.toml`.
+pub(crate) fn beside(configuration: &Path) -> PathBuf {
+    configuration.with_extension("lock")
+}
+
+pub(crate) fn build(raw: RawLock) -> Result<Lock, Fault> {
+    let on_drift = Section::of("lock").choose("on_drift", raw.on_drift, &CHOICES)?;
+    Ok(Lock {
+        on_drift: on_drift.unwrap_or_default(),
+        ..Lock::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{check, config};
+
+    #[test]
+    fn drift_is_held_back_unless_the_operator_only_wants_to_hear_of_it() {
+        let chosen = |text: &str| config(text).unwrap().lock.on_drift;
+        assert_eq!(chosen(""), OnDrift::Hold);
+        assert_eq!(chosen("lock.on_drift = 'report'"), OnDrift::Report);
+        check(
+            "[lock]\non_drift = \"ignore\"",
+            "line 2, in `lock.on_drift`: `ignore` is none of `hold`, `report`",
+        );
+    }
+
+    #[test]
+    fn a_lock_that_cannot_be_read_locks_every_server_but_the_built_in_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kitbag.lock");
+        let lock = || Lock {
+            state: LockState::read(&path),
+            built_in: Some("agents".parse().unwrap()),
+            ..Lock::default()
+        };
+        let git = "git".parse().unwrap();
+        assert!(!lock().holds(&git));
+        for broken in ["", "version = 1\n<<<<<<< ours", "version = 9"] {
+            fs::write(&path, broken).unwrap();
+            assert!(lock().holds(&git), "{broken}");
+            assert!(!lock().holds(&"agents".parse().unwrap()));
+        }
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("nowhere", &path).unwrap();
+        assert!(lock().holds(&git));
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "version = 1\n[servers.git.tools]").unwrap();
+        assert!(lock().holds(&git) && !lock().holds(&"other".parse().unwrap()));
+    }
+}

@@ -1,0 +1,224 @@
+//! `[models]`: requests to models that pass through the gateway, with fewer tools in them.
+
+use kitbag_domain::Template;
+use toml::{Spanned, Value};
+use url::Url;
+
+use crate::error::{Fault, Problem};
+use crate::rows::{
+    Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType, number, text,
+};
+use crate::values::{Section, web_address};
+
+pub(crate) const SECTION: SectionRow = SectionRow {
+    name: "models",
+    layout: TableLayout::One(&TABLE),
+    in_force: Some(|config| format!("{:?}", config.models)),
+};
+
+const TABLE: KeyTable = KeyTable {
+    path: "models",
+    alternatives: &[],
+    rows: &[
+        KeyRow {
+            name: "enabled",
+            value: ValueType::Flag,
+            default: Fallback::Value(|| Value::Boolean(false)),
+            meaning: "`true` passes requests below `/anthropic/` and `/openai/` on to the vendors; see \
+                      [models.md](models.md). It is off unless you say so, because every caller of the gateway can \
+                      then reach the vendors through it.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "foreign_tools",
+            default: Fallback::Value(|| text(ForeignTools::Keep.as_str())),
+            meaning: "`\"keep\"` leaves every tool that is not Kitbag's in a request. `\"trim\"` keeps at most 20 of \
+                      them: those that were used, named, or share most words with what the person wrote.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "max_body_bytes",
+            value: ValueType::WholeNumber,
+            default: Fallback::Value(|| number(MAX_BODY_BYTES)),
+            meaning: "The largest request that is read for its tools. Other requests and all answers pass without \
+                      being held, so they have no limit here.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "anthropic",
+            value: ValueType::Table(&ANTHROPIC_TABLE),
+            default: Fallback::Unset("none"),
+            meaning: "The vendor behind `/anthropic/`; see [below](#modelsanthropic).",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "openai",
+            value: ValueType::Table(&OPENAI_TABLE),
+            default: Fallback::Unset("none"),
+            meaning: "The vendor behind `/openai/`; see [below](#modelsopenai).",
+            ..KeyRow::PLAIN
+        },
+    ],
+};
+
+const ANTHROPIC_TABLE: KeyTable = KeyTable {
+    path: "models.anthropic",
+    alternatives: &[],
+    rows: &[
+        KeyRow {
+            default: Fallback::Value(|| text(ANTHROPIC)),
+            ..URL_ROW
+        },
+        KEY_ROW,
+    ],
+};
+
+const OPENAI_TABLE: KeyTable = KeyTable {
+    path: "models.openai",
+    alternatives: &[],
+    rows: &[
+        KeyRow {
+            default: Fallback::Value(|| text(OPENAI)),
+            ..URL_ROW
+        },
+        KEY_ROW,
+    ],
+};
+
+const URL_ROW: KeyRow = KeyRow {
+    name: "url",
+    secrecy: Secrecy::Address,
+    meaning: "The address of the vendor, or of a service that speaks like it, without `/v1`.",
+    ..KeyRow::PLAIN
+};
+
+const KEY_ROW: KeyRow = KeyRow {
+    name: "key",
+    default: Fallback::Unset("the client's own key"),
+    secrecy: Secrecy::Whole,
+    fills_variables: true,
+    meaning: "The vendor's key that is sent in place of the client's, such as `\"${secret:vendor_key}\"`. Every \
+              caller of the gateway then uses it.",
+    ..KeyRow::PLAIN
+};
+
+const ANTHROPIC: &str = "https://api.anthropic.com";
+const OPENAI: &str = "https://api.openai.com";
+/// Twice as much as the larger of the two vendors takes.
+const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawModels {
+    enabled: bool,
+    foreign_tools: Option<Spanned<String>>,
+    max_body_bytes: Option<Spanned<i64>>,
+    anthropic: RawModelVendor,
+    openai: RawModelVendor,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawModelVendor {
+    url: Option<Spanned<String>>,
+    key: Option<String>,
+}
+
+/// The requests to models that pass through the gateway.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Models {
+    pub enabled: bool,
+    pub foreign_tools: ForeignTools,
+    /// The largest request that is read for its tools.
+    pub max_body_bytes: usize,
+    pub anthropic: ModelVendor,
+    pub openai: ModelVendor,
+}
+
+/// The place and the key of a vendor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelVendor {
+    pub url: Url,
+    /// The key that is sent in place of the client's.
+    pub key: Option<Template>,
+}
+
+/// The treatment of tools that are not ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForeignTools {
+    Keep,
+    Trim,
+}
+
+impl ForeignTools {
+    const ALL: [Self; 2] = [Self::Keep, Self::Trim];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Trim => "trim",
+        }
+    }
+}
+
+pub(crate) fn build(raw: RawModels) -> Result<Models, Fault> {
+    let section = Section::of("models");
+    let choices = ForeignTools::ALL.map(|it| (it.as_str(), it));
+    let foreign_tools = section.choose("foreign_tools", raw.foreign_tools, &choices)?;
+    Ok(Models {
+        enabled: raw.enabled,
+        foreign_tools: foreign_tools.unwrap_or(ForeignTools::Keep),
+        max_body_bytes: section.number(
+            "max_body_bytes",
+            raw.max_body_bytes,
+            1024,
+            MAX_BODY_BYTES,
+        )?,
+        anthropic: vendor(raw.anthropic, "models.anthropic", ANTHROPIC)?,
+        openai: vendor(raw.openai, "models.openai", OPENAI)?,
+    })
+}
+
+fn vendor(raw: RawModelVendor, section: &str, usual: &str) -> Result<ModelVendor, Fault> {
+    let url = match &raw.url {
+        Some(text) => vendor_url(text.get_ref())
+            .ok_or_else(|| Section::of(section).wrong_at("url", text, Problem::VendorUrl))?,
+        None => Url::parse(usual).expect("the usual address is one"),
+    };
+    Ok(ModelVendor {
+        url,
+        key: raw.key.map(Template::new),
+    })
+}
+
+/// Clients bring the path from `/v1` on, so an address that has it already has it twice.
+fn vendor_url(text: &str) -> Option<Url> {
+    let text = text.trim_end_matches('/');
+    let url = web_address(text.strip_suffix("/v1").unwrap_or(text))?;
+    (url.username().is_empty() && url.password().is_none()).then_some(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{check, config};
+
+    #[test]
+    fn models_are_reached_only_where_the_operator_says_so() {
+        let models = |text: &str| config(text).unwrap().models;
+        assert!(!models("").enabled);
+        let set =
+            models("[models]\nenabled = true\n[models.openai]\nurl = 'http://127.0.0.1:1/api/v1/'");
+        assert!(set.enabled && set.openai.key.is_none());
+        assert_eq!(set.openai.url.as_str(), "http://127.0.0.1:1/api");
+        assert_eq!(set.anthropic.url.as_str(), "https://api.anthropic.com/");
+        check(
+            "[models.openai]\nurl = 'http://user:s3cret@host'",
+            "line 2, in `models.openai.url`: not the address of a vendor => write the part before `/v1`, like \
+             \"https://api.anthropic.com\"",
+        );
+        check(
+            "[models]\nforeign_tools = 'drop'",
+            "line 2, in `models.foreign_tools`: `drop` is none of `keep`, `trim`",
+        );
+    }
+}

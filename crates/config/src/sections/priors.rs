@@ -1,0 +1,143 @@
+//! `[priors]`: when the records of tools are computed from the audit.
+
+use std::fmt;
+
+use cronexpr::{Crontab, FallbackTimezoneOption, ParseOptions, parse_crontab_with};
+use kitbag_domain::Timestamp;
+use toml::Spanned;
+
+use super::tools::amount;
+use crate::error::{Fault, Problem};
+use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, text};
+use crate::values::Section;
+
+pub(crate) const SECTION: SectionRow = SectionRow {
+    name: "priors",
+    layout: TableLayout::One(&TABLE),
+    in_force: Some(|config| format!("{:?}", config.priors)),
+};
+
+const TABLE: KeyTable = KeyTable {
+    path: "priors",
+    alternatives: &[],
+    rows: &[
+        KeyRow {
+            name: "schedule",
+            default: Fallback::Value(|| text(NIGHTLY)),
+            meaning: "When success, latencies and costs of tools are computed from the audit: minute, hour, day, \
+                      month and weekday as in a crontab, in the time zone of the machine, or of one that follows \
+                      (`\"0 3 * * * Europe/Berlin\"`). `\"never\"` leaves it to `kitbag priors run`.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "usd_per_million_tokens",
+            value: ValueType::Number,
+            default: Fallback::Unset("tokens cost nothing"),
+            meaning: "The price of the tokens that a model reads, in US dollars for a million. With it the estimated \
+                      cost of a tool without a declared `cost_usd` is that of its results.",
+            ..KeyRow::PLAIN
+        },
+    ],
+};
+
+const NIGHTLY: &str = "0 3 * * *";
+const NEVER: &str = "never";
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawPriors {
+    schedule: Option<Spanned<String>>,
+    usd_per_million_tokens: Option<Spanned<f64>>,
+}
+
+/// The computation of the records of tools.
+#[derive(Debug, Clone)]
+pub struct PriorsSettings {
+    /// Absent if only a person starts it.
+    pub schedule: Option<CronSchedule>,
+    pub usd_per_million_tokens: Option<f64>,
+}
+
+/// The moments at which something is due, as a crontab names them.
+#[derive(Clone)]
+pub struct CronSchedule {
+    text: String,
+    crontab: Crontab,
+}
+
+impl CronSchedule {
+    fn parse(text: &str) -> Option<Self> {
+        let mut options = ParseOptions::default();
+        options.fallback_timezone_option = FallbackTimezoneOption::System;
+        let crontab = parse_crontab_with(text, options).ok()?;
+        // The 30th of February never comes.
+        crontab.find_next(jiff::Timestamp::UNIX_EPOCH).ok()?;
+        Some(Self {
+            text: text.to_owned(),
+            crontab,
+        })
+    }
+
+    /// Returns the first moment after that one.
+    pub fn next_after(&self, at: Timestamp) -> Option<Timestamp> {
+        let at = jiff::Timestamp::from_millisecond(at.0).ok()?;
+        let next = self.crontab.find_next(at).ok()?;
+        Some(Timestamp(next.timestamp().as_millisecond()))
+    }
+}
+
+impl fmt::Debug for CronSchedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+pub(crate) fn build(raw: RawPriors) -> Result<PriorsSettings, Fault> {
+    let section = Section::of("priors");
+    let key = "usd_per_million_tokens";
+    Ok(PriorsSettings {
+        schedule: match raw.schedule {
+            Some(text) if text.get_ref() == NEVER => None,
+            Some(text) => Some(schedule(&section, &text)?),
+            None => CronSchedule::parse(NIGHTLY),
+        },
+        usd_per_million_tokens: amount(&section, key, raw.usd_per_million_tokens)?,
+    })
+}
+
+fn schedule(section: &Section, text: &Spanned<String>) -> Result<CronSchedule, Fault> {
+    CronSchedule::parse(text.get_ref()).ok_or_else(|| {
+        let found = text.get_ref().clone();
+        section.wrong_at("schedule", text, Problem::Schedule { found })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_domain::Timestamp;
+
+    use crate::tests::{check, config};
+
+    #[test]
+    fn a_schedule_is_a_crontab_in_a_time_zone_and_can_be_switched_off() {
+        let next = |schedule: &str| {
+            let text = format!("[priors]\nschedule = \"{schedule}\"");
+            let schedule = config(&text).unwrap().priors.schedule?;
+            Some(schedule.next_after(Timestamp(0))?.0 / 3_600_000)
+        };
+        assert_eq!(next("0 3 * * * UTC"), Some(3));
+        assert_eq!(next("0 3 * * * Asia/Tokyo"), Some(18));
+        assert_eq!(next("30 */6 * * 5 UTC"), Some(24));
+        assert_eq!(next("never"), None);
+        assert!(config("").unwrap().priors.schedule.is_some());
+        for wrong in ["hourly", "0 3 * *", "61 3 * * *", "0 3 30 2 * UTC"] {
+            check(
+                &format!("[priors]\nschedule = \"{wrong}\""),
+                &format!(
+                    "line 2, in `priors.schedule`: `{wrong}` is not a schedule => write minute, hour, day, \
+                     month and weekday, like \"0 3 * * *\", or \"never\""
+                ),
+            );
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! One action of a tool as an HTTP request.
+
+use std::collections::BTreeSet;
+
+use http::{HeaderName, Method};
+use serde_json::{Map, Value};
+
+use crate::answer::{AnswerRule, PageRule};
+use crate::effects::ActionWrites;
+use crate::fill::{CredentialFields, FillValues};
+use crate::json_template::JsonTemplate;
+use crate::names::ActionName;
+use crate::path_template::PathTemplate;
+use crate::placeholder::Placeholder;
+use crate::text_template::TextTemplate;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ActionDeclaration {
+    pub name: ActionName,
+    pub writes: ActionWrites,
+    /// True if the request may be sent again after it failed. Never true for [`ActionWrites::Send`].
+    pub repeatable: bool,
+    pub method: Method,
+    pub path: PathTemplate,
+    /// A value keeps its own type here, because a list becomes several parameters.
+    pub query: Vec<(String, TextTemplate)>,
+    pub headers: Vec<(HeaderName, TextTemplate)>,
+    pub body: Option<BodyTemplate>,
+    /// The `default` of each property of the input that has one.
+    pub defaults: Map<String, Value>,
+    pub pages: Option<PageRule>,
+    pub answer: AnswerRule,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum BodyTemplate {
+    Json(JsonTemplate),
+    /// An object, sent as `name=value&…`.
+    Form(JsonTemplate),
+    /// An object, each member of which is a part. A member that is an object with `base64` or `text` is a
+    /// file, with its `filename` and `type`.
+    Multipart(JsonTemplate),
+    /// Bytes, given in base64.
+    Bytes(TextTemplate),
+    Text(TextTemplate),
+}
+
+impl ActionDeclaration {
+    /// Returns the values that fill the templates of this action. The arguments are those of the action,
+    /// without the name of the action.
+    pub fn values<'a>(
+        &'a self,
+        arguments: &'a Map<String, Value>,
+        credential: CredentialFields<'a>,
+    ) -> FillValues<'a> {
+        FillValues::new(arguments, &self.defaults, self.named(), credential)
+    }
+
+    /// Returns the parameters of the query, without those that were not given.
+    pub fn query(&self, values: &FillValues<'_>) -> Vec<(String, String)> {
+        let filled = self
+            .query
+            .iter()
+            .filter_map(|(name, template)| Some((name, template.fill_value(values)?)));
+        filled
+            .flat_map(|(name, value)| crate::fields::fields(name, &value))
+            .collect()
+    }
+
+    /// Returns all words in braces of the action.
+    pub fn placeholders(&self) -> Vec<&Placeholder> {
+        let headers = self.headers.iter().map(|(_, template)| template);
+        let texts = self
+            .query
+            .iter()
+            .map(|(_, template)| template)
+            .chain(headers);
+        let body = self.body.iter().flat_map(BodyTemplate::placeholders);
+        texts
+            .flat_map(TextTemplate::placeholders)
+            .chain(self.path.placeholders())
+            .chain(body)
+            .collect()
+    }
+
+    /// Returns the arguments that have a place of their own, so that `{*}` leaves them out.
+    pub fn named(&self) -> BTreeSet<&str> {
+        let words = self.placeholders().into_iter();
+        let pages = self.pages.as_ref().map(|_| PageRule::ARGUMENT);
+        words
+            .filter_map(Placeholder::argument)
+            .chain(pages)
+            .collect()
+    }
+
+    pub fn takes_rest(&self) -> bool {
+        self.body.as_ref().is_some_and(BodyTemplate::takes_rest)
+    }
+}
+
+impl BodyTemplate {
+    pub fn placeholders(&self) -> Vec<&Placeholder> {
+        match self {
+            Self::Json(body) | Self::Form(body) | Self::Multipart(body) => body.placeholders(),
+            Self::Bytes(text) | Self::Text(text) => text.placeholders().collect(),
+        }
+    }
+
+    pub fn takes_rest(&self) -> bool {
+        match self {
+            Self::Json(body) | Self::Form(body) | Self::Multipart(body) => body.takes_rest(),
+            Self::Bytes(_) | Self::Text(_) => false,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The pages of an answer, and the part of it that is handed on.
+
+use crate::pointer::JsonPointer;
+
+/// The way to the next page. The items of all pages become one list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PageRule {
+    /// The answer has a mark at `next`, which is the argument `into` of the next request.
+    Mark {
+        next: JsonPointer,
+        into: String,
+        items: JsonPointer,
+    },
+    /// The header `Link` has the next address under this relation.
+    Link {
+        relation: String,
+        items: JsonPointer,
+    },
+    /// The argument counts up until a page is empty.
+    Number {
+        argument: String,
+        items: JsonPointer,
+    },
+}
+
+/// The part of an answer that is handed on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerRule {
+    pub kind: AnswerType,
+    pub pick: JsonPointer,
+    /// The members that are kept of what was picked, or of each item if that is a list; all if empty.
+    pub keep: Vec<JsonPointer>,
+    /// The place of the words in an error's answer.
+    pub error: Option<JsonPointer>,
+    /// The place of images in base64: one, or a list.
+    pub image: Option<JsonPointer>,
+    pub image_type: String,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AnswerType {
+    #[default]
+    Json,
+    Text,
+    JsonLines,
+    /// Server-sent events, joined.
+    Events,
+    Image,
+    /// Handed on in base64.
+    Bytes,
+}
+
+impl PageRule {
+    /// The argument by which a caller asks for more than one page.
+    pub const ARGUMENT: &str = "max_pages";
+    pub const MOST_PAGES: u32 = 20;
+
+    pub fn items(&self) -> &JsonPointer {
+        match self {
+            Self::Mark { items, .. } | Self::Link { items, .. } | Self::Number { items, .. } => {
+                items
+            }
+        }
+    }
+
+    /// Returns the argument that the rule sets itself.
+    pub fn argument(&self) -> Option<&str> {
+        match self {
+            Self::Mark { into, .. } => Some(into),
+            Self::Number { argument, .. } => Some(argument),
+            Self::Link { .. } => None,
+        }
+    }
+}
+
+impl Default for AnswerRule {
+    fn default() -> Self {
+        Self {
+            kind: AnswerType::default(),
+            pick: JsonPointer::default(),
+            keep: Vec::new(),
+            error: None,
+            image: None,
+            image_type: Self::DEFAULT_IMAGE_TYPE.to_owned(),
+        }
+    }
+}
+
+impl AnswerRule {
+    pub const DEFAULT_IMAGE_TYPE: &str = "image/png";
+}
+
+impl AnswerType {
+    pub const ALL: [Self; 6] = [
+        Self::Json,
+        Self::Text,
+        Self::JsonLines,
+        Self::Events,
+        Self::Image,
+        Self::Bytes,
+    ];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Text => "text",
+            Self::JsonLines => "json-lines",
+            Self::Events => "events",
+            Self::Image => "image",
+            Self::Bytes => "bytes",
+        }
+    }
+}

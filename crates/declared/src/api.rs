@@ -1,0 +1,65 @@
+//! The API behind a tool: where it is, what it may reach, and the credential it needs.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use http::HeaderName;
+
+use crate::action::ActionDeclaration;
+use crate::auth::AuthScheme;
+use crate::host::HostPattern;
+use crate::names::CredentialName;
+use crate::placeholder::Placeholder;
+use crate::text_template::TextTemplate;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiDeclaration {
+    /// The base of all addresses, without a slash at the end; only fields of the credential can be in it.
+    pub url: TextTemplate,
+    /// Never empty.
+    pub hosts: Vec<HostPattern>,
+    pub credential: Option<CredentialName>,
+    /// Fields of the credential that may be missing.
+    pub optional_fields: Vec<String>,
+    pub auth: AuthScheme,
+    pub headers: Vec<(HeaderName, TextTemplate)>,
+    pub timeout: Duration,
+    pub max_response_bytes: usize,
+    /// For each tenant.
+    pub requests_per_minute: Option<NonZeroU32>,
+}
+
+impl ApiDeclaration {
+    pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+    pub const DEFAULT_MAX_RESPONSE_BYTES: usize = 16 * 1024 * 1024;
+
+    pub fn may_reach(&self, host: &str) -> bool {
+        self.hosts.iter().any(|pattern| pattern.matches(host))
+    }
+
+    /// Returns the fields of the credential without which the action cannot be carried out.
+    pub fn needed_fields<'a>(&'a self, action: &'a ActionDeclaration) -> BTreeSet<&'a str> {
+        let mut fields = self.fields();
+        let of_action = action.placeholders().into_iter();
+        fields.extend(of_action.filter_map(Placeholder::credential_field));
+        fields.retain(|field| !self.is_optional(field));
+        fields
+    }
+
+    /// Returns every field that the API itself names, whichever action is carried out.
+    pub fn fields(&self) -> BTreeSet<&str> {
+        let templates = self.headers.iter().map(|(_, template)| template);
+        let templates = templates.chain([&self.url]).chain(self.auth.templates());
+        let named = templates.flat_map(TextTemplate::placeholders);
+        let named = named.filter_map(Placeholder::credential_field);
+        named.chain(self.auth.fields().iter().copied()).collect()
+    }
+
+    pub fn is_optional(&self, field: &str) -> bool {
+        self.optional_fields
+            .iter()
+            .any(|optional| optional == field)
+            || self.auth.optional_fields().contains(&field)
+    }
+}

@@ -1,0 +1,98 @@
+//! The ways in which a request proves whose it is.
+
+use http::HeaderName;
+
+use crate::text_template::TextTemplate;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum AuthScheme {
+    /// Nothing is sent.
+    #[default]
+    Nothing,
+    /// `Authorization: Bearer`, with the field `token`.
+    Bearer,
+    /// A header with the field `key`.
+    ApiKeyHeader { header: HeaderName },
+    /// A parameter of the query with the field `key`.
+    ApiKeyQuery { parameter: String },
+    /// `Authorization: Basic`, with the fields `user` and `password`.
+    Basic,
+    /// A token that is fetched first, sent as a bearer.
+    OAuth2 {
+        grant: OAuthGrant,
+        token_url: TextTemplate,
+        scopes: Vec<String>,
+    },
+    /// The fields are `access_key_id`, `secret_access_key` and, if given, `session_token`.
+    AwsSigV4 {
+        service: String,
+        region: TextTemplate,
+    },
+}
+
+/// The way to a token. Each needs the fields `client_id` and `client_secret`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OAuthGrant {
+    ClientCredentials,
+    /// Needs the field `refresh_token`, too; a new refresh token is kept.
+    RefreshToken,
+    /// The field `refresh_token` comes from the login of a person at `authorize_url`.
+    AuthorizationCode {
+        authorize_url: TextTemplate,
+    },
+}
+
+impl AuthScheme {
+    /// Returns the fields of the credential that the scheme itself cannot do without.
+    pub fn fields(&self) -> &'static [&'static str] {
+        match self {
+            Self::Nothing => &[],
+            Self::Bearer => &["token"],
+            Self::ApiKeyHeader { .. } | Self::ApiKeyQuery { .. } => &["key"],
+            Self::Basic => &["user", "password"],
+            Self::OAuth2 { grant, .. } => grant.fields(),
+            Self::AwsSigV4 { .. } => &["access_key_id", "secret_access_key"],
+        }
+    }
+
+    /// Returns the fields that the scheme uses if they are there.
+    pub fn optional_fields(&self) -> &'static [&'static str] {
+        match self {
+            Self::AwsSigV4 { .. } => &["session_token"],
+            _ => &[],
+        }
+    }
+
+    /// True if a person gets the field `refresh_token` by logging in.
+    pub fn logs_in(&self) -> bool {
+        let Self::OAuth2 { grant, .. } = self else {
+            return false;
+        };
+        matches!(grant, OAuthGrant::AuthorizationCode { .. })
+    }
+
+    /// Returns the templates in it, which may name further fields.
+    pub fn templates(&self) -> Vec<&TextTemplate> {
+        match self {
+            Self::OAuth2 {
+                grant, token_url, ..
+            } => match grant {
+                OAuthGrant::AuthorizationCode { authorize_url } => vec![token_url, authorize_url],
+                OAuthGrant::ClientCredentials | OAuthGrant::RefreshToken => vec![token_url],
+            },
+            Self::AwsSigV4 { region, .. } => vec![region],
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl OAuthGrant {
+    fn fields(&self) -> &'static [&'static str] {
+        match self {
+            Self::ClientCredentials => &["client_id", "client_secret"],
+            Self::RefreshToken | Self::AuthorizationCode { .. } => {
+                &["client_id", "client_secret", "refresh_token"]
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The values that take the place of the words in braces.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+/// Returns a field of the credential, if the credential has it.
+pub type CredentialFields<'a> = &'a (dyn Fn(&str) -> Option<String> + Send + Sync);
+
+/// The arguments of a call and the credential of its tenant.
+///
+/// A field that the credential lacks is left out like an argument that was not given. The fields
+/// that must be there are looked at before, with
+/// [`ApiDeclaration::needed_fields`](crate::ApiDeclaration::needed_fields).
+pub struct FillValues<'a> {
+    arguments: &'a Map<String, Value>,
+    defaults: &'a Map<String, Value>,
+    /// The arguments that templates name, which `{*}` therefore leaves out.
+    named: BTreeSet<&'a str>,
+    credential: CredentialFields<'a>,
+}
+
+impl<'a> FillValues<'a> {
+    pub fn new(
+        arguments: &'a Map<String, Value>,
+        defaults: &'a Map<String, Value>,
+        named: BTreeSet<&'a str>,
+        credential: CredentialFields<'a>,
+    ) -> Self {
+        Self {
+            arguments,
+            defaults,
+            named,
+            credential,
+        }
+    }
+
+    pub fn argument(&self, name: &str) -> Option<&'a Value> {
+        self.arguments.get(name).or_else(|| self.defaults.get(name))
+    }
+
+    pub fn credential(&self, field: &str) -> Option<String> {
+        (self.credential)(field)
+    }
+
+    /// Returns the arguments that no template names.
+    pub fn rest(&self) -> Map<String, Value> {
+        let absent = self.defaults.iter();
+        let absent = absent.filter(|(name, _)| !self.arguments.contains_key(*name));
+        let all = self.arguments.iter().chain(absent);
+        all.filter(|(name, _)| !self.named.contains(name.as_str()))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
+}
+
+/// Shows which arguments there are; their values and those of the credential stay hidden.
+impl fmt::Debug for FillValues<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.arguments.keys().collect();
+        f.debug_struct("FillValues")
+            .field("arguments", &names)
+            .finish_non_exhaustive()
+    }
+}

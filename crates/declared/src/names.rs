@@ -1,0 +1,134 @@
+//! The names of tools, actions and credentials.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DeclaredNameError {
+    #[error("{what} is empty")]
+    Empty { what: &'static str },
+    #[error("{what} `{name}` is longer than {most} characters")]
+    TooLong {
+        what: &'static str,
+        name: String,
+        most: usize,
+    },
+    #[error("{what} `{name}` does not begin with a lower-case letter")]
+    Beginning { what: &'static str, name: String },
+    #[error("{what} `{name}` contains {found:?}; use lower-case letters, digits and {marks}")]
+    BadCharacter {
+        what: &'static str,
+        name: String,
+        found: char,
+        marks: &'static str,
+    },
+}
+
+/// As long as the name of a tool may be for every model.
+const MOST: usize = 64;
+
+macro_rules! declared_name {
+    ($(#[$doc:meta])* $name:ident, $what:literal, $marks:literal, $allowed:expr) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            pub const MAX: usize = MOST;
+
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = DeclaredNameError;
+
+            fn from_str(text: &str) -> Result<Self, DeclaredNameError> {
+                check(text, $what, $marks, &$allowed).map(|()| Self(text.into()))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+declared_name!(
+    /// The id of a tool: the name of its file without the ending, and its row in the manifest.
+    ToolId, "the id", "`-`", ['-']
+);
+declared_name!(
+    /// The name by which clients call a tool.
+    WireName, "the name", "`_`", ['_']
+);
+declared_name!(ActionName, "the name of the action", "`_`", ['_']);
+declared_name!(
+    /// The name of a credential, of which each tenant has its own.
+    CredentialName, "the name of the credential", "`-` and `_`", ['-', '_']
+);
+
+fn check(
+    text: &str,
+    what: &'static str,
+    marks: &'static str,
+    allowed: &[char],
+) -> Result<(), DeclaredNameError> {
+    let name = text.to_owned();
+    let Some(first) = text.chars().next() else {
+        return Err(DeclaredNameError::Empty { what });
+    };
+    if let Some(found) = text.chars().find(|c| !is_plain(*c) && !allowed.contains(c)) {
+        return Err(DeclaredNameError::BadCharacter {
+            what,
+            name,
+            found,
+            marks,
+        });
+    }
+    if !first.is_ascii_lowercase() {
+        return Err(DeclaredNameError::Beginning { what, name });
+    }
+    if text.len() > MOST {
+        return Err(DeclaredNameError::TooLong {
+            what,
+            name,
+            most: MOST,
+        });
+    }
+    Ok(())
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_a_file_or_a_model_could_not_have_is_refused_with_the_reason() {
+        for (text, reason) in [
+            ("", "the id is empty"),
+            (
+                "google_ads",
+                "the id `google_ads` contains '_'; use lower-case letters, digits and `-`",
+            ),
+            (
+                "4you",
+                "the id `4you` does not begin with a lower-case letter",
+            ),
+        ] {
+            assert_eq!(text.parse::<ToolId>().unwrap_err().to_string(), reason);
+        }
+        assert!("x".repeat(65).parse::<WireName>().is_err());
+        assert!("google_ads".parse::<WireName>().is_ok());
+        assert!("google-ads".parse::<WireName>().is_err());
+        assert!("aws-eu_1".parse::<CredentialName>().is_ok());
+    }
+}

@@ -1,0 +1,35 @@
+//! Hands the embedder of the gateway to the context plane.
+
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use kitbag_embed::{EmbedderError, TextEmbedder};
+use kitbag_platform::{EmbedFunction, EmbeddedTexts, EmbeddingFailed, TextsToEmbed};
+
+/// Returns the function by which facts and questions get their vectors.
+pub fn embed_function(embedder: Arc<TextEmbedder>) -> EmbedFunction {
+    Arc::new(move |texts| {
+        let embedder = embedder.clone();
+        let embedded = async move { embedded(&embedder, texts).await.map_err(failed) };
+        embedded.boxed()
+    })
+}
+
+async fn embedded(
+    embedder: &TextEmbedder,
+    texts: TextsToEmbed,
+) -> Result<EmbeddedTexts, EmbedderError> {
+    let vectors = match texts {
+        TextsToEmbed::Questions(texts) => embedder.queries(texts).await?,
+        TextsToEmbed::Documents(texts) => embedder.documents(texts).await?,
+    };
+    let model = embedder.id().await?;
+    Ok(EmbeddedTexts { model, vectors })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+fn failed(error: EmbedderError) -> EmbeddingFailed {
+    EmbeddingFailed {
+        reason: error.to_string(),
+    }
+}

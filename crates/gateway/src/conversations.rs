@@ -1,0 +1,58 @@
+//! Remembers which tools each conversation has, as many conversations as there is room for.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use kitbag_domain::Caller;
+use kitbag_domain::sync::lock;
+use kitbag_models::ConversationMemory;
+
+use kitbag_domain::fairness::entry_to_drop;
+
+/// Each takes one or two kilobytes. Beyond this many, the longest unseen conversation of the caller
+/// who has most is forgotten; if it goes on, its tools are chosen anew.
+const MOST_CONVERSATIONS: usize = 10_000;
+
+#[derive(Default)]
+pub(crate) struct Conversations {
+    known: Mutex<HashMap<ConversationId, KnownConversation>>,
+}
+
+/// Two callers never share a conversation, even if both begin it with the same words.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct ConversationId {
+    caller: Caller,
+    number: u64,
+}
+
+struct KnownConversation {
+    memory: ConversationMemory,
+    seen: Instant,
+}
+
+impl Conversations {
+    pub(crate) fn change<T>(
+        &self,
+        caller: &Caller,
+        number: u64,
+        change: impl FnOnce(&mut ConversationMemory) -> T,
+    ) -> T {
+        let id = ConversationId {
+            caller: caller.clone(),
+            number,
+        };
+        let mut known = lock(&self.known);
+        if known.len() >= MOST_CONVERSATIONS && !known.contains_key(&id) {
+            let entries = known.iter().map(|(id, it)| (id, &id.caller, it.seen));
+            let dropped = entry_to_drop(entries).cloned();
+            dropped.map(|id| known.remove(&id));
+        }
+        let conversation = known.entry(id).or_insert_with(|| KnownConversation {
+            memory: ConversationMemory::default(),
+            seen: Instant::now(),
+        });
+        conversation.seen = Instant::now();
+        change(&mut conversation.memory)
+    }
+}

@@ -1,0 +1,243 @@
+//! `/anthropic/` and `/openai/`: requests to models, passed on to their vendors. Three of the paths
+//! offer tools to a model; of those requests the list of tools is made shorter. Everything else
+//! passes as it is, in both directions.
+
+mod outgoing_request;
+mod refusal;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::body::{Body, HttpBody as _};
+use axum::extract::{ConnectInfo, Request as HttpRequest, State};
+use axum::response::Response as HttpResponse;
+use http::header::CONTENT_ENCODING;
+use http::request::Parts;
+use http::{HeaderMap, Method, Request};
+use kitbag_domain::Caller;
+use kitbag_fetch::relay::{RelayedBody, end_to_end};
+use kitbag_models::{ModelApi, ModelRequest};
+use kitbag_telemetry::model_requests::ModelFigures;
+use kitbag_vendor::Vendor;
+
+use self::outgoing_request::{gateway_credentials, vendor_headers};
+use self::refusal::ModelRefusal;
+use super::access::VendorAnswer;
+use super::body::read_body;
+use super::{auth, guard};
+use crate::failure::Failure;
+use crate::flights::HeldLoad;
+use crate::gateway::Gateway;
+use crate::models::trim;
+
+pub(super) async fn anthropic(
+    state: State<Arc<Gateway>>,
+    peer: ConnectInfo<SocketAddr>,
+    request: HttpRequest,
+) -> HttpResponse {
+    answer(state, peer, request, Vendor::Anthropic).await
+}
+
+pub(super) async fn openai(
+    state: State<Arc<Gateway>>,
+    peer: ConnectInfo<SocketAddr>,
+    request: HttpRequest,
+) -> HttpResponse {
+    answer(state, peer, request, Vendor::OpenAi).await
+}
+
+async fn answer(
+    State(gateway): State<Arc<Gateway>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: HttpRequest,
+    vendor: Vendor,
+) -> HttpResponse {
+    match admit(&gateway, peer, request.headers()).await {
+        Ok(caller) => {
+            let visit = ModelVisit {
+                api: api_of(vendor, &request),
+                gateway,
+                caller,
+                vendor,
+            };
+            let passed = visit.pass(request).await;
+            passed.unwrap_or_else(|refusal| refusal.for_client_of(vendor))
+        }
+        Err(refusal) => refusal.for_client_of(vendor),
+    }
+}
+
+/// Lets a caller in by the rules of `/mcp`. The headers in which `/mcp` looks for a key belong to the
+/// vendor here, so the gateway's own key has a header of its own.
+async fn admit(
+    gateway: &Gateway,
+    peer: SocketAddr,
+    headers: &HeaderMap,
+) -> Result<Caller, ModelRefusal> {
+    if !gateway.models.are_enabled() {
+        return Err(ModelRefusal::Disabled);
+    }
+    let credentials = gateway_credentials(headers);
+    let caller = auth::admit(gateway, peer, &credentials).await?;
+    match gateway.policy.unknown_tenant(&caller) {
+        Some(reason) => Err(ModelRefusal::UnknownTenant { reason }),
+        None => Ok(caller),
+    }
+}
+
+fn api_of(vendor: Vendor, request: &HttpRequest) -> Option<ModelApi> {
+    let is_readable = !request.headers().contains_key(CONTENT_ENCODING);
+    let path = below(vendor, request.uri().path());
+    ModelApi::at(vendor, path).filter(|_| is_readable && *request.method() == Method::POST)
+}
+
+/// One request of an admitted caller.
+struct ModelVisit {
+    gateway: Arc<Gateway>,
+    caller: Caller,
+    vendor: Vendor,
+    /// The API whose tools are trimmed, if the request is one of those.
+    api: Option<ModelApi>,
+}
+
+/// A body on its way to the vendor.
+struct OutgoingBody {
+    body: RelayedBody,
+    figures: ModelFigures,
+    /// The load counts for the caller until the vendor has the body.
+    _held: Option<HeldLoad>,
+}
+
+impl ModelVisit {
+    async fn pass(&self, request: HttpRequest) -> Result<HttpResponse, ModelRefusal> {
+        let (head, body) = request.into_parts();
+        let outgoing = match self.api {
+            Some(api) => self.trimmed(api, &head, body).await?,
+            None => OutgoingBody::untouched(body),
+        };
+        let mut figures = outgoing.figures;
+        let request = self.request(&head, outgoing.body)?;
+        let relay = self.gateway.services.relay();
+        let answered = relay.pass(request).await;
+        figures.unreached = u64::from(answered.is_err());
+        self.count(figures);
+        match answered {
+            Ok(answer) => Ok(passed_back(answer)),
+            Err(error) => Err(ModelRefusal::Unreached {
+                place: self.gateway.models.place(self.vendor),
+                error,
+            }),
+        }
+    }
+
+    /// Reads the whole body and cuts tools out of it. A body that cannot be read as the API wants it
+    /// goes on as it is, because the vendor says best what is wrong with it.
+    async fn trimmed(
+        &self,
+        api: ModelApi,
+        head: &Parts,
+        body: Body,
+    ) -> Result<OutgoingBody, ModelRefusal> {
+        if let Some(kind) = guard::foreign_body(&head.headers)
+            && guard::is_from_browser(&head.headers)
+        {
+            let kind = kind.to_owned();
+            return Err(Failure::ForeignBody { kind }.into());
+        }
+        let incoming = self.gateway.services.flights.receive(&self.caller);
+        let most = self.gateway.models.max_body_bytes();
+        let (body, held) = read_body(body, most, incoming).await?;
+        let text = std::str::from_utf8(&body).unwrap_or_default();
+        let (shorter, figures) = match ModelRequest::read(api, text) {
+            Some(request) => {
+                let catalog = self.gateway.catalog();
+                let trimmed = trim(&self.gateway, &catalog, &self.caller, &request).await;
+                (trimmed.body, trimmed.figures)
+            }
+            None => (None, ONE_REQUEST),
+        };
+        Ok(OutgoingBody {
+            body: shorter.map_or_else(|| body.into(), Into::into),
+            figures,
+            _held: held,
+        })
+    }
+
+    fn request(
+        &self,
+        head: &Parts,
+        body: RelayedBody,
+    ) -> Result<Request<RelayedBody>, ModelRefusal> {
+        let models = &self.gateway.models;
+        let target = head.uri.path_and_query().map_or("/", |it| it.as_str());
+        let url = models.url(self.vendor, below(self.vendor, target))?;
+        let mut headers = vendor_headers(&head.headers, self.api.is_some());
+        models.put_key(self.vendor, &mut headers)?;
+        let mut request = Request::new(body);
+        *request.method_mut() = head.method.clone();
+        *request.headers_mut() = headers;
+        *request.uri_mut() = url.as_str().parse().map_err(|_| ModelRefusal::OddTarget)?;
+        Ok(request)
+    }
+
+    fn count(&self, figures: ModelFigures) {
+        let route = match (self.api, self.vendor) {
+            (Some(ModelApi::Messages), _) => "anthropic/messages",
+            (Some(ModelApi::ChatCompletions), _) => "openai/chat/completions",
+            (Some(ModelApi::Responses), _) => "openai/responses",
+            (None, Vendor::Anthropic) => "anthropic/other",
+            (None, Vendor::OpenAi) => "openai/other",
+        };
+        let meter = &self.gateway.services.meter;
+        meter.model_asked(&self.caller.tenant, route, figures);
+    }
+}
+
+const ONE_REQUEST: ModelFigures = ModelFigures {
+    requests: 1,
+    unreached: 0,
+    offered: 0,
+    kept: 0,
+    tokens_saved: 0,
+    unguided: 0,
+    used: 0,
+};
+
+impl OutgoingBody {
+    /// A body that passes piece by piece; nothing of it is held.
+    fn untouched(body: Body) -> Self {
+        let body = if body.is_end_stream() {
+            RelayedBody::default()
+        } else {
+            RelayedBody::wrap_stream(body.into_data_stream())
+        };
+        Self {
+            body,
+            figures: ONE_REQUEST,
+            _held: None,
+        }
+    }
+}
+
+/// The answer piece by piece, as it comes. An answer that breaks off breaks off here, too.
+fn passed_back(answer: http::Response<RelayedBody>) -> HttpResponse {
+    let (head, body) = answer.into_parts();
+    let mut response = HttpResponse::new(Body::new(body));
+    *response.status_mut() = head.status;
+    *response.headers_mut() = end_to_end(&head.headers);
+    response.extensions_mut().insert(VendorAnswer);
+    response
+}
+
+/// Returns the part of a path that the vendor knows.
+fn below(vendor: Vendor, path: &str) -> &str {
+    let rest = path.strip_prefix(prefix(vendor)).unwrap_or_default();
+    if rest.is_empty() { "/" } else { rest }
+}
+
+fn prefix(vendor: Vendor) -> &'static str {
+    match vendor {
+        Vendor::Anthropic => "/anthropic",
+        Vendor::OpenAi => "/openai",
+    }
+}

@@ -1,0 +1,106 @@
+//! The headers of a request to a model: those that the gateway reads, and those that the vendor
+//! gets.
+
+use http::header::{AUTHORIZATION, CONTENT_LENGTH};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use kitbag_fetch::relay::end_to_end;
+use kitbag_store::KEY_PREFIX;
+
+use crate::model_vendors::X_API_KEY;
+
+/// The header of the gateway's own key.
+const X_KITBAG_KEY: HeaderName = HeaderName::from_static("x-kitbag-key");
+
+/// Returns the headers as `/mcp` would get them, with the gateway's key where `/mcp` looks for it.
+pub(super) fn gateway_credentials(headers: &HeaderMap) -> HeaderMap {
+    let mut credentials = headers.clone();
+    credentials.remove(AUTHORIZATION);
+    let key = headers.get(X_KITBAG_KEY).or_else(|| {
+        vendor_keys(headers)
+            .find(|(_, it)| is_ours(it))
+            .map(|(_, it)| it)
+    });
+    if let Some(bearer) = key.and_then(bearer) {
+        credentials.insert(AUTHORIZATION, bearer);
+    }
+    credentials
+}
+
+/// Returns the headers for the vendor: everything that the client sent to it, and no key of ours.
+/// The length of a body that was read is written anew.
+pub(super) fn vendor_headers(headers: &HeaderMap, is_body_read: bool) -> HeaderMap {
+    let mut outgoing = end_to_end(headers);
+    outgoing.remove(X_KITBAG_KEY);
+    for (name, _) in vendor_keys(headers).filter(|(_, key)| is_ours(key)) {
+        outgoing.remove(name);
+    }
+    if is_body_read {
+        outgoing.remove(CONTENT_LENGTH);
+    }
+    outgoing
+}
+
+/// The places where clients put a vendor's key. A client that can set no other header may have the
+/// gateway's key there.
+fn vendor_keys(headers: &HeaderMap) -> impl Iterator<Item = (HeaderName, &HeaderValue)> {
+    let names = [X_API_KEY, AUTHORIZATION].into_iter();
+    names.filter_map(|name| Some((name.clone(), headers.get(&name)?)))
+}
+
+fn is_ours(key: &HeaderValue) -> bool {
+    token(key).is_some_and(|token| token.starts_with(KEY_PREFIX))
+}
+
+fn bearer(key: &HeaderValue) -> Option<HeaderValue> {
+    format!("Bearer {}", token(key)?).parse().ok()
+}
+
+/// Returns a key without the scheme that may stand before it.
+fn token(key: &HeaderValue) -> Option<&str> {
+    let text = key.to_str().ok()?.trim();
+    match text.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Some(token.trim()),
+        _ => Some(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Says which key the gateway reads, and which headers the vendor gets.
+    #[track_caller]
+    fn check(headers: &[(&str, &str)], read: Option<&str>, sent: &[&str]) {
+        let headers: HeaderMap = headers
+            .iter()
+            .map(|(name, value)| {
+                let name: HeaderName = name.parse().expect("a name");
+                (name, value.parse().expect("a value"))
+            })
+            .collect();
+        let credentials = gateway_credentials(&headers);
+        let found = credentials
+            .get(AUTHORIZATION)
+            .map(|it| it.to_str().expect("text"));
+        assert_eq!(found, read);
+        let outgoing = vendor_headers(&headers, true);
+        let names: Vec<_> = outgoing.keys().map(HeaderName::as_str).collect();
+        assert_eq!(names, sent, "{headers:?}");
+    }
+
+    #[test]
+    fn each_side_gets_its_own_key_and_never_the_other() {
+        let (vendor, ours) = ("sk-ant-1", "kb_1_s");
+        check(&[("x-api-key", vendor)], None, &["x-api-key"]);
+        let both = [("x-api-key", vendor), ("x-kitbag-key", ours)];
+        check(&both, Some("Bearer kb_1_s"), &["x-api-key"]);
+        check(&[("x-api-key", ours)], Some("Bearer kb_1_s"), &[]);
+        let bearer = [("authorization", "Bearer kb_1_s"), ("content-length", "7")];
+        check(&bearer, Some("Bearer kb_1_s"), &[]);
+        check(
+            &[("authorization", "Bearer sk-1")],
+            None,
+            &["authorization"],
+        );
+    }
+}

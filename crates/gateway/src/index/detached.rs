@@ -1,0 +1,58 @@
+//! An index of tools that no gateway serves, such as those of files that are checked. Nothing is stored.
+
+use std::sync::Arc;
+
+use kitbag_config::Embedder;
+use kitbag_domain::Lookup;
+use kitbag_embed::{EmbedderError, TextEmbedder};
+use kitbag_relevance::{Candidate, Document, Index, Options, retrieve};
+
+use super::intent::EmbeddedIntent;
+use super::source::IndexSource;
+
+/// Texts that are embedded between two reports of progress.
+const PORTION: usize = 64;
+
+pub struct DetachedIndex {
+    embedder: TextEmbedder,
+    index: Index,
+}
+
+impl DetachedIndex {
+    /// Embeds the tools with the model in the binary, so that every machine finds the same.
+    pub async fn of(
+        sources: Vec<IndexSource>,
+        mut progress: impl FnMut(usize, usize),
+    ) -> Result<Self, EmbedderError> {
+        let nothing: Lookup = Arc::new(|_| None);
+        let embedder = TextEmbedder::new(&Embedder::BuiltIn, &nothing);
+        let mut documents = Vec::with_capacity(sources.len());
+        for portion in sources.chunks(PORTION) {
+            progress(documents.len(), sources.len());
+            let texts = portion.iter().map(|it| it.text.clone()).collect();
+            let vectors = embedder.documents(texts).await?;
+            documents.extend(portion.iter().zip(vectors).map(with_vector));
+        }
+        Ok(Self {
+            index: Index::build(documents),
+            embedder,
+        })
+    }
+
+    /// Returns the best candidates for a request, best first.
+    pub async fn find(
+        &self,
+        intent: &str,
+        options: &Options,
+    ) -> Result<Vec<Candidate>, EmbedderError> {
+        let intent = EmbeddedIntent::once(intent, &self.embedder).await?;
+        Ok(retrieve(&self.index, intent.as_intent(), options, |_| true))
+    }
+}
+
+fn with_vector((source, vector): (&IndexSource, Vec<f32>)) -> Document {
+    Document {
+        vector: Some(vector.into()),
+        ..source.document.clone()
+    }
+}

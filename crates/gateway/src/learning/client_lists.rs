@@ -1,0 +1,142 @@
+//! The memory of each client on the adaptive surface: the tools it found and used last, and the
+//! groups it enabled.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use kitbag_domain::Caller;
+use kitbag_domain::sync::lock;
+use kitbag_relevance::MAX_TOP_K;
+
+use kitbag_domain::fairness::entry_to_drop;
+
+/// The time for which favourites stay as they are, so that a list does not change all the time.
+const FAVOURITES_KEPT: Duration = Duration::from_secs(600);
+/// Beyond this many clients, the gateway forgets the longest unseen client of the caller who has
+/// most.
+const MOST_LISTS: usize = 10_000;
+
+/// The memory of each client that uses the adaptive surface.
+#[derive(Default)]
+pub(crate) struct ClientLists {
+    by_holder: Mutex<HashMap<ListHolder, ClientList>>,
+    favourites: Mutex<HashMap<Caller, ListedFavourites>>,
+}
+
+/// The tools that a credential used most, as of one time.
+#[derive(Debug, Clone)]
+pub(crate) struct ListedFavourites {
+    pub(crate) tools: Arc<[String]>,
+    /// The number of them that the credential gets along with, once that is known.
+    pub(crate) enough: Option<usize>,
+    since: Instant,
+}
+
+/// The holder of a list: a legacy session, or all clients with the same credential.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum ListHolder {
+    Session(Arc<str>),
+    Credential(Caller),
+}
+
+pub(crate) struct ClientList {
+    caller: Caller,
+    groups: Vec<String>,
+    /// The latest first.
+    recent: VecDeque<String>,
+    seen: Instant,
+}
+
+impl ClientLists {
+    /// The tools that a credential used most, as of a few minutes ago.
+    pub(crate) fn favourites(
+        &self,
+        caller: &Caller,
+        fresh: impl FnOnce() -> ListedFavourites,
+    ) -> ListedFavourites {
+        let mut favourites = lock(&self.favourites);
+        if let Some(known) = favourites.get(caller).filter(|it| it.are_fresh()) {
+            return known.clone();
+        }
+        if favourites.len() >= MOST_LISTS {
+            favourites.retain(|_, known| known.are_fresh());
+        }
+        let fresh = fresh();
+        favourites.insert(caller.clone(), fresh.clone());
+        fresh
+    }
+
+    pub(crate) fn of(&self, holder: &ListHolder) -> (Vec<String>, VecDeque<String>) {
+        let mut by_holder = lock(&self.by_holder);
+        let Some(context) = by_holder.get_mut(holder) else {
+            return Default::default();
+        };
+        context.seen = Instant::now();
+        (context.groups.clone(), context.recent.clone())
+    }
+
+    /// Changes the memory; true if that moved anything.
+    pub(crate) fn change(
+        &self,
+        holder: &ListHolder,
+        caller: &Caller,
+        change: impl FnOnce(&mut ClientList) -> bool,
+    ) -> bool {
+        let mut by_holder = lock(&self.by_holder);
+        if by_holder.len() >= MOST_LISTS && !by_holder.contains_key(holder) {
+            let entries = by_holder.iter().map(|(id, it)| (id, &it.caller, it.seen));
+            let dropped = entry_to_drop(entries).cloned();
+            dropped.map(|holder| by_holder.remove(&holder));
+        }
+        let context = by_holder
+            .entry(holder.clone())
+            .or_insert_with(|| ClientList::new(caller));
+        context.seen = Instant::now();
+        change(context)
+    }
+}
+
+impl ListedFavourites {
+    pub(crate) fn new(tools: Arc<[String]>, enough: Option<usize>) -> Self {
+        Self {
+            tools,
+            enough,
+            since: Instant::now(),
+        }
+    }
+
+    fn are_fresh(&self) -> bool {
+        self.since.elapsed() < FAVOURITES_KEPT
+    }
+}
+
+impl ClientList {
+    fn new(caller: &Caller) -> Self {
+        Self {
+            caller: caller.clone(),
+            groups: Vec::new(),
+            recent: VecDeque::new(),
+            seen: Instant::now(),
+        }
+    }
+
+    /// Puts a tool first; true if it was not among the listed ones before.
+    pub(crate) fn bring_up(&mut self, name: &str) -> bool {
+        let before = self.recent.len();
+        self.recent.retain(|it| it != name);
+        let new = self.recent.len() == before;
+        self.recent.push_front(name.to_owned());
+        self.recent.truncate(MAX_TOP_K);
+        new
+    }
+
+    /// Puts a group first; true if it was not first before.
+    pub(crate) fn enable_group(&mut self, group: &str) -> bool {
+        let was_first = self.groups.first().is_some_and(|first| first == group);
+        self.groups.retain(|enabled| enabled != group);
+        self.groups.insert(0, group.to_owned());
+        self.groups.truncate(MAX_TOP_K);
+        !was_first
+    }
+}

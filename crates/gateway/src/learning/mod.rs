@@ -1,0 +1,144 @@
+//! Learns from use which tools are worth showing.
+//!
+//! A request only hands over what happened. A task beside the requests links the events, writes
+//! lessons into the store, and swaps in what they say; searches and lists read that.
+//!
+//! # Layout
+//! - `arguments`: the text of the arguments of a call
+//! - `writer`: the task that writes; `memory`: the lessons of all tenants; `learned`: those of one, as
+//!   they count
+//! - `client_lists`: the tools that each client found and used last, for its list
+
+mod arguments;
+pub(crate) mod client_lists;
+mod learned;
+mod memory;
+mod writer;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use kitbag_config::LearningSettings;
+use kitbag_domain::{Caller, Timestamp};
+use kitbag_relevance::Intent;
+use kitbag_relevance::learned::Votes;
+use kitbag_relevance::learned::event::UseEvent;
+use kitbag_store::Store;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::clock::now;
+use crate::index::CapabilityIndex;
+pub(crate) use learned::Learned;
+use memory::{LearnedMemory, LessonScope};
+use writer::{FlushRequest, LessonWriter};
+
+/// Events that may wait to be written. Further ones are lost and counted: requests never wait.
+const MOST_WAITING: usize = 4_096;
+/// A gateway that ends does not wait longer for a store that hangs.
+const LONGEST_FLUSH: Duration = Duration::from_secs(5);
+
+/// The part of the gateway that learns. It outlives every configuration.
+pub(crate) struct Learner {
+    uses: mpsc::Sender<ObservedUse>,
+    flushes: mpsc::Sender<FlushRequest>,
+    memory: Arc<LearnedMemory>,
+    lost: AtomicU64,
+}
+
+/// An event, and what the configuration of its time lets be learned from it.
+pub(crate) struct ObservedUse {
+    pub(crate) event: UseEvent,
+    pub(crate) settings: LearningSettings,
+}
+
+impl Learner {
+    /// Begins to write beside the requests, until the learner is dropped. The caller is within a
+    /// Tokio runtime.
+    pub(crate) fn start(index: Arc<CapabilityIndex>, store: Store) -> Self {
+        let (uses, waiting) = mpsc::channel(MOST_WAITING);
+        let (flushes, flushing) = mpsc::channel(1);
+        let memory = Arc::new(LearnedMemory::new(index, store));
+        tokio::spawn(LessonWriter::new(memory.clone()).run(waiting, flushing));
+        Self {
+            uses,
+            flushes,
+            memory,
+            lost: AtomicU64::new(0),
+        }
+    }
+
+    /// Returns what was learned from a caller's tenant.
+    pub(crate) async fn learned(&self, caller: &Caller) -> Option<Arc<Learned>> {
+        let scope = LessonScope::Tenant(caller.tenant.clone());
+        self.memory.of(&scope).await
+    }
+
+    /// Returns the votes of past uses on a request. With nothing learned there are none.
+    pub(crate) async fn votes(
+        &self,
+        settings: &LearningSettings,
+        caller: &Caller,
+        request: &Intent<'_>,
+    ) -> Option<Votes> {
+        if !settings.enabled {
+            return None;
+        }
+        let own = self.learned(caller).await?;
+        let own = own.experience.votes_on_intent(request, now());
+        if !settings.shared {
+            return Some(own);
+        }
+        let everyone = self.memory.of(&LessonScope::Everyone).await?;
+        let shared = everyone.experience.votes_on_intent(request, now());
+        Some(Votes::mixed(own, shared))
+    }
+
+    /// Takes over what another gateway has learned, or a command has forgotten.
+    pub(crate) async fn read_on(&self) {
+        self.memory.read_on().await;
+    }
+
+    /// Computes the vectors of kept words anew, where another model had made them.
+    pub(crate) async fn renew(&self) {
+        match self.memory.renew().await {
+            Ok(0) => {}
+            Ok(lessons) => tracing::info!(lessons, "lessons have vectors of the model in use"),
+            Err(error) => tracing::warn!(%error, "lessons of another model could not be renewed"),
+        }
+    }
+
+    /// Forgets lessons that are older than that.
+    pub(crate) async fn forget_older_than(&self, keep: Duration) {
+        let age = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
+        let before = Timestamp(now().0.saturating_sub(age));
+        match self.memory.forget_before(before).await {
+            Ok(0) => {}
+            Ok(removed) => tracing::debug!(removed, "old lessons are forgotten"),
+            Err(error) => tracing::warn!(%error, "old lessons could not be forgotten"),
+        }
+    }
+
+    /// The number of events that were lost because too many came at once.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Writes down what is still to be written.
+    pub(crate) async fn flush(&self) {
+        let (done, flushed) = oneshot::channel();
+        let ordered = async {
+            self.flushes.send(done).await.ok()?;
+            flushed.await.ok()
+        };
+        if tokio::time::timeout(LONGEST_FLUSH, ordered).await.is_err() {
+            tracing::warn!("the last lessons could not be written down");
+        }
+    }
+
+    pub(crate) fn observe(&self, use_of_tools: ObservedUse) {
+        if self.uses.try_send(use_of_tools).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

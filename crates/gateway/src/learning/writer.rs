@@ -1,0 +1,181 @@
+//! Writes down what clients do, beside the requests: some events at a time, at most a second after
+//! they happened.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kitbag_clients::text_without_secrets;
+use kitbag_domain::Tenant;
+use kitbag_store::{ContextVector, NewLesson};
+use tokio::sync::{mpsc, oneshot};
+
+use super::ObservedUse;
+use super::arguments;
+use super::memory::LearnedMemory;
+use kitbag_relevance::learned::event::{UseEvent, UseKind};
+use kitbag_relevance::learned::linker::{DraftContext, LessonDraft, UseLinker};
+
+/// Events that come within this time are written together.
+const TOGETHER: Duration = Duration::from_millis(250);
+const MOST_TOGETHER: usize = 1_000;
+/// Texts of arguments that are embedded for one write. Each takes some milliseconds of a core, so
+/// that a flood of calls costs one in a hundred at most.
+const EMBEDDED_IN_FLOOD: usize = 1;
+const EMBEDDED_IN_PEACE: usize = 8;
+/// More events than agents make in the time of one write.
+const FLOOD: usize = 40;
+/// Lessons of one tenant in one write: far more than its agents give cause for, and few enough that
+/// a tenant that floods the gateway does not fill the store.
+const MOST_LESSONS_TOGETHER: usize = 64;
+/// Calls whose arguments are remembered, so that the same call teaches once.
+const MOST_KNOWN_CALLS: usize = 10_000;
+
+/// Asks for everything that came before to be written down, and is told when it is.
+pub(super) type FlushRequest = oneshot::Sender<()>;
+
+pub(super) struct LessonWriter {
+    memory: Arc<LearnedMemory>,
+    linker: UseLinker,
+    /// Hashes of calls whose arguments have taught something.
+    known_calls: HashSet<u64>,
+}
+
+impl LessonWriter {
+    pub(super) fn new(memory: Arc<LearnedMemory>) -> Self {
+        Self {
+            memory,
+            linker: UseLinker::default(),
+            known_calls: HashSet::new(),
+        }
+    }
+
+    /// Works until the learner is dropped.
+    pub(super) async fn run(
+        mut self,
+        mut uses: mpsc::Receiver<ObservedUse>,
+        mut flushes: mpsc::Receiver<FlushRequest>,
+    ) {
+        loop {
+            let (first, flush) = tokio::select! {
+                first = uses.recv() => match first {
+                    Some(first) => (Some(first), pause(&mut flushes).await),
+                    None => return,
+                },
+                Some(flush) = flushes.recv() => (None, Some(flush)),
+            };
+            self.write_waiting(first, &mut uses).await;
+            if let Some(flush) = flush {
+                // The party that asked may have gone.
+                let _ = flush.send(());
+            }
+        }
+    }
+
+    /// Writes everything that has come by now.
+    async fn write_waiting(
+        &mut self,
+        first: Option<ObservedUse>,
+        uses: &mut mpsc::Receiver<ObservedUse>,
+    ) {
+        let mut taken = Vec::from_iter(first);
+        loop {
+            taken.extend(std::iter::from_fn(|| uses.try_recv().ok()).take(MOST_TOGETHER));
+            if taken.is_empty() {
+                return;
+            }
+            self.write(std::mem::take(&mut taken)).await;
+        }
+    }
+
+    async fn write(&mut self, uses: Vec<ObservedUse>) {
+        let Some(model) = self.memory.model().await else {
+            return;
+        };
+        let mut lessons = Vec::new();
+        let mut counts: HashMap<Tenant, usize> = HashMap::new();
+        let mut left = match uses.len() < FLOOD {
+            true => EMBEDDED_IN_PEACE,
+            false => EMBEDDED_IN_FLOOD,
+        };
+        for ObservedUse { event, settings } in &uses {
+            let vector = match event.what.words() {
+                Some(words) => self.memory.vector(words).await,
+                None => None,
+            };
+            let text = match settings.arguments && left > 0 {
+                true => self.new_arguments(event),
+                false => None,
+            };
+            left -= usize::from(text.is_some());
+            let tenant = &event.client.caller.tenant;
+            let of_tenant = counts.entry(tenant.clone()).or_insert(0);
+            for draft in self.linker.take(event, vector, text) {
+                *of_tenant += 1;
+                if *of_tenant <= MOST_LESSONS_TOGETHER {
+                    lessons.push(self.lesson(event, draft, &model, settings.keep_words).await);
+                }
+            }
+        }
+        self.memory.keep(&lessons).await;
+    }
+
+    /// The arguments of a call as text, unless the same call taught something before.
+    fn new_arguments(&mut self, event: &UseEvent) -> Option<String> {
+        let UseKind::Called {
+            tool,
+            arguments: Some(given),
+            ..
+        } = &event.what
+        else {
+            return None;
+        };
+        let mut hasher = DefaultHasher::new();
+        (&event.client.caller, tool, given).hash(&mut hasher);
+        if self.known_calls.len() >= MOST_KNOWN_CALLS {
+            self.known_calls.clear();
+        }
+        let is_new = self.known_calls.insert(hasher.finish());
+        is_new.then(|| arguments::text(given)).flatten()
+    }
+
+    async fn lesson(
+        &self,
+        event: &UseEvent,
+        draft: LessonDraft,
+        model: &str,
+        keep_words: bool,
+    ) -> NewLesson {
+        let (words, vector) = match draft.context {
+            DraftContext::Words { words, vector } => (Some(words.to_string()), Some(vector)),
+            DraftContext::Arguments(None) => (None, None),
+            DraftContext::Arguments(Some(text)) => {
+                let vector = self.memory.vector(&text).await;
+                (Some(text), vector)
+            }
+        };
+        NewLesson {
+            tenant: event.client.caller.tenant.clone(),
+            credential: event.client.caller.key.clone(),
+            session: draft.session,
+            at: draft.at,
+            tool: draft.tool,
+            signal: draft.signal.as_str().to_owned(),
+            context: vector.map(|vector| ContextVector {
+                model: model.to_owned(),
+                vector: vector.to_vec(),
+            }),
+            words: words
+                .filter(|_| keep_words)
+                .map(|words| text_without_secrets(&words)),
+        }
+    }
+}
+
+/// Lets events gather, unless they are to be written at once. A task that is woken for each event
+/// would cost more than the events themselves.
+async fn pause(flushes: &mut mpsc::Receiver<FlushRequest>) -> Option<FlushRequest> {
+    let waited = tokio::time::timeout(TOGETHER, flushes.recv()).await;
+    waited.ok().flatten()
+}

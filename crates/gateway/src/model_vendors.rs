@@ -1,0 +1,147 @@
+//! The vendors of models behind the gateway: where each is, and with which key it is asked.
+
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use kitbag_config::{ForeignTools, ModelVendor, Models};
+use kitbag_domain::{Lookup, MissingVariable};
+use kitbag_vendor::Vendor;
+use url::Url;
+
+/// The header in which Anthropic wants its keys.
+pub(crate) const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+/// The vendors of one reading of the configuration.
+pub(crate) struct ModelVendors {
+    settings: Models,
+    lookup: Lookup,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum VendorError {
+    #[error("this path leads out of the vendor's address")]
+    OutsidePath,
+    #[error("the vendor's key of the configuration cannot be used: {0}")]
+    NoKey(#[from] MissingVariable),
+    #[error(
+        "the vendor's key of the configuration has characters that HTTP does not allow; store it again with \
+         `kitbag secret set`"
+    )]
+    OddKey,
+}
+
+impl ModelVendors {
+    pub(crate) fn new(settings: &Models, lookup: &Lookup) -> Self {
+        Self {
+            settings: settings.clone(),
+            lookup: lookup.clone(),
+        }
+    }
+
+    pub(crate) fn are_enabled(&self) -> bool {
+        self.settings.enabled
+    }
+
+    pub(crate) fn foreign_tools(&self) -> ForeignTools {
+        self.settings.foreign_tools
+    }
+
+    pub(crate) fn max_body_bytes(&self) -> usize {
+        self.settings.max_body_bytes
+    }
+
+    /// Returns the address of the vendor, as people know it.
+    pub(crate) fn place(&self, vendor: Vendor) -> String {
+        self.vendor(vendor).url.origin().ascii_serialization()
+    }
+
+    /// Returns the address of a path at the vendor. It never lies outside of the address that the
+    /// operator configured, whatever dots the path has.
+    pub(crate) fn url(&self, vendor: Vendor, path_and_query: &str) -> Result<Url, VendorError> {
+        let base = &self.vendor(vendor).url;
+        let root = base.as_str().trim_end_matches('/');
+        let url = Url::parse(&format!("{root}{path_and_query}"));
+        let below = format!("{}/", base.path().trim_end_matches('/'));
+        url.ok()
+            .filter(|url| url.origin() == base.origin() && url.path().starts_with(&below))
+            .ok_or(VendorError::OutsidePath)
+    }
+
+    /// Puts the operator's key in the place of the client's, if the operator stored one.
+    pub(crate) fn put_key(
+        &self,
+        vendor: Vendor,
+        headers: &mut HeaderMap,
+    ) -> Result<(), VendorError> {
+        let Some(key) = &self.vendor(vendor).key else {
+            return Ok(());
+        };
+        let key = key.resolve(|name| (self.lookup)(name))?;
+        headers.remove(AUTHORIZATION);
+        headers.remove(X_API_KEY);
+        let (name, text) = match vendor {
+            Vendor::Anthropic => (X_API_KEY, key),
+            Vendor::OpenAi => (AUTHORIZATION, format!("Bearer {key}")),
+        };
+        let mut value = HeaderValue::try_from(text).map_err(|_| VendorError::OddKey)?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+        Ok(())
+    }
+
+    fn vendor(&self, vendor: Vendor) -> &ModelVendor {
+        match vendor {
+            Vendor::Anthropic => &self.settings.anthropic,
+            Vendor::OpenAi => &self.settings.openai,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn vendors(base: &str) -> ModelVendors {
+        let vendor = ModelVendor {
+            url: base.parse().expect("a URL"),
+            key: None,
+        };
+        let settings = Models {
+            enabled: true,
+            foreign_tools: ForeignTools::Keep,
+            max_body_bytes: 0,
+            anthropic: vendor.clone(),
+            openai: vendor,
+        };
+        ModelVendors::new(&settings, &(Arc::new(|_: &str| None) as Lookup))
+    }
+
+    #[track_caller]
+    fn check(base: &str, path: &str, expect: Option<&str>) {
+        let url = vendors(base).url(Vendor::OpenAi, path).ok();
+        assert_eq!(url.as_ref().map(Url::as_str), expect, "{base} {path}");
+    }
+
+    #[test]
+    fn a_path_stays_below_the_address_of_the_vendor() {
+        check(
+            "https://a.example",
+            "/v1/x?y=%2F",
+            Some("https://a.example/v1/x?y=%2F"),
+        );
+        check(
+            "https://a.example/api",
+            "/v1/x",
+            Some("https://a.example/api/v1/x"),
+        );
+        check("https://a.example/api", "/../x", None);
+        check("https://a.example/api", "/v1/%2e%2E/../x", None);
+        check(
+            "https://a.example",
+            "//evil.example/x",
+            Some("https://a.example//evil.example/x"),
+        );
+        check("https://a.example", "@evil.example/x", None);
+    }
+}

@@ -1,0 +1,154 @@
+//! Computes from the audit how tools have done, and keeps it in the store: never while a client
+//! waits.
+//!
+//! A run counts the rows that were written since the run before, so that it does not matter how often
+//! it is started. The index reads the result.
+//!
+//! # Layout
+//! - this file: a run over the audit
+//! - `track`: how one tool has done
+//! - [`overdue`]: the age at which they are too old
+//!
+//! `priors_schedule` has the runs of a gateway that serves, and `priors_report` the priors as people
+//! read them.
+
+pub mod overdue;
+pub(crate) mod track;
+
+use std::collections::HashMap;
+
+use kitbag_domain::{Capability, Timestamp};
+use kitbag_store::{AuditSpan, Error, PriorsRun, Store, StoredPrior};
+use serde::Serialize;
+
+use self::track::ToolTrack;
+
+/// The result of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PriorsSummary {
+    /// The number of tools of which anything is known.
+    pub tools: usize,
+    /// The number of calls that were not counted before.
+    pub calls: u64,
+    #[serde(skip)]
+    pub(crate) counted_at: Timestamp,
+}
+
+const DAY: i64 = 86_400_000;
+/// Calls from before count for a hundredth, so that a gateway that was off for long does not read them.
+const MOST_DAYS: i64 = 7;
+
+/// Counts the calls since the last run, and keeps the result for the tools that are `known`. To be
+/// called by one process at a time.
+pub(crate) async fn count(
+    store: &Store,
+    namespace: &str,
+    known: impl Fn(&Capability) -> bool,
+    now: Timestamp,
+) -> Result<PriorsSummary, Error> {
+    let last = store.priors_run(namespace).await?;
+    let mut tracks = tracks(store, namespace).await?;
+    if let Some(last) = last {
+        let passed = (now.0 - last.counted_at.0).max(0) as f64 / DAY as f64;
+        tracks.values_mut().for_each(|it| it.track.fade(passed));
+    }
+    let run = PriorsRun {
+        counted_to: store.newest_audit_row().await?,
+        counted_at: now,
+    };
+    let mut calls = 0;
+    for (span, days_ago) in spans(store, last, run).await? {
+        for (tool, seen) in store.tool_statistics(&span).await? {
+            if !known(&tool) {
+                continue;
+            }
+            calls += seen.calls;
+            let kept = tracks.entry(tool).or_default();
+            kept.track.add(&seen, days_ago);
+            kept.updated_at = now;
+        }
+    }
+    tracks.values_mut().for_each(|it| it.track.limit());
+    tracks.retain(|tool, it| known(tool) && !it.track.is_forgotten());
+    let rows: Vec<StoredPrior> = tracks.into_iter().map(stored).collect();
+    store.put_priors(namespace, run, &rows).await?;
+    Ok(PriorsSummary {
+        tools: rows.len(),
+        calls,
+        counted_at: now,
+    })
+}
+
+/// The record of a tool, and the last run in which calls of it were counted.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct KeptTrack {
+    pub(crate) track: ToolTrack,
+    pub(crate) updated_at: Timestamp,
+}
+
+/// Returns what the last run left.
+pub(crate) async fn tracks(
+    store: &Store,
+    namespace: &str,
+) -> Result<HashMap<Capability, KeptTrack>, Error> {
+    let rows = store.priors(namespace).await?;
+    Ok(rows.into_iter().filter_map(read).collect())
+}
+
+/// A row that cannot be read was written by another version, and is counted anew.
+fn read(row: StoredPrior) -> Option<(Capability, KeptTrack)> {
+    let kept = KeptTrack {
+        track: serde_json::from_str(&row.body).ok()?,
+        updated_at: row.updated_at,
+    };
+    Some((Capability::tool(row.server, row.name), kept))
+}
+
+fn stored((tool, kept): (Capability, KeptTrack)) -> StoredPrior {
+    StoredPrior {
+        server: tool.server,
+        name: tool.name,
+        body: serde_json::to_string(&kept.track).expect("a track is plain JSON"),
+        updated_at: kept.updated_at,
+    }
+}
+
+/// Returns the days that are not counted yet, each with the number of days since it ended. The last
+/// one is open, because the clocks of several gateways differ.
+async fn spans(
+    store: &Store,
+    last: Option<PriorsRun>,
+    run: PriorsRun,
+) -> Result<Vec<(AuditSpan, f64)>, Error> {
+    let now = run.counted_at.0;
+    // Ids begin anew in a store that has lost all rows.
+    let last = last.filter(|last| last.counted_to <= run.counted_to);
+    let (days, after) = match last {
+        Some(last) => (
+            ((now - last.counted_at.0) / DAY + 1).clamp(1, MOST_DAYS),
+            last.counted_to,
+        ),
+        None => {
+            let first = store
+                .first_audit_row(Timestamp(now - MOST_DAYS * DAY))
+                .await?;
+            (MOST_DAYS, first.map_or(run.counted_to, |first| first - 1))
+        }
+    };
+    Ok((0..days).map(|day| span(run, after, day)).collect())
+}
+
+fn span(run: PriorsRun, after: i64, day: i64) -> (AuditSpan, f64) {
+    let now = run.counted_at.0;
+    let until = if day == 0 { i64::MAX } else { now - day * DAY };
+    let span = AuditSpan {
+        after,
+        up_to: run.counted_to,
+        since: Timestamp(now - (day + 1) * DAY),
+        until: Timestamp(until),
+    };
+    (span, day as f64)
+}
+
+#[cfg(test)]
+mod tests;

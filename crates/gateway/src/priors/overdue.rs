@@ -1,0 +1,70 @@
+//! Tells if priors should have been computed again by now.
+
+use std::time::Duration;
+
+use kitbag_config::CronSchedule;
+use kitbag_domain::Timestamp;
+
+/// Priors of last night are a day old at most, and a run may take its time.
+const FRESH_FOR: i64 = 26 * 3_600_000;
+/// The time after which a run that was due and did not happen is overdue.
+const GRACE: i64 = 2 * 3_600_000;
+
+/// The age of priors that should have been computed again by now. Where none ever were, it counts
+/// from `begun`.
+pub fn overdue(
+    schedule: Option<&CronSchedule>,
+    last: Option<Timestamp>,
+    begun: Timestamp,
+    now: Timestamp,
+) -> Option<Duration> {
+    let since = last.unwrap_or(begun);
+    let next = schedule?.next_after(since)?;
+    let age = now.0 - since.0;
+    let is_late = age > FRESH_FOR && now.0 > next.0 + GRACE;
+    is_late.then(|| Duration::from_millis(age.unsigned_abs()))
+}
+
+/// Says in words that priors are as old as this.
+pub fn stale(age: Duration) -> String {
+    let hours = age.as_secs() / 3_600;
+    format!("the priors of tools were last computed {hours} hours ago")
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_config::{Overrides, Surroundings, parse};
+
+    use super::*;
+
+    #[test]
+    fn priors_are_overdue_after_26_hours_and_those_of_a_new_gateway_as_well() {
+        let around = Surroundings {
+            home: Some("/home/ann".into()),
+            ..Surroundings::default()
+        };
+        let schedule = |text: &str| {
+            let text = format!("[priors]\nschedule = '{text}'");
+            let config = parse(&text, None, &Overrides::default(), &around).unwrap();
+            config.priors.schedule
+        };
+        const HOUR: i64 = 3_600_000;
+        // The first moment of 1970 is a Thursday, at midnight.
+        let check = |text: &str, last: Option<i64>, now: i64, expected: bool| {
+            let at = |hour: i64| Timestamp(hour * HOUR);
+            let found = overdue(schedule(text).as_ref(), last.map(at), at(0), at(now));
+            assert_eq!(found.is_some(), expected, "{text}, {last:?}, {now}");
+        };
+        check("0 3 * * * UTC", Some(3), 29, false);
+        check("0 3 * * * UTC", Some(3), 30, true);
+        check("0 3 * * * UTC", None, 26, false);
+        check("0 3 * * * UTC", None, 27, true);
+        check("0 3 * * 1 UTC", Some(3), 90, false);
+        check("0 3 * * 1 UTC", Some(3), 102, true);
+        check("never", Some(3), 1000, false);
+        assert_eq!(
+            stale(Duration::from_secs(30 * 3_600)),
+            "the priors of tools were last computed 30 hours ago"
+        );
+    }
+}

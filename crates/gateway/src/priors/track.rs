@@ -1,0 +1,157 @@
+//! The record of one tool: the calls of the last days, of which those of earlier days count less.
+//!
+//! Everything here can be added up, so that it does not matter how many runs counted the calls.
+
+use std::time::Duration;
+
+use kitbag_domain::LatencyHistogram;
+use kitbag_store::ToolStatistics;
+use serde::{Deserialize, Serialize};
+
+/// The success rate of a tool of which nothing is known, and the number of calls that this guess is
+/// worth: the first call moves the rate a little, and ten outweigh the guess.
+const USUAL_RATE: f64 = 0.9;
+const GUESS: f64 = 5.0;
+/// Earlier days count for no more calls than this, so that a tool that was used much and begins to
+/// fail shows it after a day.
+const MOST_CALLS: f64 = 50.0;
+/// A day ago counts half.
+const KEPT_PER_DAY: f64 = 0.5;
+/// A tool with less than this is as good as never called.
+const FORGOTTEN: f64 = 0.01;
+/// Of fewer calls, the slowest in a hundred is not known.
+const LEAST_CALLS_FOR_P99: f64 = 100.0;
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ToolTrack {
+    succeeded: f64,
+    failed: f64,
+    latencies: LatencyHistogram,
+    /// The answers whose tokens were counted, and all their tokens.
+    answers: f64,
+    tokens: f64,
+}
+
+impl ToolTrack {
+    /// Lets time pass, in days.
+    pub(crate) fn fade(&mut self, days: f64) {
+        let kept = KEPT_PER_DAY.powf(days);
+        self.scale_outcomes(kept);
+        self.latencies.fade(kept);
+        self.answers *= kept;
+        self.tokens *= kept;
+    }
+
+    /// Adds the calls of a span that ended so many days ago.
+    pub(crate) fn add(&mut self, seen: &ToolStatistics, days_ago: f64) {
+        let mut calls = Self {
+            succeeded: seen.succeeded as f64,
+            failed: seen.calls.saturating_sub(seen.succeeded) as f64,
+            latencies: seen.latencies.clone(),
+            answers: seen.answers as f64,
+            tokens: seen.tokens as f64,
+        };
+        calls.fade(days_ago);
+        self.succeeded += calls.succeeded;
+        self.failed += calls.failed;
+        self.latencies.add(&calls.latencies);
+        self.answers += calls.answers;
+        self.tokens += calls.tokens;
+    }
+
+    /// To be called when everything is added.
+    pub(crate) fn limit(&mut self) {
+        let most = MOST_CALLS / self.calls();
+        if most < 1.0 {
+            self.scale_outcomes(most);
+        }
+    }
+
+    pub(crate) fn is_forgotten(&self) -> bool {
+        self.calls() < FORGOTTEN
+    }
+
+    /// The number of calls that the rate rests on.
+    pub(crate) fn calls(&self) -> f64 {
+        self.succeeded + self.failed
+    }
+
+    pub(crate) fn success_rate(&self) -> f64 {
+        (self.succeeded + GUESS * USUAL_RATE) / (self.calls() + GUESS)
+    }
+
+    /// Returns the time within which this share of the calls is done, if enough calls show it.
+    pub(crate) fn latency(&self, share: f64) -> Option<Duration> {
+        let is_known = share <= 0.95 || self.latencies.count() >= LEAST_CALLS_FOR_P99;
+        self.latencies.quantile(share).filter(|_| is_known)
+    }
+
+    pub(crate) fn tokens_per_answer(&self) -> Option<f64> {
+        (self.answers > FORGOTTEN).then(|| self.tokens / self.answers)
+    }
+
+    fn scale_outcomes(&mut self, part: f64) {
+        self.succeeded *= part;
+        self.failed *= part;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(succeeded: u64, failed: u64) -> ToolStatistics {
+        ToolStatistics {
+            calls: succeeded + failed,
+            succeeded,
+            ..ToolStatistics::default()
+        }
+    }
+
+    /// The rates after each of these days, in per cent.
+    fn rates(days: &[(u64, u64)]) -> Vec<u32> {
+        let mut track = ToolTrack::default();
+        let after = days.iter().map(|(succeeded, failed)| {
+            track.fade(1.0);
+            track.add(&day(*succeeded, *failed), 0.0);
+            track.limit();
+            (track.success_rate() * 100.0).round() as u32
+        });
+        after.collect()
+    }
+
+    #[test]
+    fn a_first_call_moves_the_rate_a_little() {
+        assert_eq!(rates(&[(1, 0)]), [92]);
+        assert_eq!(rates(&[(0, 1)]), [75]);
+    }
+
+    #[test]
+    fn a_tool_that_begins_to_fail_shows_it_after_a_day_and_recovers() {
+        let busy = rates(&[(1000, 0), (1000, 0), (0, 1000), (1000, 0), (1000, 0)]);
+        assert_eq!(busy, [99, 99, 10, 97, 99]);
+        let quiet = rates(&[(5, 0), (5, 0), (5, 0), (0, 5), (5, 0), (5, 0)]);
+        assert_eq!(quiet, [95, 96, 96, 62, 80, 88]);
+    }
+
+    #[test]
+    fn a_tool_that_is_not_called_any_more_gets_another_chance() {
+        let mut days = vec![(0, 20)];
+        days.resize(8, (0, 0));
+        let rates = rates(&days);
+        assert_eq!((rates[0], rates[7]), (18, 87));
+    }
+
+    #[test]
+    fn it_makes_no_difference_in_how_many_runs_the_calls_were_counted() {
+        let mut once = ToolTrack::default();
+        once.add(&day(3, 1), 1.0);
+        once.add(&day(2, 2), 0.0);
+        let mut twice = ToolTrack::default();
+        twice.add(&day(3, 1), 0.0);
+        twice.fade(1.0);
+        twice.add(&day(2, 2), 0.0);
+        twice.fade(0.0);
+        assert_eq!(once, twice);
+    }
+}

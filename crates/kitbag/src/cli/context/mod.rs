@@ -1,0 +1,251 @@
+//! `kitbag context`: the facts of the context plane, from which agents take what the company knows.
+//!
+//! - `filter`: the facts that a person means
+
+mod filter;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use kitbag_config::Config;
+use kitbag_domain::{Action, Event, Remedy as _, Tenant};
+use kitbag_embed::TextEmbedder;
+use kitbag_gateway::context_embedding::embed_function;
+use kitbag_gateway::vault;
+use kitbag_platform::context::fact::listed;
+use kitbag_platform::context::import::{ContextImport, ContextImportError, ImportedFacts, import};
+use kitbag_platform::context::tier::AuthorityTier;
+use kitbag_store::{FactHolders, Store, StoredFact};
+use serde_json::{Value, json};
+
+use super::Invocation;
+use super::failure::{Advise as _, advised};
+use super::output::{count, table};
+use crate::cli::open_store::open_store;
+use crate::trail;
+use filter::{FactSelection, HolderChoice};
+
+/// Take in, show and forget the facts that agents can ask for.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true, after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag context import facts.jsonl
+  kitbag context import crm.jsonl --tenant acme --replace CRM
+  kitbag context list --subject Contoso
+  kitbag context forget --source CRM --tenant acme
+
+A fact has a source with a quote, a date and a tier of authority. Agents ask for
+facts with context_query and context_explain, if [context] is enabled.";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Take facts from a file with one in each line; all of them or none.
+    #[command(
+        after_help = "Examples:\n  kitbag context import facts.jsonl --all-tenants\n  \
+                      kitbag context import crm.jsonl --replace CRM\n\n\
+                      A line is JSON: {\"subject\": \"Contoso\", \"predicate\": \"employees\",\n\
+                      \"object\": \"900\", \"source\": {\"name\": \"CRM\", \"url\": \"https://…\", \"quote\":\n\
+                      \"Headcount: 900\"}, \"authority\": 2, \"observed_at\": \"2026-10-01\"}, and if you\n\
+                      like \"valid_until\". A fact that is there already is not taken in again."
+    )]
+    Import {
+        file: PathBuf,
+        #[command(flatten)]
+        holder: HolderChoice,
+        /// Forget the facts of this source first.
+        #[arg(long, value_name = "SOURCE")]
+        replace: Option<String>,
+    },
+    /// Show facts, in the order in which they came.
+    #[command(
+        visible_alias = "ls",
+        after_help = "Examples:\n  kitbag context list\n  kitbag context list --subject Contoso --json"
+    )]
+    List {
+        #[command(flatten)]
+        wanted: FactSelection,
+        /// The number of facts at most.
+        #[arg(long, short = 'n', default_value_t = 100, value_name = "N")]
+        limit: u32,
+    },
+    /// Forget facts, for good.
+    #[command(
+        after_help = "Examples:\n  kitbag context forget --id 12\n  kitbag context forget --source CRM --tenant acme\n  \
+                      kitbag context forget --all"
+    )]
+    Forget {
+        #[command(flatten)]
+        wanted: FactSelection,
+        /// All facts of all tenants.
+        #[arg(long, conflicts_with = "selection")]
+        all: bool,
+    },
+}
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let config = invocation.config()?;
+    let store = open_store(&config, "the facts cannot be reached").await?;
+    match arguments.verb {
+        Verb::Import {
+            file,
+            holder,
+            replace,
+        } => {
+            let given = GivenImport {
+                file: &file,
+                holder: holder.or_local(),
+                replace: replace.as_deref(),
+            };
+            take_in(&store, &config, &given, invocation).await?;
+        }
+        Verb::List { wanted, limit } => list(&store, wanted, limit, invocation).await?,
+        Verb::Forget { wanted, all } => forget(&store, wanted, all, invocation).await?,
+    }
+    store.close().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// An import as the person typed it.
+struct GivenImport<'a> {
+    file: &'a Path,
+    holder: Option<Tenant>,
+    replace: Option<&'a str>,
+}
+
+async fn take_in(
+    store: &Store,
+    config: &Config,
+    given: &GivenImport<'_>,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
+    let text = fs::read_to_string(given.file)
+        .with_context(|| format!("{} cannot be read", given.file.display()))
+        .advise(|| {
+            "name a file with a fact in each line: kitbag context import --help".to_owned()
+        })?;
+    let lookup = vault::lookup(config, store).await?;
+    let embedder = Arc::new(TextEmbedder::new(&config.embedder, &lookup));
+    let wanted = ContextImport {
+        text: &text,
+        holder: given.holder.clone(),
+        replaced_source: given.replace,
+    };
+    let going_on = invocation.output.progress("Taking facts in");
+    let imported = import(store, &embed_function(embedder), &wanted).await;
+    drop(going_on);
+    let imported = imported.map_err(with_advice)?;
+    let subject = given.file.display().to_string();
+    let event = trail::change("kitbag context import", Action::FactsImported, &subject);
+    let tenant = given.holder.clone();
+    trail::record(store, Event { tenant, ..event }).await?;
+    if !config.context.enabled {
+        invocation
+            .output
+            .note("Agents cannot ask for facts yet: put `enabled = true` under [context].");
+    }
+    tell(imported, invocation)
+}
+
+fn with_advice(error: ContextImportError) -> anyhow::Error {
+    match error.remedy() {
+        Some(advice) => advised(error, advice),
+        None => error.into(),
+    }
+}
+
+fn tell(imported: ImportedFacts, invocation: &Invocation) -> anyhow::Result<()> {
+    let ImportedFacts {
+        added,
+        replaced,
+        known,
+    } = imported;
+    let told = json!({ "added": added, "known": known, "replaced": replaced });
+    invocation.output.show(&told, |_| {
+        let mut text = format!("Took in {}", count(added as usize, "fact"));
+        if known > 0 {
+            text.push_str(&format!("; {known} were there already"));
+        }
+        if replaced > 0 {
+            text.push_str(&format!("; {replaced} made room"));
+        }
+        text
+    })
+}
+
+async fn list(
+    store: &Store,
+    wanted: FactSelection,
+    limit: u32,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
+    let mut filter = wanted.filter();
+    filter.limit = Some(limit);
+    let found = store.facts(&filter).await?;
+    if found.is_empty() && !invocation.output.json {
+        invocation
+            .output
+            .note("No such fact. Take some in: kitbag context import FILE");
+        return Ok(());
+    }
+    let rows: Vec<Value> = found.iter().map(listed).collect();
+    let headings = [
+        "ID",
+        "TENANT",
+        "SUBJECT",
+        "PREDICATE",
+        "OBJECT",
+        "TIER",
+        "SOURCE",
+        "QUOTE",
+    ];
+    invocation
+        .output
+        .show(&rows, |_| table(headings, found.iter().map(cells)))
+}
+
+fn cells(stored: &StoredFact) -> [String; 8] {
+    let fact = &stored.fact;
+    let tenant = fact.tenant.as_ref().map_or("*", Tenant::as_str);
+    let tier = AuthorityTier::of_number(fact.authority);
+    [
+        stored.id.to_string(),
+        tenant.to_owned(),
+        fact.subject.clone(),
+        fact.predicate.clone(),
+        fact.object.clone(),
+        tier.as_str().to_owned(),
+        fact.source.clone(),
+        fact.quote.clone(),
+    ]
+}
+
+async fn forget(
+    store: &Store,
+    wanted: FactSelection,
+    all: bool,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
+    let subject = wanted.named(all)?;
+    let filter = wanted.filter();
+    let forgotten = store.forget_facts(&filter).await?;
+    let event = trail::change("kitbag context forget", Action::FactsForgotten, &subject);
+    let tenant = match filter.holders {
+        FactHolders::Only(tenant) => tenant,
+        _ => None,
+    };
+    trail::record(store, Event { tenant, ..event }).await?;
+    let told = json!({ "forgotten": forgotten });
+    invocation.output.show(&told, |_| {
+        format!("Forgot {}", count(forgotten as usize, "fact"))
+    })
+}

@@ -1,0 +1,119 @@
+//! `kitbag credentials test`: a harmless call of a tool that uses the credential.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::anyhow;
+use kitbag_apis::{ActionAnswer, ActionError, AnswerPart};
+use kitbag_config::Config;
+use kitbag_declared::CredentialName;
+use kitbag_domain::{Remedy as _, Tenant};
+use kitbag_gateway::credential_trial::{CredentialTrial, try_out};
+use kitbag_manifest::ToolFile;
+use kitbag_store::Vault;
+use serde_json::json;
+
+use super::wanted::KnownTools;
+use crate::cli::Invocation;
+use crate::cli::failure::Advise as _;
+use crate::cli::output::{duration, one_line, printable};
+
+/// Tries the credential out, and returns true if the API accepted it.
+pub(super) async fn test(
+    name: &CredentialName,
+    tenant: &Tenant,
+    vault: Vault,
+    config: &Config,
+    invocation: &Invocation,
+) -> anyhow::Result<bool> {
+    let tools = KnownTools::read(config);
+    let tool = chosen(&tools, name)?;
+    let began = Instant::now();
+    let trial = try_out(tool, &config.catalog, vault, tenant);
+    let trial = invocation.output.during("Trying it out", trial).await?;
+    let (works, told) = told(&trial, tool, name)?;
+    let row = json!({
+        "name": name.as_str(),
+        "tenant": tenant.as_str(),
+        "tool": tool.name.as_str(),
+        "works": works,
+        "outcome": told,
+        "took_ms": began.elapsed().as_millis(),
+    });
+    invocation.output.show(&row, |_| {
+        let took = duration(began.elapsed());
+        let text = format!("{name} of {tenant}: {} {told} ({took})", tool.name);
+        one_line(&printable(&text))
+    })?;
+    Ok(works)
+}
+
+/// Returns the first tool with a harmless call, or else the first.
+fn chosen<'t>(tools: &'t KnownTools, name: &CredentialName) -> anyhow::Result<&'t Arc<ToolFile>> {
+    let using = tools.using(name);
+    let harmless = using.iter().find(|tool| tool.test_call().is_some());
+    let Some(tool) = harmless.or(using.first()) else {
+        return Err(anyhow!("no tool uses the credential `{name}`"))
+            .advise(|| near_names(name.as_str(), tools));
+    };
+    Ok(tool)
+}
+
+/// Returns advice with the credentials that a name could mean.
+pub(super) fn near_names(name: &str, tools: &KnownTools) -> String {
+    let known = tools.credentials();
+    match kitbag_schema::near(name, known.iter().copied()).first() {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "a tool file names its credential under [api]".to_owned(),
+    }
+}
+
+/// Returns true if the credential works, and the outcome in words that hold none of its values.
+fn told(
+    trial: &CredentialTrial,
+    tool: &ToolFile,
+    name: &CredentialName,
+) -> anyhow::Result<(bool, String)> {
+    Ok(match trial {
+        CredentialTrial::Called { action, outcome } => match outcome {
+            Ok(answer) => (!answer.is_error, answered(action, answer)),
+            Err(error) => (false, failed(error)),
+        },
+        CredentialTrial::TokenFetched(Ok(())) => {
+            (true, "got a token; nothing was called".to_owned())
+        }
+        CredentialTrial::TokenFetched(Err(error)) => (false, failed(error)),
+        CredentialTrial::NothingHarmless => {
+            return Err(anyhow!(
+                "no tool that uses `{name}` has an action that could be called without harm or cost"
+            ))
+            .advise(|| {
+                format!(
+                    "call one yourself: kitbag call {}; in a tool file of your own, write test = \"ACTION\" under [api]",
+                    tool.name
+                )
+            });
+        }
+    })
+}
+
+fn answered(action: &str, answer: &ActionAnswer) -> String {
+    let status = answer.status;
+    if !answer.is_error {
+        return format!("answered `{action}` with HTTP {status}");
+    }
+    let words = answer.content.iter().find_map(|part| match part {
+        AnswerPart::Text(text) => Some(text.as_str()),
+        AnswerPart::Json(json) => Some(json.get()),
+        AnswerPart::Image { .. } => None,
+    });
+    let words: String = words.unwrap_or_default().chars().take(200).collect();
+    format!("refused `{action}` with HTTP {status}: {words}")
+}
+
+fn failed(error: &ActionError) -> String {
+    match error.remedy() {
+        Some(remedy) => format!("{}: {error}; {remedy}", error.code()),
+        None => format!("{}: {error}", error.code()),
+    }
+}

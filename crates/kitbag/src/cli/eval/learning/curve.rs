@@ -1,0 +1,150 @@
+//! The points of a learning curve: how well tools are found after so many uses of each.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use super::stream::SHOWN;
+use super::{ReplayedRequest, ReplayedSet};
+
+/// The curves of one set.
+pub(super) struct SetCurves {
+    pub(super) name: String,
+    pub(super) tools: usize,
+    pub(super) requests: usize,
+    /// The held-out requests of all splits together.
+    pub(super) held_out: usize,
+    /// After right uses alone; the first point is the static ranking.
+    pub(super) right: Vec<CurvePoint>,
+    /// The same with some uses of wrong tools.
+    pub(super) wrong: Vec<CurvePoint>,
+}
+
+impl SetCurves {
+    pub(super) fn new(set: &ReplayedSet, uses: &[usize]) -> Self {
+        let mut uses: Vec<usize> = uses.iter().copied().chain([0]).collect();
+        uses.sort_unstable();
+        uses.dedup();
+        let points: Vec<_> = uses.into_iter().map(CurvePoint::after).collect();
+        Self {
+            name: set.name.clone(),
+            tools: set.tools.len(),
+            requests: set.requests.len(),
+            held_out: 0,
+            right: points.clone(),
+            wrong: points,
+        }
+    }
+}
+
+/// The quality of the finding after so many uses of each tool, summed over the held-out requests.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CurvePoint {
+    pub(super) uses: usize,
+    requests: usize,
+    recall1: f64,
+    recall5: f64,
+    /// Of the tools that were used.
+    used_misses: Recovered,
+    all_misses: Recovered,
+}
+
+/// The right tools that the static ranking leaves out of the first five though there is room for them,
+/// and the number of them that are there after learning.
+#[derive(Debug, Clone, Copy, Default)]
+struct Recovered {
+    of: usize,
+    some: usize,
+}
+
+/// The figures of a point, as means over requests.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct CurveFigures {
+    pub(super) uses: usize,
+    pub(super) recall1: f64,
+    pub(super) recall5: f64,
+    /// The share of the misses of used tools that is recovered; nothing where there was no miss.
+    pub(super) recovered_used: Option<f64>,
+    pub(super) recovered_all: Option<f64>,
+}
+
+impl CurvePoint {
+    fn after(uses: usize) -> Self {
+        Self {
+            uses,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn judge(
+        &mut self,
+        request: &ReplayedRequest,
+        ranked: &[String],
+        used: &HashSet<&str>,
+    ) {
+        let count = request.relevant.len();
+        self.requests += 1;
+        self.recall1 += request.found(ranked, 1) as f64 / count as f64;
+        self.recall5 += request.found(ranked, SHOWN) as f64 / count as f64;
+        let room = count.min(SHOWN) - request.found(&request.ranked, SHOWN);
+        self.all_misses.add(room, &request.missed(|_| true), ranked);
+        let missed = request.missed(|tool| used.contains(tool));
+        self.used_misses.add(room, &missed, ranked);
+    }
+
+    pub(super) fn figures(&self) -> CurveFigures {
+        let requests = self.requests.max(1) as f64;
+        CurveFigures {
+            uses: self.uses,
+            recall1: self.recall1 / requests,
+            recall5: self.recall5 / requests,
+            recovered_used: self.used_misses.share(),
+            recovered_all: self.all_misses.share(),
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let mut value = self.figures().json();
+        value["misses"] = json!({ "used": self.used_misses.of, "all": self.all_misses.of });
+        value
+    }
+}
+
+impl CurveFigures {
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "uses": self.uses,
+            "recall": { "1": self.recall1, "5": self.recall5 },
+            "recovered": { "used": self.recovered_used, "all": self.recovered_all },
+        })
+    }
+}
+
+impl Recovered {
+    /// Of more right tools than there are places, only as many count as there is room for.
+    fn add(&mut self, room: usize, missed: &[&String], ranked: &[String]) {
+        let shown = &ranked[..ranked.len().min(SHOWN)];
+        let found = missed.iter().filter(|tool| shown.contains(tool)).count();
+        self.of += room.min(missed.len());
+        self.some += room.min(found);
+    }
+
+    fn share(self) -> Option<f64> {
+        (self.of > 0).then(|| self.some as f64 / self.of as f64)
+    }
+}
+
+impl ReplayedRequest {
+    /// The number of right tools among the first so many.
+    fn found(&self, ranked: &[String], first: usize) -> usize {
+        let shown = ranked.iter().take(first);
+        shown.filter(|tool| self.relevant.contains(tool)).count()
+    }
+
+    /// The right tools that the static ranking leaves out of the first five, of those that count.
+    fn missed(&self, counts: impl Fn(&str) -> bool) -> Vec<&String> {
+        let shown = &self.ranked[..self.ranked.len().min(SHOWN)];
+        let missed = self.relevant.iter().filter(|tool| !shown.contains(tool));
+        missed.filter(|tool| counts(tool)).collect()
+    }
+}

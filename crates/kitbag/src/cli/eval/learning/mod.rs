@@ -1,0 +1,194 @@
+//! `kitbag eval learning`: replays the requests of sets as a stream of use, and measures how much
+//! better the tools for other requests are found afterwards.
+
+mod curve;
+mod dice;
+mod report;
+mod stream;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use kitbag_domain::Timestamp;
+use kitbag_relevance::{Experience, Index, Intent, Options, Votes, retrieve};
+
+use super::sets::{QueryLine, capability_index, embedded_request, indexed, read_lines, read_tools};
+use crate::cli::Invocation;
+use crate::cli::output::count;
+use crate::cli::progress::ProgressDisplay;
+use curve::{CurvePoint, SetCurves};
+use dice::Dice;
+use kitbag_gateway::index::CapabilityIndex;
+use kitbag_gateway::index::intent::EmbeddedIntent;
+use report::LearningReport;
+use stream::{StreamSplit, Taught};
+
+/// Replay the requests of sets as a stream of use, and measure what it teaches.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// A folder with tools.jsonl and queries.jsonl; may be given several times.
+    #[arg(long, value_name = "DIR", required = true)]
+    dataset: Vec<PathBuf>,
+    /// A folder whose tools.jsonl is added as distractors; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    catalog: Vec<PathBuf>,
+    /// The numbers of uses of each tool after which the ranking is measured.
+    #[arg(
+        long,
+        value_name = "N,…",
+        value_delimiter = ',',
+        default_value = "1,2,3,5,10"
+    )]
+    uses: Vec<usize>,
+    /// The share of uses that are of a wrong tool, for the second curve.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.2, value_parser = share)]
+    wrong: f64,
+    /// The number of times that the requests are split anew; the figures are the means.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
+    splits: u64,
+    /// Another seed splits the requests in other ways.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag eval learning --dataset evals/small
+  kitbag eval learning --dataset one-set --dataset another --json
+  kitbag eval learning --dataset evals/small --uses 1,5 --wrong 0.4
+
+Of the requests of each tool one half is held out; the other half is used,
+request by request, and the held-out ones are asked after each number of uses.
+Nothing of it is stored.";
+
+pub(super) async fn run(
+    arguments: &Arguments,
+    invocation: &Invocation,
+) -> anyhow::Result<ExitCode> {
+    let index = capability_index(invocation).await?;
+    let going_on = invocation.output.progress("Indexing tools");
+    let mut sets = Vec::new();
+    for dataset in &arguments.dataset {
+        let set = ReplayedSet::read(dataset, arguments, &index, &going_on).await?;
+        going_on.update(&format!("Replaying {}", set.name));
+        sets.push(set.curves(arguments));
+    }
+    drop(going_on);
+    let report = LearningReport::of(arguments, sets);
+    invocation
+        .output
+        .show(&report.json(), |_| report.for_people())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A set with everything that is needed to rank its tools again and again.
+struct ReplayedSet {
+    name: String,
+    index: Index,
+    tools: Vec<String>,
+    requests: Vec<ReplayedRequest>,
+}
+
+struct ReplayedRequest {
+    intent: EmbeddedIntent,
+    relevant: Vec<String>,
+    /// The tools as they are ranked without lessons.
+    ranked: Vec<String>,
+}
+
+impl ReplayedSet {
+    async fn read(
+        dataset: &Path,
+        arguments: &Arguments,
+        index: &CapabilityIndex,
+        going_on: &ProgressDisplay,
+    ) -> anyhow::Result<Self> {
+        let tools = read_tools(dataset, &arguments.catalog)?;
+        let names = tools.iter().map(|tool| tool.exposed.clone()).collect();
+        let mut set = Self {
+            name: name_of(dataset),
+            index: indexed(tools, index, true, going_on).await?,
+            tools: names,
+            requests: Vec::new(),
+        };
+        let queries: Vec<QueryLine> = read_lines(&dataset.join("queries.jsonl"))?;
+        let all = count(queries.len(), "request");
+        for (number, query) in queries.into_iter().enumerate() {
+            going_on.update(&format!("Searching: {number} of {all}"));
+            let intent = embedded_request(index, &query.query).await?;
+            set.add(intent, query.relevant);
+        }
+        Ok(set)
+    }
+
+    /// A request that no tool of the set answers has nothing to teach and is left out.
+    fn add(&mut self, intent: EmbeddedIntent, mut relevant: Vec<String>) {
+        relevant.retain(|tool| self.index.get(tool).is_some());
+        if !relevant.is_empty() {
+            let ranked = ranked(&self.index, intent.as_intent());
+            self.requests.push(ReplayedRequest {
+                intent,
+                relevant,
+                ranked,
+            });
+        }
+    }
+
+    fn curves(&self, arguments: &Arguments) -> SetCurves {
+        let mut curves = SetCurves::new(self, &arguments.uses);
+        for round in 0..arguments.splits {
+            let mut dice = Dice::new(arguments.seed, round);
+            let split = StreamSplit::of(&self.requests, &mut dice);
+            curves.held_out += split.held_out.len();
+            self.replay(&split, 0.0, dice, &mut curves.right);
+            self.replay(&split, arguments.wrong, dice, &mut curves.wrong);
+        }
+        curves
+    }
+
+    /// Measures every point of a curve on the held-out requests of a split.
+    fn replay(&self, split: &StreamSplit, wrong: f64, dice: Dice, curve: &mut [CurvePoint]) {
+        for point in curve {
+            let taught = Taught::by(self, split, point.uses, wrong, dice);
+            let experience = Experience::of(taught.lessons, NOW);
+            for number in &split.held_out {
+                let request = &self.requests[*number];
+                let ranked = self.ranked_with(request, &experience);
+                point.judge(request, &ranked, &taught.used);
+            }
+        }
+    }
+
+    fn ranked_with(&self, request: &ReplayedRequest, experience: &Experience) -> Vec<String> {
+        let intent = request.intent.as_intent();
+        let votes: Votes = experience.votes_on_intent(&intent, NOW);
+        let with_votes = Intent {
+            votes: Some(&votes),
+            ..intent
+        };
+        ranked(&self.index, with_votes)
+    }
+}
+
+/// All lessons of a replay are of the same moment, so that time has no part in the figures.
+const NOW: Timestamp = Timestamp(0);
+
+fn ranked(index: &Index, intent: Intent<'_>) -> Vec<String> {
+    let found = retrieve(index, intent, &Options::default(), |_| true);
+    found.iter().map(|it| it.entry.tool_name.clone()).collect()
+}
+
+/// The folder's own name.
+fn name_of(dataset: &Path) -> String {
+    let name = dataset.file_name().unwrap_or(dataset.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok();
+    number
+        .filter(|it| (0.0..=1.0).contains(it))
+        .ok_or_else(|| "a number from 0 to 1, such as 0.2".to_owned())
+}

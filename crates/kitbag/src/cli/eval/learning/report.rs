@@ -1,0 +1,161 @@
+//! The report of a replay, for people and for programs.
+
+use serde_json::{Value, json};
+
+use super::Arguments;
+use super::curve::{CurveFigures, CurvePoint, SetCurves};
+use crate::cli::output::{count, table};
+
+pub(super) struct LearningReport {
+    seed: u64,
+    splits: u64,
+    wrong: f64,
+    sets: Vec<SetCurves>,
+}
+
+/// One row of the table: a point of both curves.
+struct PointPair {
+    right: CurveFigures,
+    wrong: CurveFigures,
+}
+
+impl LearningReport {
+    pub(super) fn of(arguments: &Arguments, sets: Vec<SetCurves>) -> Self {
+        Self {
+            seed: arguments.seed,
+            splits: arguments.splits,
+            wrong: arguments.wrong,
+            sets,
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "seed": self.seed,
+            "splits": self.splits,
+            "wrong": self.wrong,
+            "sets": self.sets.iter().map(set_json).collect::<Vec<_>>(),
+            "mean": {
+                "right": jsons(&self.mean(|set| &set.right)),
+                "wrong": jsons(&self.mean(|set| &set.wrong)),
+            },
+        })
+    }
+
+    pub(super) fn for_people(&self) -> String {
+        let sets = self.sets.iter();
+        let mut parts: Vec<String> = sets.map(|set| self.of_set(set)).collect();
+        if self.sets.len() > 1 {
+            let right = self.mean(|set| &set.right);
+            let wrong = self.mean(|set| &set.wrong);
+            let heading = format!("Mean of {}\n", count(self.sets.len(), "set"));
+            parts.push(heading + &self.table(pairs(right, wrong)));
+        }
+        parts.push(EXPLANATION.to_owned());
+        parts.join("\n")
+    }
+
+    fn of_set(&self, set: &SetCurves) -> String {
+        let heading = format!(
+            "{}: {}, {}, of which {} held out in each of {}\n",
+            set.name,
+            count(set.tools, "tool"),
+            count(set.requests, "request"),
+            set.held_out / self.splits.max(1) as usize,
+            count(self.splits as usize, "split"),
+        );
+        heading + &self.table(pairs(figures(&set.right), figures(&set.wrong)))
+    }
+
+    fn table(&self, pairs: impl Iterator<Item = PointPair>) -> String {
+        let wrong = format!("{:.0} % WRONG:", self.wrong * 100.0);
+        let headings = [
+            "USES",
+            "R@1",
+            "R@5",
+            "RECOVERED",
+            "OF ALL",
+            &wrong,
+            "R@5",
+            "RECOVERED",
+        ];
+        table(headings, pairs.map(|pair| pair.cells()))
+    }
+
+    /// The means over the sets; a set without misses has no part in the share of them.
+    fn mean(&self, curve: fn(&SetCurves) -> &[CurvePoint]) -> Vec<CurveFigures> {
+        let sets: Vec<Vec<CurveFigures>> =
+            self.sets.iter().map(|set| figures(curve(set))).collect();
+        let points = sets.first().map_or(0, Vec::len);
+        (0..points)
+            .map(|at| mean_of(&sets.iter().map(|set| set[at]).collect::<Vec<_>>()))
+            .collect()
+    }
+}
+
+const EXPLANATION: &str = "\
+USES 0 is the static ranking. RECOVERED is the share of the right tools that the static ranking
+leaves out of the first five, and of which there was a use, that are among them after learning;
+OF ALL counts the tools without any use too.";
+
+fn pairs(right: Vec<CurveFigures>, wrong: Vec<CurveFigures>) -> impl Iterator<Item = PointPair> {
+    let pairs = right.into_iter().zip(wrong);
+    pairs.map(|(right, wrong)| PointPair { right, wrong })
+}
+
+impl PointPair {
+    fn cells(&self) -> [String; 8] {
+        let Self { right, wrong } = self;
+        [
+            right.uses.to_string(),
+            figure(right.recall1),
+            figure(right.recall5),
+            share(right.recovered_used),
+            share(right.recovered_all),
+            format!("R@1 {}", figure(wrong.recall1)),
+            figure(wrong.recall5),
+            share(wrong.recovered_used),
+        ]
+    }
+}
+
+fn figure(value: f64) -> String {
+    format!("{value:.3}")
+}
+
+fn share(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".to_owned(), |it| format!("{:.0} %", it * 100.0))
+}
+
+fn figures(curve: &[CurvePoint]) -> Vec<CurveFigures> {
+    curve.iter().map(CurvePoint::figures).collect()
+}
+
+fn set_json(set: &SetCurves) -> Value {
+    json!({
+        "name": set.name,
+        "tools": set.tools,
+        "requests": set.requests,
+        "right": set.right.iter().map(CurvePoint::json).collect::<Vec<_>>(),
+        "wrong": set.wrong.iter().map(CurvePoint::json).collect::<Vec<_>>(),
+    })
+}
+
+fn jsons(curve: &[CurveFigures]) -> Vec<Value> {
+    curve.iter().map(CurveFigures::json).collect()
+}
+
+fn mean_of(points: &[CurveFigures]) -> CurveFigures {
+    CurveFigures {
+        uses: points.first().map_or(0, |it| it.uses),
+        recall1: mean(points.iter().map(|it| Some(it.recall1))).unwrap_or(0.0),
+        recall5: mean(points.iter().map(|it| Some(it.recall5))).unwrap_or(0.0),
+        recovered_used: mean(points.iter().map(|it| it.recovered_used)),
+        recovered_all: mean(points.iter().map(|it| it.recovered_all)),
+    }
+}
+
+fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let known: Vec<f64> = values.flatten().collect();
+    (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+}

@@ -1,0 +1,180 @@
+//! The stream of use: which requests are replayed, and what each of them teaches.
+//!
+//! For each request the client is shown the first five tools of the static ranking. It calls the right
+//! one. If that was among the five, it was found and used; if not, the client came to it in some other
+//! way, such as a second search, and it was used. Those it was shown and did not call are passed over.
+
+use std::collections::{HashMap, HashSet};
+
+use kitbag_relevance::{Lesson, Signal};
+
+use super::dice::Dice;
+use super::{NOW, ReplayedRequest, ReplayedSet};
+
+/// The number of tools that a model is shown unless it asks for more.
+pub(super) const SHOWN: usize = 5;
+
+/// The requests that are used and those that are held out, by their numbers.
+pub(super) struct StreamSplit {
+    pub(super) stream: Vec<usize>,
+    pub(super) held_out: Vec<usize>,
+}
+
+impl StreamSplit {
+    /// Splits so that about half of the requests of each tool are held out. A tool with a single
+    /// request cannot be learned about; the request is held out.
+    pub(super) fn of(requests: &[ReplayedRequest], dice: &mut Dice) -> Self {
+        let mut order: Vec<usize> = (0..requests.len()).collect();
+        dice.shuffle(&mut order);
+        let mut halves = Halves::of(requests);
+        let (stream, held_out) = order
+            .into_iter()
+            .partition(|number| halves.take(&requests[*number].relevant, dice));
+        Self { stream, held_out }
+    }
+}
+
+/// Deals requests out so that each tool has about as many in one half as in the other.
+struct Halves<'a> {
+    requests: HashMap<&'a str, usize>,
+    /// The requests of a tool in the stream less those that are held out.
+    ahead: HashMap<&'a str, i32>,
+}
+
+impl<'a> Halves<'a> {
+    fn of(requests: &'a [ReplayedRequest]) -> Self {
+        let mut halves = Self {
+            requests: HashMap::new(),
+            ahead: HashMap::new(),
+        };
+        for tool in requests.iter().flat_map(|it| &it.relevant) {
+            *halves.requests.entry(tool).or_default() += 1;
+        }
+        halves
+    }
+
+    /// Returns true if a request for these tools goes to the stream.
+    fn take(&mut self, tools: &'a [String], dice: &mut Dice) -> bool {
+        let goes = self.can_teach(tools) && self.is_due(tools, dice);
+        for tool in tools {
+            *self.ahead.entry(tool).or_default() += if goes { 1 } else { -1 };
+        }
+        goes
+    }
+
+    fn can_teach(&self, tools: &[String]) -> bool {
+        tools.iter().any(|tool| self.requests[tool.as_str()] > 1)
+    }
+
+    fn is_due(&self, tools: &[String], dice: &mut Dice) -> bool {
+        let ahead = tools
+            .iter()
+            .filter_map(|tool| self.ahead.get(tool.as_str()));
+        match ahead.sum::<i32>() {
+            0 => dice.happens(0.5),
+            ahead => ahead < 0,
+        }
+    }
+}
+
+/// The lessons of a stream of use, and the tools it was about.
+pub(super) struct Taught<'a> {
+    pub(super) lessons: Vec<Lesson>,
+    pub(super) used: HashSet<&'a str>,
+}
+
+impl<'a> Taught<'a> {
+    /// Replays the stream until each tool was used `uses` times, or as often as there are requests
+    /// for it. The share `wrong` of the uses is of another tool.
+    pub(super) fn by(
+        set: &'a ReplayedSet,
+        split: &StreamSplit,
+        uses: usize,
+        wrong: f64,
+        dice: Dice,
+    ) -> Self {
+        let mut teaching = Teaching {
+            set,
+            wrong,
+            dice,
+            uses: HashMap::new(),
+            lessons: Vec::new(),
+        };
+        for number in &split.stream {
+            teaching.replay(*number, uses);
+        }
+        Self {
+            lessons: teaching.lessons,
+            used: teaching.uses.into_keys().collect(),
+        }
+    }
+}
+
+struct Teaching<'a> {
+    set: &'a ReplayedSet,
+    wrong: f64,
+    dice: Dice,
+    uses: HashMap<&'a str, usize>,
+    lessons: Vec<Lesson>,
+}
+
+impl<'a> Teaching<'a> {
+    fn replay(&mut self, number: usize, uses: usize) {
+        let set = self.set;
+        let request = &set.requests[number];
+        let mut called = Vec::new();
+        for tool in &request.relevant {
+            let so_far = self.uses.entry(tool).or_default();
+            if *so_far < uses {
+                *so_far += 1;
+                called.push(self.called(tool, request));
+            }
+        }
+        for tool in &called {
+            let signal = if request.shown().contains(tool) {
+                Signal::FoundThenUsed
+            } else {
+                Signal::Used
+            };
+            self.learn(number, tool, signal);
+        }
+        if !called.is_empty() {
+            let bypassed = request.shown().iter().filter(|tool| !called.contains(tool));
+            bypassed.for_each(|tool| self.learn(number, tool, Signal::Bypassed));
+        }
+    }
+
+    /// The tool that is called: the right one, or by mistake one of those shown or any other.
+    fn called(&mut self, right: &'a String, request: &'a ReplayedRequest) -> &'a String {
+        if !self.dice.happens(self.wrong) {
+            return right;
+        }
+        let shown = request.shown().iter();
+        let mistakes: Vec<&String> = shown.filter(|it| !request.relevant.contains(it)).collect();
+        if self.dice.happens(0.5)
+            && let Some(mistake) = self.dice.pick(&mistakes)
+        {
+            return mistake;
+        }
+        self.dice.pick(&self.set.tools).unwrap_or(right)
+    }
+
+    /// Each request is a session of its own.
+    fn learn(&mut self, number: usize, tool: &str, signal: Signal) {
+        let context = self.set.requests[number].intent.as_intent().vector;
+        self.lessons.push(Lesson {
+            tool: tool.to_owned(),
+            context: context.unwrap_or_default().into(),
+            signal,
+            at: NOW,
+            session: number as u64,
+            id: self.lessons.len() as i64,
+        });
+    }
+}
+
+impl ReplayedRequest {
+    fn shown(&self) -> &[String] {
+        &self.ranked[..self.ranked.len().min(SHOWN)]
+    }
+}

@@ -1,0 +1,212 @@
+//! `kitbag feedback`: reports of agents that were blocked or lacked something, and what became of them.
+
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand, ValueEnum};
+use kitbag_domain::{Action, Event, Tenant};
+use kitbag_gateway::clock::now;
+use kitbag_platform::feedback::FeedbackKind;
+use kitbag_platform::feedback::reading::FeedbackLine;
+use kitbag_store::{FeedbackQuery, FeedbackResolution, Store, StoredFeedback};
+use serde_json::json;
+
+use super::Invocation;
+use super::failure::Advise as _;
+use super::moment::relative;
+use super::output::{printable, table};
+use crate::cli::open_store::open_store;
+use crate::trail;
+
+/// Read what agents report, and say what became of it.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true, after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag feedback list
+  kitbag feedback list --kind missing_capability --tenant acme
+  kitbag feedback show 12
+  kitbag feedback resolve 12 --note 'the server cad has a tool for this now'
+
+Agents leave reports with the tool submit_feedback.";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Show reports, the newest first.
+    #[command(
+        visible_alias = "ls",
+        after_help = "Examples:\n  kitbag feedback list\n  kitbag feedback list --status all -n 200 --json"
+    )]
+    List(ListedFeedback),
+    /// Show one report in full.
+    #[command(after_help = "Examples:\n  kitbag feedback show 12")]
+    Show {
+        /// The number of the report.
+        id: i64,
+    },
+    /// Mark reports as resolved.
+    #[command(
+        after_help = "Examples:\n  kitbag feedback resolve 12\n  kitbag feedback resolve 12 14 --note 'fixed in 1.4'"
+    )]
+    Resolve {
+        /// The numbers of the reports.
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<i64>,
+        /// The outcome, for those who read the report later.
+        #[arg(long, value_name = "TEXT")]
+        note: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+struct ListedFeedback {
+    /// Reports of this tenant alone.
+    #[arg(long, value_name = "NAME")]
+    tenant: Option<Tenant>,
+    /// Reports of this kind alone.
+    #[arg(long, value_parser = PossibleValuesParser::new(FeedbackKind::ALL.iter().map(|kind| kind.as_str())))]
+    kind: Option<String>,
+    #[arg(long, default_value = "open")]
+    status: FeedbackStatus,
+    /// The number of reports at most, the newest.
+    #[arg(long, short = 'n', default_value_t = 50, value_name = "N")]
+    limit: u32,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FeedbackStatus {
+    Open,
+    Resolved,
+    All,
+}
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let config = invocation.config()?;
+    let store = open_store(&config, "the reports cannot be reached").await?;
+    match arguments.verb {
+        Verb::List(wanted) => list(&store, wanted, invocation).await?,
+        Verb::Show { id } => show(&store, id, invocation).await?,
+        Verb::Resolve { ids, note } => resolve(&store, &ids, note, invocation).await?,
+    }
+    store.close().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn list(
+    store: &Store,
+    wanted: ListedFeedback,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
+    let found = store.feedback(&wanted.query()).await?;
+    if found.is_empty() && !invocation.output.json {
+        invocation.output.note("No report of that kind.");
+        return Ok(());
+    }
+    let cells: Vec<_> = found.iter().map(cells).collect();
+    let lines: Vec<FeedbackLine> = found.into_iter().map(FeedbackLine::of).collect();
+    let headings = ["ID", "WHEN", "STATUS", "KIND", "TENANT", "TOOL", "SUMMARY"];
+    invocation.output.show(&lines, |_| table(headings, cells))
+}
+
+fn cells(stored: &StoredFeedback) -> [String; 7] {
+    let feedback = &stored.feedback;
+    let status = match stored.resolved {
+        Some(_) => "resolved",
+        None => "open",
+    };
+    [
+        stored.id.to_string(),
+        relative(feedback.at),
+        status.to_owned(),
+        feedback.kind.clone(),
+        feedback.tenant.to_string(),
+        feedback.tool.as_deref().unwrap_or_default().to_owned(),
+        feedback.summary.clone(),
+    ]
+}
+
+async fn show(store: &Store, id: i64, invocation: &Invocation) -> anyhow::Result<()> {
+    let found = store.feedback_of(id).await?;
+    let line = FeedbackLine::of(found.ok_or_else(|| missing(id)).advise(see_all)?);
+    invocation.output.show(&line, in_full)
+}
+
+fn in_full(line: &FeedbackLine) -> String {
+    let mut text = format!("{} ({}, {})\n", line.summary, line.kind, line.status);
+    let facts = [
+        ("severity", line.severity.as_ref()),
+        ("tool", line.tool.as_ref()),
+        ("client", line.client.as_ref()),
+        ("key", line.key.as_ref()),
+        ("resolved", line.resolved_at.as_ref()),
+        ("resolution", line.resolution.as_ref()),
+    ];
+    text.push_str(&format!("tenant: {}\nreported: {}\n", line.tenant, line.at));
+    for (name, value) in facts {
+        if let Some(value) = value {
+            text.push_str(&format!("{name}: {value}\n"));
+        }
+    }
+    if let Some(details) = &line.details {
+        text.push_str(&format!("\n{details}\n"));
+    }
+    printable(&text)
+}
+
+async fn resolve(
+    store: &Store,
+    ids: &[i64],
+    note: Option<String>,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
+    let resolution = FeedbackResolution { at: now(), note };
+    for id in ids {
+        let found = store.feedback_of(*id).await?;
+        let found = found.ok_or_else(|| missing(*id)).advise(see_all)?;
+        if store.resolve_feedback(*id, &resolution).await? {
+            let subject = format!("report {id}");
+            let event = trail::change(
+                "kitbag feedback resolve",
+                Action::FeedbackResolved,
+                &subject,
+            );
+            let tenant = Some(found.feedback.tenant);
+            trail::record(store, Event { tenant, ..event }).await?;
+        }
+    }
+    let named: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    let told = json!({ "resolved": ids });
+    invocation
+        .output
+        .show(&told, |_| format!("Resolved {}", named.join(", ")))
+}
+
+fn missing(id: i64) -> anyhow::Error {
+    anyhow!("there is no report {id}")
+}
+
+fn see_all() -> String {
+    "see which there are: kitbag feedback list --status all".to_owned()
+}
+
+impl ListedFeedback {
+    fn query(self) -> FeedbackQuery {
+        FeedbackQuery {
+            limit: self.limit,
+            tenant: self.tenant,
+            kind: self.kind,
+            open: match self.status {
+                FeedbackStatus::Open => Some(true),
+                FeedbackStatus::Resolved => Some(false),
+                FeedbackStatus::All => None,
+            },
+            before_id: None,
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! `kitbag learned`: what the use of tools has taught, and how it is forgotten.
+//!
+//! - `text`: lessons for people and programs; `exchange`: lessons to and from files
+
+mod exchange;
+mod text;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use clap::{Args, Subcommand};
+use kitbag_domain::{Action, Event, KeyId, Tenant, Timestamp};
+use kitbag_gateway::audit::terms::start;
+use kitbag_store::{LessonFilter, Store};
+use serde_json::json;
+
+use super::Invocation;
+use super::failure::Advise as _;
+use super::output::{count, table};
+use crate::cli::open_store::open_store;
+use crate::trail;
+
+/// Show what the use of tools has taught, and forget it.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true, after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag learned list
+  kitbag learned show github__create_issue
+  kitbag learned forget --tool github__create_issue
+  kitbag learned forget --tenant acme --before 30d
+  kitbag learned export --output lessons.jsonl
+
+A lesson says that in a context like this, that tool was used, failed or was
+passed over. `kitbag search --explain` names the lessons behind a rank.";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Show the tools of which something was learned.
+    #[command(
+        visible_alias = "ls",
+        after_help = "Examples:\n  kitbag learned list\n  kitbag learned list --tenant acme --json"
+    )]
+    List(OfTenant),
+    /// Show the lessons of one tool.
+    #[command(after_help = "Examples:\n  kitbag learned show github__create_issue")]
+    Show {
+        /// The tool, by the name that clients call.
+        tool: String,
+        #[command(flatten)]
+        of: OfTenant,
+    },
+    /// Forget lessons, for good. A gateway that runs follows within a second.
+    #[command(
+        after_help = "Examples:\n  kitbag learned forget --tool github__create_issue\n  \
+                      kitbag learned forget --tenant acme --before 30d\n  \
+                      kitbag learned forget --all"
+    )]
+    Forget(ForgottenLessons),
+    /// Write lessons as lines of JSON. Words are in them only where they are kept.
+    #[command(
+        after_help = "Examples:\n  kitbag learned export --output lessons.jsonl\n  \
+                      kitbag learned export --tenant acme"
+    )]
+    Export {
+        #[command(flatten)]
+        of: OfTenant,
+        /// The file, which must not exist yet; stdout unless given.
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Take lessons from a file that `kitbag learned export` wrote.
+    #[command(after_help = "Examples:\n  kitbag learned import lessons.jsonl\n  \
+                      kitbag learned import lessons.jsonl --tenant acme")]
+    Import {
+        file: PathBuf,
+        /// The tenant that gets all of them, instead of those that the file names.
+        #[arg(long, value_name = "NAME")]
+        tenant: Option<Tenant>,
+    },
+}
+
+#[derive(Debug, Args)]
+struct OfTenant {
+    /// Lessons of this tenant alone.
+    #[arg(long, value_name = "NAME")]
+    tenant: Option<Tenant>,
+}
+
+#[derive(Debug, Args)]
+struct ForgottenLessons {
+    /// Lessons of this tenant.
+    #[arg(long, value_name = "NAME")]
+    tenant: Option<Tenant>,
+    /// Lessons about this tool.
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    /// Lessons from the use of this key, by its id.
+    #[arg(long, value_name = "ID")]
+    key: Option<String>,
+    /// Lessons from before: so long ago, or when.
+    #[arg(long, value_name = "WHEN", value_parser = start)]
+    before: Option<Timestamp>,
+    /// All lessons of all tenants.
+    #[arg(long, conflicts_with_all = ["tenant", "tool", "key", "before"])]
+    all: bool,
+}
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let config = invocation.config()?;
+    let store = open_store(&config, "the lessons cannot be reached").await?;
+    match arguments.verb {
+        Verb::List(of) => list(&store, of, invocation).await?,
+        Verb::Show { tool, of } => show(&store, tool, of, invocation).await?,
+        Verb::Forget(wanted) => forget(&store, wanted, invocation).await?,
+        Verb::Export { of, output } => {
+            let lessons = store.lessons(&of.filter()).await?;
+            exchange::export(&lessons, output.as_deref(), invocation)?;
+        }
+        Verb::Import { file, tenant } => {
+            exchange::import(&store, &file, tenant.as_ref(), invocation).await?;
+        }
+    }
+    store.close().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn list(store: &Store, of: OfTenant, invocation: &Invocation) -> anyhow::Result<()> {
+    let lessons = store.lessons(&of.filter()).await?;
+    let rows = text::by_tool(&lessons);
+    if rows.is_empty() && !invocation.output.json {
+        invocation
+            .output
+            .note("Nothing has been learned yet. Lessons come from searches and calls of clients.");
+        return Ok(());
+    }
+    let headings = [
+        "TOOL", "TENANT", "LESSONS", "USED", "FAILED", "PASSED", "LAST",
+    ];
+    invocation
+        .output
+        .show(&rows, |rows| table(headings, rows.iter().map(text::cells)))
+}
+
+async fn show(
+    store: &Store,
+    tool: String,
+    of: OfTenant,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
+    let filter = LessonFilter {
+        tool: Some(tool.clone()),
+        ..of.filter()
+    };
+    let lessons = store.lessons(&filter).await?;
+    if lessons.is_empty() {
+        return Err(anyhow!("nothing was learned of `{tool}`"))
+            .advise(|| "see the tools with lessons: kitbag learned list".to_owned());
+    }
+    let rows: Vec<_> = lessons.iter().map(text::lesson).collect();
+    let headings = ["LESSON", "TENANT", "WHEN", "SIGNAL", "WORDS"];
+    invocation.output.show(&rows, |rows| {
+        table(headings, rows.iter().map(text::lesson_cells))
+    })
+}
+
+async fn forget(
+    store: &Store,
+    wanted: ForgottenLessons,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
+    let (subject, filter) = wanted.named()?;
+    let forgotten = store.forget_lessons(&filter).await?;
+    let event = trail::change("kitbag learned forget", Action::LessonsForgotten, &subject);
+    let tenant = filter.tenant.clone();
+    trail::record(store, Event { tenant, ..event }).await?;
+    let told = json!({ "forgotten": forgotten });
+    invocation.output.show(&told, |_| {
+        format!("Forgot {}", count(forgotten as usize, "lesson"))
+    })
+}
+
+impl OfTenant {
+    fn filter(self) -> LessonFilter {
+        LessonFilter {
+            tenant: self.tenant,
+            ..LessonFilter::default()
+        }
+    }
+}
+
+impl ForgottenLessons {
+    /// The lessons, and their name in the audit.
+    fn named(self) -> anyhow::Result<(String, LessonFilter)> {
+        let tenant = self.tenant.as_ref().map(|it| format!("tenant {it}"));
+        let tool = self.tool.as_ref().map(|it| format!("tool {it}"));
+        let key = self.key.as_ref().map(|it| format!("key {it}"));
+        let before = self.before.map(|_| "old ones".to_owned());
+        let all = self.all.then(|| "all".to_owned());
+        let parts: Vec<String> = [tenant, tool, key, before, all]
+            .into_iter()
+            .flatten()
+            .collect();
+        if parts.is_empty() {
+            return Err(anyhow!("it is not said which lessons are to be forgotten"))
+                .advise(|| "name a tool, a tenant, a key or a time, or give --all".to_owned());
+        }
+        let filter = LessonFilter {
+            tenant: self.tenant,
+            tool: self.tool,
+            credential: self.key.map(KeyId),
+            before: self.before,
+            after_id: 0,
+        };
+        Ok((parts.join(", "), filter))
+    }
+}

@@ -1,0 +1,114 @@
+//! Lessons as people and programs read them.
+
+use std::collections::BTreeMap;
+
+use kitbag_domain::{Tenant, Timestamp};
+use kitbag_relevance::learned::Signal;
+use kitbag_store::StoredLesson;
+use serde::Serialize;
+
+use crate::cli::moment::relative;
+use crate::cli::output::date;
+
+/// The lessons of one tool and tenant, counted.
+#[derive(Debug, Serialize)]
+pub(super) struct ToolLessons {
+    tool: String,
+    tenant: Tenant,
+    lessons: usize,
+    used: usize,
+    failed: usize,
+    passed_over: usize,
+    last: String,
+    #[serde(skip)]
+    last_at: Timestamp,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct ShownLesson {
+    lesson: i64,
+    tenant: Tenant,
+    at: String,
+    signal: String,
+    /// Absent where words are not kept.
+    words: Option<String>,
+    #[serde(skip)]
+    happened: Timestamp,
+}
+
+/// The tools with most lessons first.
+pub(super) fn by_tool(lessons: &[StoredLesson]) -> Vec<ToolLessons> {
+    let mut tools: BTreeMap<(&str, &Tenant), Vec<&StoredLesson>> = BTreeMap::new();
+    for stored in lessons {
+        let key = (stored.lesson.tool.as_str(), &stored.lesson.tenant);
+        tools.entry(key).or_default().push(stored);
+    }
+    let mut rows: Vec<ToolLessons> = tools
+        .into_iter()
+        .map(|((tool, tenant), lessons)| counted(tool, tenant, &lessons))
+        .collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.lessons));
+    rows
+}
+
+fn counted(tool: &str, tenant: &Tenant, lessons: &[&StoredLesson]) -> ToolLessons {
+    let last = lessons.iter().map(|it| it.lesson.at).max();
+    let last = last.unwrap_or_default();
+    let used = [
+        Signal::FoundThenUsed,
+        Signal::Used,
+        Signal::UsedWithoutWords,
+    ];
+    ToolLessons {
+        tool: tool.to_owned(),
+        tenant: tenant.clone(),
+        lessons: lessons.len(),
+        used: number(lessons, &used),
+        failed: number(lessons, &[Signal::Failed, Signal::Abandoned]),
+        passed_over: number(lessons, &[Signal::Bypassed]),
+        last: date(last),
+        last_at: last,
+    }
+}
+
+fn number(lessons: &[&StoredLesson], signals: &[Signal]) -> usize {
+    let found = lessons
+        .iter()
+        .filter_map(|it| Signal::parse(&it.lesson.signal));
+    found.filter(|signal| signals.contains(signal)).count()
+}
+
+pub(super) fn cells(row: &ToolLessons) -> [String; 7] {
+    [
+        row.tool.clone(),
+        row.tenant.to_string(),
+        row.lessons.to_string(),
+        row.used.to_string(),
+        row.failed.to_string(),
+        row.passed_over.to_string(),
+        relative(row.last_at),
+    ]
+}
+
+pub(super) fn lesson(stored: &StoredLesson) -> ShownLesson {
+    let lesson = &stored.lesson;
+    ShownLesson {
+        lesson: stored.id,
+        tenant: lesson.tenant.clone(),
+        at: date(lesson.at),
+        signal: lesson.signal.clone(),
+        words: lesson.words.clone(),
+        happened: lesson.at,
+    }
+}
+
+pub(super) fn lesson_cells(row: &ShownLesson) -> [String; 5] {
+    let words = row.words.clone();
+    [
+        row.lesson.to_string(),
+        row.tenant.to_string(),
+        relative(row.happened),
+        row.signal.clone(),
+        words.unwrap_or_else(|| "(not kept)".to_owned()),
+    ]
+}

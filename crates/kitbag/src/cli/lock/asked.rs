@@ -1,0 +1,239 @@
+//! The tools and prompts that servers list now, beside what was approved of them.
+
+use std::collections::BTreeMap;
+
+use anyhow::anyhow;
+use kitbag_config::Config;
+use kitbag_domain::{ExposedName, Kind, ServerName};
+use kitbag_gateway::app::ServerDefinitions;
+use kitbag_lockfile::{Drift, ListedDefinition, LockFile};
+use kitbag_store::Store;
+
+use super::row::{ApprovedText, DriftRow};
+use crate::cli::Invocation;
+use crate::cli::failure::{Advise as _, advised};
+use crate::cli::gateway::{JoinChoice, ReachedGateway};
+use crate::cli::open_store::open_store;
+use crate::cli::output::Output;
+use crate::cli::servers::find;
+
+pub(super) struct AskedServers {
+    pub(super) listed: BTreeMap<ServerName, Vec<ListedDefinition>>,
+    /// The servers that gave no answer.
+    pub(super) silent: Vec<ServerName>,
+    /// True if every server has answered.
+    pub(super) is_whole: bool,
+}
+
+impl AskedServers {
+    pub(super) async fn ask(
+        servers: Vec<ServerName>,
+        apart: JoinChoice,
+        config: &Config,
+        invocation: &Invocation,
+    ) -> anyhow::Result<Self> {
+        let mut gateway = ReachedGateway::reach(apart, config, invocation).await?;
+        let answers = gateway.definitions(servers, invocation.output).await;
+        gateway.close().await;
+        Ok(Self::of(answers?, invocation.output))
+    }
+
+    fn of(answers: Vec<ServerDefinitions>, output: Output) -> Self {
+        let (mut listed, mut silent) = (BTreeMap::new(), Vec::new());
+        for answer in answers {
+            for gap in &answer.gaps {
+                output.warn(&format!(
+                    "`{}` has more than it shows: {gap}",
+                    answer.server
+                ));
+            }
+            match &answer.silence {
+                Some(reason) => {
+                    output.warn(reason);
+                    silent.push(answer.server);
+                }
+                None => {
+                    let definitions = answer.listed();
+                    listed.insert(answer.server, definitions);
+                }
+            }
+        }
+        Self {
+            is_whole: silent.is_empty(),
+            listed,
+            silent,
+        }
+    }
+
+    /// Everything that is not as it was approved, or what of it has one of these names.
+    pub(super) fn drift(&self, file: &LockFile, names: &[String]) -> anyhow::Result<Vec<DriftRow>> {
+        let mut rows = Vec::new();
+        for (server, listed) in &self.listed {
+            let drifted = file.servers.get(server).map(|locked| locked.drift(listed));
+            let drifted = drifted.into_iter().flatten();
+            rows.extend(drifted.map(|it| DriftRow::of(server, it)));
+        }
+        for name in names {
+            self.must_exist(name, file)?;
+        }
+        if !names.is_empty() {
+            rows.retain(|row| names.iter().any(|name| row.is_meant(name)));
+        }
+        Ok(rows)
+    }
+
+    /// A name that means nothing is a slip, and not something without a difference.
+    fn must_exist(&self, name: &str, file: &LockFile) -> anyhow::Result<()> {
+        let listed = self.listed.iter().flat_map(|(server, listed)| {
+            listed
+                .iter()
+                .map(move |it| (server, it.kind, it.name.as_str()))
+        });
+        let approved = file.servers.iter().flat_map(|(server, locked)| {
+            let tools = locked
+                .tools
+                .keys()
+                .map(move |it| (server, Kind::Tool, it.as_str()));
+            let prompts = locked.prompts.keys();
+            tools.chain(prompts.map(move |it| (server, Kind::Prompt, it.as_str())))
+        });
+        let mut known = listed.chain(approved);
+        let is_known = file.servers.keys().any(|server| server.as_str() == name)
+            || known.any(|(server, _, own)| super::row::is_name_of(name, server, own));
+        match is_known {
+            true => Ok(()),
+            false => Err(anyhow!("no locked server has a tool or prompt `{name}`"))
+                .advise(|| "see what is different with `kitbag lock status`".to_owned()),
+        }
+    }
+
+    /// Adds to each row how the definition differs from the approved text.
+    pub(super) async fn explain(
+        &self,
+        rows: &mut [DriftRow],
+        file: &LockFile,
+        config: &Config,
+    ) -> anyhow::Result<()> {
+        let store = open_store(config, "the approved texts cannot be reached").await?;
+        for row in rows {
+            let approved = approved_text(row, file, &store).await?;
+            let now = self.text_of(row);
+            row.explain(approved, now);
+        }
+        store.close().await;
+        Ok(())
+    }
+
+    fn text_of(&self, row: &DriftRow) -> Option<&str> {
+        let mut listed = self.listed.get(&row.server)?.iter();
+        let found = listed.find(|it| it.kind == row.drifted.kind && it.name == row.drifted.name);
+        found.map(|it| it.text.as_str())
+    }
+
+    /// The texts of everything that the file approves.
+    pub(super) fn approved(&self, file: &LockFile) -> Vec<ListedDefinition> {
+        let all = self.listed.iter().flat_map(|(server, listed)| {
+            let locked = file.servers.get(server);
+            listed
+                .iter()
+                .filter(move |it| locked.is_some_and(|locked| locked.is_approved(it)))
+        });
+        all.cloned().collect()
+    }
+}
+
+async fn approved_text(
+    row: &DriftRow,
+    file: &LockFile,
+    store: &Store,
+) -> anyhow::Result<ApprovedText> {
+    let name = match &row.drifted.drift {
+        Drift::New => return Ok(ApprovedText::None),
+        Drift::Renamed { from } => from,
+        Drift::Changed | Drift::Gone => &row.drifted.name,
+    };
+    let locked = file.servers.get(&row.server);
+    let hash = locked.and_then(|locked| locked.of_kind(row.drifted.kind).get(name));
+    let Some(hash) = hash.map(|hash| *hash.as_bytes()) else {
+        return Ok(ApprovedText::None);
+    };
+    let mut known = store.approved(&[hash]).await?;
+    Ok(known
+        .remove(&hash)
+        .map_or(ApprovedText::Unknown, ApprovedText::Known))
+}
+
+/// The servers to lock: the named ones, or all that are not part of Kitbag.
+pub(super) fn lockable(named: &[ServerName], config: &Config) -> anyhow::Result<Vec<ServerName>> {
+    for name in named {
+        let spec = find(config, name)?;
+        if spec.is_built_in() {
+            return Err(anyhow!("`{name}` comes with Kitbag and needs no approval"));
+        }
+        must_be_on(name, config)?;
+    }
+    Ok(match named {
+        [] => config.servers.keys().cloned().collect(),
+        named => named.to_vec(),
+    })
+}
+
+/// The locked servers that the names are about, or all of them.
+pub(super) fn meant_servers(
+    names: &[String],
+    file: &LockFile,
+    config: &Config,
+) -> anyhow::Result<Vec<ServerName>> {
+    if names.is_empty() {
+        let locked = file.servers.keys();
+        return Ok(locked
+            .filter(|name| config.servers.contains_key(*name))
+            .cloned()
+            .collect());
+    }
+    let mut servers = Vec::new();
+    for name in names {
+        let server = server_in(name)
+            .ok_or_else(|| anyhow!("`{name}` is no name of a server, tool or prompt"))
+            .advise(|| "write SERVER, or SERVER__TOOL as clients see it".to_owned())?;
+        if !file.servers.contains_key(&server) {
+            return Err(not_locked(&server));
+        }
+        find(config, &server)?;
+        must_be_on(&server, config)?;
+        servers.push(server);
+    }
+    Ok(servers)
+}
+
+fn server_in(name: &str) -> Option<ServerName> {
+    let own = name
+        .split_once('/')
+        .and_then(|(server, _)| server.parse().ok());
+    own.or_else(|| ExposedName::server_in(name))
+        .or_else(|| name.parse().ok())
+}
+
+fn must_be_on(server: &ServerName, config: &Config) -> anyhow::Result<()> {
+    match config.servers.contains_key(server) {
+        true => Ok(()),
+        false => Err(anyhow!("`{server}` is switched off and cannot be asked"))
+            .advise(|| format!("remove `enabled = false` from [servers.{server}]")),
+    }
+}
+
+/// The servers of the configuration that are not in the lock file.
+pub(super) fn unlocked(file: &LockFile, config: &Config) -> Vec<ServerName> {
+    let servers = config.servers.keys();
+    servers
+        .filter(|server| !file.servers.contains_key(*server))
+        .cloned()
+        .collect()
+}
+
+pub(super) fn not_locked(server: &ServerName) -> anyhow::Error {
+    advised(
+        anyhow!("`{server}` is not in the lock file"),
+        format!("kitbag lock {server}"),
+    )
+}

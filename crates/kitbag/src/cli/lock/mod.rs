@@ -1,0 +1,282 @@
+//! `kitbag lock`: the person approves the definitions of other people's tools and prompts, and sees
+//! what servers made of them since.
+//!
+//! - `asked`: what servers list now, beside what was approved
+//! - `row`: one difference, in words; `record`: what is written down of a decision
+
+mod asked;
+mod record;
+mod row;
+
+use std::process::ExitCode;
+
+use anyhow::{Context as _, anyhow};
+use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
+use kitbag_config::{Config, LockState};
+use kitbag_domain::ServerName;
+use kitbag_lockfile::{LockFile, LockedServer};
+use serde_json::json;
+
+use self::asked::{AskedServers, meant_servers};
+use self::record::{Decision, keep};
+use self::row::DriftRow;
+use super::completions::servers;
+use super::failure::Advise as _;
+use super::gateway::JoinChoice;
+use super::output::{count, table};
+use super::{Invocation, exit_code};
+
+/// Approve what servers offer, and hold back what they change afterwards.
+///
+/// Writes kitbag.lock beside the configuration, with the hash of each tool and prompt that your
+/// servers list now. A tool that its server changes, adds or renames later is kept from every client
+/// until you have approved it. Servers that are in the file already stay as they were approved.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    /// Lock only these servers.
+    #[arg(value_name = "SERVER", add = ArgValueCandidates::new(servers))]
+    servers: Vec<ServerName>,
+    #[command(flatten)]
+    apart: JoinChoice,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag lock
+  kitbag lock github
+  kitbag lock status
+  kitbag lock diff github__create_issue
+  kitbag lock approve github__create_issue
+  kitbag lock remove github
+
+NAME is what clients call a tool or prompt, or a server for all it has.";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Show what is not as it was approved; the exit code is 1 if anything is not.
+    #[command(after_help = "Examples:\n  kitbag lock status\n  kitbag lock status --json")]
+    Status {
+        #[command(flatten)]
+        apart: JoinChoice,
+    },
+    /// Show how definitions differ from what was approved.
+    #[command(
+        after_help = "Examples:\n  kitbag lock diff\n  kitbag lock diff github__create_issue"
+    )]
+    Diff {
+        /// Only these tools, prompts or servers.
+        #[arg(value_name = "NAME", add = ArgValueCandidates::new(servers))]
+        names: Vec<String>,
+        #[command(flatten)]
+        apart: JoinChoice,
+    },
+    /// Approve what is different, and release what was held back.
+    #[command(
+        after_help = "Examples:\n  kitbag lock approve github__create_issue\n  kitbag lock approve github\n  \
+                      kitbag lock approve --all"
+    )]
+    Approve {
+        /// These tools, prompts or servers.
+        #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all",
+              add = ArgValueCandidates::new(servers))]
+        names: Vec<String>,
+        /// Everything that is different.
+        #[arg(long)]
+        all: bool,
+        #[command(flatten)]
+        apart: JoinChoice,
+    },
+    /// Take servers out of the lock file; everything they list passes again.
+    #[command(
+        visible_alias = "rm",
+        after_help = "Examples:\n  kitbag lock remove github"
+    )]
+    Remove {
+        #[arg(value_name = "SERVER", required = true, add = ArgValueCandidates::new(servers))]
+        servers: Vec<ServerName>,
+    },
+}
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let config = invocation.config()?;
+    match arguments.verb {
+        None => lock(&arguments.servers, arguments.apart, &config, invocation).await,
+        Some(Verb::Status { apart }) => status(apart, &config, invocation).await,
+        Some(Verb::Diff { names, apart }) => diff(&names, apart, &config, invocation).await,
+        Some(Verb::Approve { names, apart, .. }) => {
+            approve(&names, apart, &config, invocation).await
+        }
+        Some(Verb::Remove { servers }) => remove(&servers, &config, invocation).await,
+    }
+}
+
+async fn lock(
+    named: &[ServerName],
+    apart: JoinChoice,
+    config: &Config,
+    invocation: &Invocation,
+) -> anyhow::Result<ExitCode> {
+    let mut file = match &config.lock.state {
+        LockState::Absent => LockFile::default(),
+        _ => approved(config)?.clone(),
+    };
+    let servers = asked::lockable(named, config)?;
+    let asked = AskedServers::ask(servers, apart, config, invocation).await?;
+    let (mut rows, mut added) = (Vec::new(), Vec::new());
+    for (server, listed) in &asked.listed {
+        let differ = match file.servers.get(server) {
+            Some(locked) => locked.drift(listed).len(),
+            None => {
+                added.push(server.to_string());
+                let locked = LockedServer::of(listed);
+                file.servers.insert(server.clone(), locked);
+                0
+            }
+        };
+        let locked = &file.servers[server];
+        rows.push(json!({
+            "server": server,
+            "tools": locked.tools.len(),
+            "prompts": locked.prompts.len(),
+            "added": added.last().is_some_and(|it| it == server.as_str()),
+            "differ": differ,
+        }));
+    }
+    let decision = Decision::new("locked", added);
+    let path = keep(&file, asked.approved(&file), decision, config, invocation).await?;
+    let drifted = rows.iter().any(|row| row["differ"] != 0);
+    invocation.output.show(&rows, |rows| {
+        let heads = ["SERVER", "TOOLS", "PROMPTS", "STATE"];
+        table(heads, rows.iter().map(row::locked_cells))
+    })?;
+    invocation.output.note(&format!(
+        "Written to {}. See later what has changed: kitbag lock status",
+        path.display()
+    ));
+    Ok(exit_code(!drifted && asked.is_whole))
+}
+
+async fn status(
+    apart: JoinChoice,
+    config: &Config,
+    invocation: &Invocation,
+) -> anyhow::Result<ExitCode> {
+    let file = approved(config)?;
+    let servers = meant_servers(&[], file, config)?;
+    let asked = AskedServers::ask(servers, apart, config, invocation).await?;
+    let rows = asked.drift(file, &[])?;
+    let unlocked = asked::unlocked(file, config);
+    let told = json!({
+        "drift": rows,
+        "locked": file.servers.keys().collect::<Vec<_>>(),
+        "not_locked": unlocked,
+        "not_asked": asked.silent,
+    });
+    if rows.is_empty() {
+        let servers = count(asked.listed.len(), "server");
+        let text = format!("{servers} as approved: nothing has changed");
+        invocation.output.show(&told, |_| text)?;
+    } else {
+        invocation.output.show(&told, |_| {
+            let heads = ["NAME", "KIND", "DRIFT"];
+            table(heads, rows.iter().map(DriftRow::cells))
+        })?;
+        let note = "See the differences: kitbag lock diff\nApprove them: kitbag lock approve NAME…";
+        invocation.output.note(note);
+    }
+    if !unlocked.is_empty() {
+        let names: Vec<_> = unlocked.iter().map(ServerName::as_str).collect();
+        let note = format!("Not locked: {}. Lock them: kitbag lock", names.join(", "));
+        invocation.output.note(&note);
+    }
+    Ok(exit_code(rows.is_empty() && asked.is_whole))
+}
+
+async fn diff(
+    names: &[String],
+    apart: JoinChoice,
+    config: &Config,
+    invocation: &Invocation,
+) -> anyhow::Result<ExitCode> {
+    let file = approved(config)?;
+    let servers = meant_servers(names, file, config)?;
+    let asked = AskedServers::ask(servers, apart, config, invocation).await?;
+    let mut rows = asked.drift(file, names)?;
+    asked.explain(&mut rows, file, config).await?;
+    if rows.is_empty() {
+        invocation.output.note("Everything is as it was approved.");
+    }
+    if !rows.is_empty() || invocation.output.json {
+        invocation.output.show(&rows, |rows| row::page(rows))?;
+    }
+    Ok(exit_code(asked.is_whole))
+}
+
+async fn approve(
+    names: &[String],
+    apart: JoinChoice,
+    config: &Config,
+    invocation: &Invocation,
+) -> anyhow::Result<ExitCode> {
+    let before = approved(config)?;
+    let servers = meant_servers(names, before, config)?;
+    let asked = AskedServers::ask(servers, apart, config, invocation).await?;
+    let mut rows = asked.drift(before, names)?;
+    asked.explain(&mut rows, before, config).await?;
+    if rows.is_empty() {
+        invocation
+            .output
+            .note("Everything is as it was approved already.");
+    }
+    let mut file = before.clone();
+    for row in &rows {
+        let locked = file.servers.entry(row.server.clone()).or_default();
+        locked.accept(&row.drifted);
+    }
+    let subjects = rows.iter().map(|row| row.name.clone()).collect();
+    let decision = Decision::new("approved", subjects);
+    let path = keep(&file, asked.approved(&file), decision, config, invocation).await?;
+    if !rows.is_empty() || invocation.output.json {
+        invocation.output.show(&rows, |rows| row::page(rows))?;
+        let definitions = count(rows.len(), "definition");
+        let note = format!("{definitions} approved in {}.", path.display());
+        invocation.output.note(&note);
+    }
+    Ok(exit_code(asked.is_whole))
+}
+
+async fn remove(
+    servers: &[ServerName],
+    config: &Config,
+    invocation: &Invocation,
+) -> anyhow::Result<ExitCode> {
+    let mut file = approved(config)?.clone();
+    for server in servers {
+        file.servers
+            .remove(server)
+            .ok_or_else(|| asked::not_locked(server))?;
+    }
+    let names: Vec<String> = servers.iter().map(ToString::to_string).collect();
+    let decision = Decision::new("removed", names.clone());
+    keep(&file, Vec::new(), decision, config, invocation).await?;
+    invocation.output.show(&json!({ "removed": names }), |_| {
+        format!("{}: no longer locked", names.join(", "))
+    })?;
+    Ok(exit_code(true))
+}
+
+/// The lock file, which must be there and make sense.
+fn approved(config: &Config) -> anyhow::Result<&LockFile> {
+    match &config.lock.state {
+        LockState::Read(file) => Ok(file),
+        LockState::Absent => Err(anyhow!("nothing is approved yet: there is no lock file"))
+            .advise(|| "approve what your servers offer now: kitbag lock".to_owned()),
+        LockState::Unreadable(error) => Err(error.clone())
+            .context("nothing can be compared with what was approved")
+            .advise(|| "mend the file, or remove it and run `kitbag lock`".to_owned()),
+    }
+}

@@ -1,0 +1,58 @@
+//! Writes a decision down: the lock file, the texts that were approved, and a row in the audit.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use kitbag_config::{Config, ConfigError, LockState};
+use kitbag_domain::{Action, Event, ShortText};
+use kitbag_gateway::drift::approved_definition;
+use kitbag_lockfile::{ListedDefinition, LockFile};
+
+use crate::cli::Invocation;
+use crate::cli::open_store::open_store;
+use crate::trail;
+
+/// The things that a person decided about.
+pub(super) struct Decision {
+    what: &'static str,
+    subjects: Vec<String>,
+}
+
+impl Decision {
+    pub(super) fn new(what: &'static str, subjects: Vec<String>) -> Self {
+        Self { what, subjects }
+    }
+}
+
+/// Writes the lock file last: a gateway takes it over at once, and the texts must be there by then.
+pub(super) async fn keep(
+    file: &LockFile,
+    approved: Vec<ListedDefinition>,
+    decision: Decision,
+    config: &Config,
+    invocation: &Invocation,
+) -> anyhow::Result<PathBuf> {
+    let path = invocation.at.lock_file().ok_or(ConfigError::NoHome)?;
+    let store = open_store(config, "the approved texts cannot be kept").await?;
+    let texts: Vec<_> = approved.into_iter().map(approved_definition).collect();
+    store.put_approved(&texts).await?;
+    if !matches!(&config.lock.state, LockState::Read(before) if before == file) {
+        kitbag_clients::write(&path, &file.to_text())
+            .with_context(|| format!("{} cannot be written", path.display()))?;
+        let event = Event {
+            detail: Some(ShortText::cut(&format!(
+                "{} {}",
+                decision.what,
+                decision.subjects.join(" ")
+            ))),
+            ..trail::change(
+                &trail::typed(),
+                Action::LockChanged,
+                &path.display().to_string(),
+            )
+        };
+        trail::record(&store, event).await?;
+    }
+    store.close().await;
+    Ok(path)
+}

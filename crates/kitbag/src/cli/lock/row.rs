@@ -1,0 +1,158 @@
+//! One difference between what was approved and what a server lists, for people and programs.
+
+use anstyle::{AnsiColor, Style};
+use kitbag_domain::{ExposedName, ServerName};
+use kitbag_lockfile::words::one_line;
+use kitbag_lockfile::{DefinitionDifference, Drift, DriftedDefinition};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+#[derive(Debug)]
+pub(super) struct DriftRow {
+    /// The name that clients use.
+    pub(super) name: String,
+    pub(super) server: ServerName,
+    pub(super) drifted: DriftedDefinition,
+    /// The words before the difference.
+    remark: Option<&'static str>,
+    difference: Option<DefinitionDifference>,
+}
+
+/// The text of a definition when it was approved.
+pub(super) enum ApprovedText {
+    Known(String),
+    /// It was approved on another machine.
+    Unknown,
+    /// It was not there.
+    None,
+}
+
+const UNKNOWN: &str = "the approved definition is not known on this machine; this is the new one:";
+const UNKNOWN_AND_GONE: &str = "the approved definition is not known on this machine";
+
+impl DriftRow {
+    pub(super) fn of(server: &ServerName, drifted: DriftedDefinition) -> Self {
+        let name = ExposedName::new(server, &drifted.name);
+        Self {
+            name: name.as_str().to_owned(),
+            server: server.clone(),
+            drifted,
+            remark: None,
+            difference: None,
+        }
+    }
+
+    pub(super) fn is_meant(&self, name: &str) -> bool {
+        name == self.server.as_str() || is_name_of(name, &self.server, &self.drifted.name)
+    }
+
+    pub(super) fn explain(&mut self, approved: ApprovedText, now: Option<&str>) {
+        (self.remark, self.difference) = match (&self.drifted.drift, approved, now) {
+            (Drift::Renamed { .. }, ..) => (None, None),
+            (_, ApprovedText::Known(old), Some(new)) => {
+                (None, Some(DefinitionDifference::between(&old, new)))
+            }
+            (_, ApprovedText::Known(old), None) => {
+                (None, Some(DefinitionDifference::between(&old, "{}")))
+            }
+            (_, ApprovedText::Unknown, Some(new)) => {
+                (Some(UNKNOWN), Some(DefinitionDifference::whole(new)))
+            }
+            (_, ApprovedText::Unknown, None) => (Some(UNKNOWN_AND_GONE), None),
+            (_, ApprovedText::None, new) => (None, new.map(DefinitionDifference::whole)),
+        };
+    }
+
+    pub(super) fn cells(&self) -> [String; 3] {
+        [
+            self.name.clone(),
+            self.drifted.kind.as_str().to_owned(),
+            self.in_words(),
+        ]
+    }
+
+    fn in_words(&self) -> String {
+        match &self.drifted.drift {
+            Drift::Renamed { from } => format!("renamed, was `{}`", one_line(from)),
+            other => other.as_str().to_owned(),
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let kind = self.drifted.kind.as_str();
+        let mut lines = vec![format!("{} ({kind}): {}", self.name, self.in_words())];
+        lines.extend(self.remark.map(|remark| format!("  {remark}")));
+        let difference = self.difference.iter().flat_map(DefinitionDifference::lines);
+        lines.extend(difference.map(|line| colored(&line)));
+        lines
+    }
+}
+
+impl Serialize for DriftRow {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut row = json!({
+            "name": self.name,
+            "server": self.server,
+            "kind": self.drifted.kind,
+            "own_name": self.drifted.name,
+            "drift": self.drifted.drift.as_str(),
+        });
+        if let Drift::Renamed { from } = &self.drifted.drift {
+            row["from"] = Value::from(from.as_str());
+        }
+        if let Some(hash) = &self.drifted.hash {
+            row["hash"] = Value::from(hash.to_string());
+        }
+        match &self.difference {
+            Some(DefinitionDifference::Changes(changes)) => row["changes"] = json!(changes),
+            Some(DefinitionDifference::Whole(whole)) => row["definition"] = json!(whole),
+            None => {}
+        }
+        if let Some(remark) = self.remark {
+            row["remark"] = Value::from(remark);
+        }
+        row.serialize(serializer)
+    }
+}
+
+/// True if a person means this tool or prompt: by the name that clients use, or by that of its server
+/// behind the server's.
+pub(super) fn is_name_of(name: &str, server: &ServerName, own: &str) -> bool {
+    name == ExposedName::new(server, own).as_str() || name == format!("{server}/{own}")
+}
+
+/// All differences, a paragraph each.
+pub(super) fn page(rows: &[DriftRow]) -> String {
+    let paragraphs = rows.iter().map(|row| row.lines().join("\n"));
+    paragraphs.collect::<Vec<_>>().join("\n\n")
+}
+
+fn colored(line: &str) -> String {
+    const RED: Style = AnsiColor::Red.on_default();
+    const GREEN: Style = AnsiColor::Green.on_default();
+    let style = match line.trim_start().chars().next() {
+        Some('-') => RED,
+        Some('+') => GREEN,
+        _ => return line.to_owned(),
+    };
+    format!("{style}{line}{style:#}")
+}
+
+/// A server after `kitbag lock`.
+pub(super) fn locked_cells(row: &Value) -> [String; 4] {
+    let server = row["server"].as_str().unwrap_or_default();
+    let state = match (row["added"].as_bool(), row["differ"].as_u64()) {
+        (Some(true), _) => "locked".to_owned(),
+        (_, Some(0)) => "as it was approved".to_owned(),
+        (_, differ) => {
+            let differ = differ.unwrap_or_default();
+            format!("{differ} not as approved, see `kitbag lock diff {server}`")
+        }
+    };
+    [
+        server.to_owned(),
+        row["tools"].to_string(),
+        row["prompts"].to_string(),
+        state,
+    ]
+}

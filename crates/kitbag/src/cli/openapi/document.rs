@@ -1,0 +1,76 @@
+//! Reads an OpenAPI document from a file or, by https, from the public web.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow, bail};
+use kitbag_fetch::{AddressGuard, cause, guard, guarded_client, redirect};
+use kitbag_gateway::address_guard::address_guard;
+use kitbag_policy::AddressRules;
+use reqwest::{Client, Response};
+use url::Url;
+
+use crate::cli::failure::Advise as _;
+
+/// In bytes. The largest public documents have 12 million.
+const LARGEST: usize = 64 * 1024 * 1024;
+/// Large documents come slowly.
+const TIMEOUT: Duration = Duration::from_secs(120);
+/// More than an honest address needs.
+const MOST_REDIRECTS: usize = 5;
+
+/// Reads the document that a person names by a path or an address.
+pub(super) async fn read(spec: &str) -> anyhow::Result<String> {
+    if spec.contains("://") {
+        let url = Url::parse(spec).with_context(|| format!("`{spec}` is no address"))?;
+        return fetched(url).await.advise(|| {
+            "fetch the document in your own way, and name the file: kitbag openapi import FILE"
+                .to_owned()
+        });
+    }
+    let size = fs::metadata(spec).with_context(|| format!("{spec} cannot be read"))?;
+    if size.len() > LARGEST as u64 {
+        bail!("{spec} has more than {LARGEST} bytes");
+    }
+    fs::read_to_string(spec).with_context(|| format!("{spec} cannot be read as text"))
+}
+
+async fn fetched(mut url: Url) -> anyhow::Result<String> {
+    let guard = address_guard(AddressRules::default());
+    let client = guarded_client(guard.clone()).timeout(TIMEOUT).build()?;
+    for _ in 0..=MOST_REDIRECTS {
+        let answer = asked(&client, &url, &guard).await?;
+        match redirect::location(&answer)? {
+            Some(location) => {
+                let next = url.join(&location);
+                url = next.with_context(|| format!("{url} leads to no address"))?;
+            }
+            None => return text(answer, &url).await,
+        }
+    }
+    Err(anyhow!("{url} leads on and on"))
+}
+
+/// Asks an address, which was typed or came with a redirect and is judged in either case.
+async fn asked(client: &Client, url: &Url, guard: &AddressGuard) -> anyhow::Result<Response> {
+    if url.scheme() != "https" {
+        bail!("{url} is not reached by https");
+    }
+    guard::check_literal(url, guard)?;
+    match client.get(url.clone()).send().await {
+        Ok(answer) => Ok(answer),
+        Err(error) => match guard::refusal(&error) {
+            Some(refused) => Err(refused.clone().into()),
+            None => Err(anyhow!("{url} cannot be read: {}", cause(error))),
+        },
+    }
+}
+
+async fn text(answer: Response, url: &Url) -> anyhow::Result<String> {
+    if !answer.status().is_success() {
+        bail!("{url} answered with {}", answer.status());
+    }
+    let body = kitbag_fetch::body(answer, LARGEST).await;
+    let body = body.with_context(|| format!("{url} cannot be read"))?;
+    String::from_utf8(body).with_context(|| format!("{url} is no text"))
+}

@@ -1,0 +1,183 @@
+//! `kitbag check`: each check finds what was planted, and nothing in the catalog of this repository.
+
+use kitbag_testkit::home::{CommandOutcome, Home};
+use serde_json::json;
+
+const TICKET: &str = r#"name = "ticket"
+kind = "curated"
+purpose = "Read and open tickets."
+description = "Searches and opens tickets of the service desk."
+owner = "support"
+writes = "read + write"
+intents = ["is there a ticket about the printer"]
+
+[api]
+url = "https://desk.example/api"
+credential = "desk"
+auth = { scheme = "bearer" }
+headers = { X-Client = "kitbag" }
+
+[actions.search]
+description = "Search tickets."
+writes = "read"
+method = "GET"
+path = "/tickets"
+query = { q = "{words}" }
+input = '{ "type": "object", "properties": { "words": { "type": "string" } }, "additionalProperties": false }'
+examples = ['{ "words": "printer" }']
+
+[actions.open]
+description = "Open a ticket."
+writes = "write"
+method = "POST"
+path = "/tickets"
+body = '{ "text": "{text}" }'
+input = '{ "type": "object", "properties": { "text": { "type": "string" } }, "additionalProperties": false }'
+"#;
+
+const MANIFEST: &str = "\
+| Tool | Kind | Purpose | Write ops | Owner |
+|---|---|---|---|---|
+| ticket | curated | Read and open tickets. | read + write | support |
+";
+
+const MODELS: &str = r#"[[model]]
+provider = "p"
+id = "m"
+usd_per_million_input_tokens = 1
+usd_per_million_output_tokens = 2
+valid_from = 2026-01-01
+source = "a price list"
+"#;
+
+const TOOL: &str = "cat/tools/ticket.toml";
+const PAGE: &str = "docs/tools/ticket.md";
+const DATA: &str = "cat/data/models.toml";
+
+/// A whole catalog of one tool, in which nothing is wrong.
+fn sound() -> Home {
+    let home = Home::new();
+    home.write(TOOL, TICKET);
+    home.write("cat/TOOLS.md", MANIFEST);
+    home.write(PAGE, "It has `search` and `open`.");
+    home.write(DATA, MODELS);
+    home
+}
+
+/// Plants a mistake, and holds the one line that the check tells against what is expected.
+#[track_caller]
+fn finds(check: &str, file: &str, from: &str, to: &str, expected: &str) {
+    let home = sound();
+    let text = std::fs::read_to_string(home.path(file)).expect("the file is there");
+    assert!(text.contains(from), "{from} is not in {file}");
+    home.write(file, &text.replacen(from, to, 1));
+    let CommandOutcome { code, stdout, .. } = home.run(&["check", "cat", "--only", check]);
+    let told: Vec<&str> = stdout.lines().collect();
+    assert_eq!(code, Some(1), "{check}: {stdout}");
+    assert!(told[0].starts_with(expected), "{check}: {stdout}");
+    assert!(told[0].contains(" => "), "{check} has no advice: {stdout}");
+    assert!(told[1].ends_with("1 thing is wrong."), "{check}: {stdout}");
+}
+
+#[test]
+fn each_check_finds_what_was_planted() {
+    let secret = concat!(
+        "X-Client = \"ghp_",
+        "abcdefghijklmnopqrstuvwxyz0123456789\""
+    );
+    let twice = format!("{MODELS}{MODELS}");
+    #[rustfmt::skip]
+    let planted = [
+        ("03", TOOL, "\"words\": {", "\"tenant_id\": { \"type\": \"string\" }, \"words\": {",
+            "cat/tools/ticket.toml:21: check 03 tenancy: action `search` takes `tenant_id` as an argument"),
+        ("04", TOOL, "owner = \"support\"", "owner = \"sales\"",
+            "cat/tools/ticket.toml:5: check 04 manifest: `owner` is \"sales\", and \"support\" in cat/TOOLS.md, line 3"),
+        ("04", "cat/TOOLS.md", "support |\n", "support |\n| other | curated | x | read | y |\n",
+            "cat/TOOLS.md:4: check 04 manifest: `other` has a row and no file `other.toml`"),
+        ("08", TOOL, ", \"additionalProperties\": false", "",
+            "cat/tools/ticket.toml:21: check 08 strict schemas: action `search`: the input takes members that it does not know"),
+        ("08", TOOL, "\"text\": { \"type\": \"string\" }", "\"text\": { \"items\": { \"type\": \"object\" } }",
+            "cat/tools/ticket.toml:30: check 08 strict schemas: action `open`: `/properties/text/items` takes members"),
+        ("14", PAGE, "`open`", "more",
+            "cat/../docs/tools/ticket.md: check 14 pages: the page does not list the action `open`"),
+        ("files", TOOL, "kind = \"curated\"", "kind = \"curated\"\nkinds = 1",
+            "cat/tools/ticket.toml:3: check files: there is no key `kinds`"),
+        ("write-class", TOOL, "writes = \"read\"\n", "",
+            "cat/tools/ticket.toml:15: check write class: in `actions.search`: the key `writes` is missing"),
+        ("hosts", TOOL, "credential =", "hosts = [\"other.example\"]\ncredential =",
+            "cat/tools/ticket.toml:11: check hosts: requests go to `desk.example`, and the hosts are other.example"),
+        ("arguments", TOOL, "q = \"{words}\"", "q = \"x\"",
+            "cat/tools/ticket.toml:21: check arguments: action `search` takes `words` and sends it nowhere"),
+        ("examples", TOOL, "'{ \"words\": \"printer\" }'", "'{ \"word\": \"printer\" }'",
+            "cat/tools/ticket.toml:22: check examples: an example of `search` does not fit: "),
+        ("intents", TOOL, "[\"is there a ticket about the printer\"]", "[]",
+            "cat/tools/ticket.toml:7: check intents: `ticket` has no intents"),
+        ("secrets", TOOL, "X-Client = \"kitbag\"", secret,
+            "cat/tools/ticket.toml:13: check secrets: this line seems to hold a secret"),
+        ("dated-data", DATA, MODELS, &twice,
+            "cat/data/models.toml:8: check dated data: `m of p` has two rows that hold on 2026-01-01"),
+    ];
+    for (check, file, from, to, expected) in planted {
+        finds(check, file, from, to, expected);
+    }
+}
+
+#[test]
+fn a_sound_catalog_and_that_of_this_repository_pass_and_say_what_was_checked() {
+    let told = sound().ok(&["check", "cat"]);
+    assert!(
+        told.contains("1 tool of cat") && told.contains("14 pages"),
+        "{told}"
+    );
+    let catalog = concat!(env!("CARGO_MANIFEST_DIR"), "/../../catalog");
+    // The day on which the newest rows of dated data were written.
+    let told = Home::new().json(&["check", catalog, "--on", "2026-11-16"]);
+    assert_eq!(told["findings"], json!([]));
+    assert_eq!(told["checks"].as_array().unwrap().len(), 12, "{told:#}");
+}
+
+#[test]
+fn a_tool_that_its_intents_do_not_find_is_told_with_those_that_came_instead() {
+    let home = sound();
+    let lost = TICKET.replace("is there a ticket about the printer", "resize a photo");
+    home.write(TOOL, &lost);
+    let others = ["resize", "crop", "rotate"].map(|name| {
+        let description = format!("{name} a photo or another image");
+        json!({ "id": name, "name": name, "description": description }).to_string()
+    });
+    home.write("others/tools.jsonl", &others.join("\n"));
+    let told = home.run(&["check", "cat", "--among", "others", "--only", "intents"]);
+    assert_eq!(told.code, Some(1));
+    let expected = "cat/tools/ticket.toml:7: check intents: `ticket` is not among the first three for \"resize a photo\"; \
+                    `resize`, ";
+    assert!(told.stdout.starts_with(expected), "{}", told.stdout);
+}
+
+#[test]
+fn a_directory_of_ones_own_stands_beside_the_built_in_tools() {
+    let home = Home::new();
+    let taken = TICKET.replacen("\"ticket\"", "\"google_ads\"", 1);
+    home.write("mine/ticket.toml", TICKET);
+    home.write("mine/ads.toml", &taken);
+    let told = home.run(&["check", "mine", "--only", "files,04"]);
+    assert!(
+        told.stdout.starts_with("mine/ads.toml:1: check files: in `name`: the name `google_ads` is taken by `google-ads`"),
+        "{}",
+        told.stdout
+    );
+    assert!(
+        told.stdout.contains("1 tool of mine (files)"),
+        "{}",
+        told.stdout
+    );
+    let told = home.fails(&["check", "elsewhere"]);
+    assert!(told.contains("there is nothing at elsewhere"), "{told}");
+    let told = home.run(&["check", "mine", "--only", "99"]);
+    assert_eq!(told.code, Some(2), "{}", told.stderr);
+    assert!(
+        told.stderr
+            .contains("`99` is no check; the checks are 03, 04"),
+        "{}",
+        told.stderr
+    );
+}

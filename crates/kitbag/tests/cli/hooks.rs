@@ -1,0 +1,85 @@
+//! `kitbag install --hook` and `uninstall`, in the files of the clients that have hooks for prompts.
+
+use std::fs;
+
+use kitbag_testkit::home::Home;
+use serde_json::Value;
+
+const BEFORE: &str = "{\n  // Mine.\n  \"model\": \"m\",\n  \"hooks\": { \"Stop\": [] }\n}\n";
+
+#[track_caller]
+fn text(home: &Home, path: &str) -> String {
+    fs::read_to_string(home.path(path)).expect("the file is there")
+}
+
+/// The commands in the hooks of a file, which has comments.
+fn commands(text: &str) -> Vec<&str> {
+    let parts = text.split("\"command\": \"").skip(1);
+    parts.filter_map(|part| part.split('"').next()).collect()
+}
+
+#[test]
+fn a_hook_is_put_into_the_clients_own_file_and_leaves_it_as_it_was() {
+    for (client, path) in [
+        ("claude-code", ".claude/settings.json"),
+        ("codex", ".codex/hooks.json"),
+        ("gemini", ".gemini/settings.json"),
+        ("cursor", ".cursor/hooks.json"),
+    ] {
+        let home = Home::new();
+        home.write(path, BEFORE);
+        let install = ["install", "--client", client];
+        let with_hook = [&install[..], &["--hook"]].concat();
+
+        let told = home.ok(&install);
+        assert!(told.contains(&with_hook.join(" ")), "{told}");
+        assert_eq!(home.json(&with_hook)["changed"], true, "{client}");
+        let hooked = text(&home, path);
+        let ours = format!("/kitbag hook {client} --config ");
+        let count = commands(&hooked)
+            .into_iter()
+            .filter(|it| it.contains(&ours))
+            .count();
+        assert_eq!(count, 1, "{hooked}");
+        // An installation without the flag keeps a hook that is there.
+        for again in [&with_hook[..], &install[..]] {
+            assert_eq!(home.json(again)["changed"], false, "{client}");
+            assert_eq!(text(&home, path), hooked);
+        }
+        assert!(
+            home.run(&["doctor"]).stdout.contains("hands each prompt"),
+            "{client}"
+        );
+
+        let undone = home.json(&["uninstall", "--client", client]);
+        assert_eq!(undone["hook"], "restored", "{undone}");
+        assert_eq!(text(&home, path), BEFORE, "{client}");
+        let left = fs::read_dir(home.path(path).parent().unwrap()).unwrap();
+        assert_eq!(left.count(), 1, "{client} has no copies beside its file");
+    }
+}
+
+#[test]
+fn a_hook_goes_also_from_a_file_that_was_changed_or_that_had_nothing_else() {
+    let home = Home::new();
+    let (path, client) = (".gemini/settings.json", ["--client", "gemini"]);
+    let install = [&["install"], &client[..], &["--hook"]].concat();
+    home.ok(&install);
+    let mut file: Value = serde_json::from_str(&text(&home, path)).unwrap();
+    file["theme"] = "dark".into();
+    home.write(path, &file.to_string());
+    let undone = home.json(&[&["uninstall"], &client[..]].concat());
+    assert_eq!(
+        (&undone["state"], &undone["hook"]),
+        (&"edited".into(), &"edited".into())
+    );
+    assert!(text(&home, path).contains("dark") && !text(&home, path).contains("hook"));
+
+    fs::remove_dir_all(home.path(".gemini")).unwrap();
+    home.ok(&install);
+    home.ok(&[&["uninstall"], &client[..]].concat());
+    assert!(!home.path(path).exists());
+
+    let refused = home.fails(&["install", "--client", "zed", "--hook"]);
+    assert!(refused.contains("Zed has no hook for prompts"), "{refused}");
+}

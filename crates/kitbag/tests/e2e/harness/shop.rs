@@ -1,0 +1,25 @@
+//! A server `shop` whose tools a test chooses; each repeats its arguments.
+
+use serde_json::{Value, json};
+
+use super::{Home, Remote};
+
+/// A server whose tools are these.
+pub(crate) async fn shop(home: &Home, tools: &[Value]) -> Remote {
+    let lines = tools
+        .iter()
+        .map(|tool| json!({ "server": "shop", "tool": tool }).to_string());
+    std::fs::write(
+        home.path("tools.jsonl"),
+        lines.collect::<Vec<_>>().join("\n"),
+    )
+    .unwrap();
+    Remote::http(&["--catalog", home.path("tools.jsonl").to_str().unwrap()]).await
+}
+
+pub(crate) fn shop_table(shop: &Remote) -> String {
+    format!(
+        "[servers.shop]\nurl = \"{}/shop/mcp\"\n",
+        shop.url.trim_end_matches('/')
+    )
+}

@@ -1,0 +1,130 @@
+//! Each step of a request in words: a kept result, a template, a tool, the tools to choose from.
+
+use serde_json::json;
+
+use super::{Shop, intend, template};
+use crate::harness::until;
+
+const STATUS: &str = "const found = await tools.shop.find_order({ order: params.order }); return `order ${found.order}`;";
+
+#[tokio::test]
+async fn a_template_answers_with_its_parameters_and_the_same_request_is_answered_again() {
+    let templates = [(
+        "status.toml",
+        &*template("order_status", "status of order {order}", STATUS),
+    )];
+    let shop = Shop::open("[policy]\ncode_writes = 'allow'\n", &templates).await;
+    let client = shop.client().await;
+    let first = intend(&client, "Status of order 4711?", &json!({}))
+        .await
+        .told();
+    assert!(first.starts_with("order 4711\n"), "{first}");
+    let again = intend(&client, "status of order 4711", &json!({}))
+        .await
+        .told();
+    assert!(again.starts_with("order 4711\n"), "{again}");
+    assert!(again.contains("[a kept result, "), "{again}");
+    let other = intend(&client, "status of order 12", &json!({}))
+        .await
+        .told();
+    assert!(
+        other.starts_with("order 12\n") && !other.contains("kept"),
+        "{other}"
+    );
+    assert_eq!(shop.counted("code_execution_success").await, 2);
+
+    let write = json!({ "code": "return await tools.shop.cancel_order({ order: '4711' })" });
+    client.call("run_code", &write).await;
+    let fresh = intend(&client, "status of order 4711", &json!({}))
+        .await
+        .told();
+    assert!(
+        !fresh.contains("kept"),
+        "a write makes kept results stale: {fresh}"
+    );
+}
+
+#[tokio::test]
+async fn parameters_are_data_and_are_checked() {
+    let templates = [(
+        "status.toml",
+        &*template("order_status", "status of order {order}", STATUS),
+    )];
+    let shop = Shop::open("", &templates).await;
+    let client = shop.client().await;
+    let quoted = r#"7"; throw new Error("pasted"); //"#;
+    let told = intend(&client, "order status", &json!({ "order": quoted }))
+        .await
+        .told();
+    assert!(told.starts_with(&format!("order {quoted}")), "{told}");
+    let missing = intend(&client, "order status", &json!({})).await.told();
+    assert!(missing.contains("needs params: { order:"), "{missing}");
+    let wrong = intend(&client, "order status", &json!({ "order": [1] }))
+        .await
+        .told();
+    assert!(wrong.contains("/order: expected a string"), "{wrong}");
+}
+
+#[tokio::test]
+async fn a_simple_tool_is_called_by_the_words_of_its_name() {
+    let shop = Shop::open("", &[]).await;
+    let client = shop.client().await;
+    for (words, params) in [
+        ("list parcels", json!({})),
+        ("shop: list the parcels", json!({})),
+        ("find order", json!({ "order": "3" })),
+    ] {
+        let reply = intend(&client, words, &params).await;
+        assert_ne!(reply.result()["isError"], true, "{words}: {}", reply.told());
+        assert!(
+            !reply.told().contains("run_code"),
+            "{words}: {}",
+            reply.told()
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_nothing_answers_leads_to_typed_tools() {
+    let shop = Shop::open("", &[]).await;
+    let client = shop.client().await;
+    let told = intend(&client, "take the order of a customer back", &json!({}))
+        .await
+        .told();
+    assert!(told.contains("for run_code:"), "{told}");
+    assert!(
+        told.contains("tools.shop.cancel_order(args: { order: string })"),
+        "{told}"
+    );
+    assert_eq!(shop.counted("mcp_discovery_fallback").await, 1);
+    assert!(shop.gateway.log().contains("falling_back_to_discovery"));
+}
+
+#[tokio::test]
+async fn a_template_that_is_wrong_is_refused_with_its_line_and_the_others_work() {
+    let bad = "name = \"broken\"\nintents = 7\n";
+    let wrong = template(
+        "unwritten",
+        "write order {order}",
+        "const a = 1;\nreturn a +;",
+    );
+    let good = template("order_status", "status of order {order}", STATUS);
+    let files = [
+        ("bad.toml", bad),
+        ("wrong.toml", &*wrong),
+        ("good.toml", &*good),
+    ];
+    let shop = Shop::open("", &files).await;
+    let client = shop.client().await;
+    let told = intend(&client, "status of order 1", &json!({}))
+        .await
+        .told();
+    assert!(told.starts_with("order 1"), "{told}");
+    let log = shop.gateway.log();
+    assert!(log.contains("bad.toml:2:11"), "{log}");
+    until("the programs of templates are read", async || {
+        let log = shop.gateway.log();
+        log.contains("not used: line 2, column 11").then_some(())
+    })
+    .await;
+}

@@ -1,0 +1,87 @@
+//! `kitbag hook`: the tools for a prompt, and a prompt that nothing holds up.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::net::UnixListener;
+use std::process::Stdio;
+use std::sync::Arc;
+
+use kitbag_testkit::home::CommandOutcome;
+use serde_json::{Value, json};
+
+use super::Office;
+use crate::harness::{Era, Home};
+
+/// Runs the hook of a client as the client does.
+async fn hooked(home: &Arc<Home>, words: &[&str], input: &str) -> CommandOutcome {
+    let mut command = home.command(&[&["hook"], words].concat());
+    command.stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut running = command.spawn().unwrap();
+    let mut stdin = running.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).unwrap();
+    let ended = tokio::task::spawn_blocking(move || running.wait_with_output()).await;
+    let told = CommandOutcome::of(&ended.unwrap().unwrap());
+    // A client may leave its end open until the hook has ended.
+    drop(stdin);
+    assert_eq!(
+        (told.code, told.stderr.as_str()),
+        (Some(0), ""),
+        "{words:?}"
+    );
+    told
+}
+
+fn prompt(words: &str) -> String {
+    json!({ "hook_event_name": "any", "prompt": words }).to_string()
+}
+
+/// The builds that tests use are slower than those for people.
+fn patient(client: &str) -> Vec<&str> {
+    vec![client, "--within", "20000"]
+}
+
+#[tokio::test]
+async fn a_prompt_is_told_the_tools_for_it_and_never_held_up() {
+    let office = Office::open("").await;
+    let home = office.home().clone();
+    let photos = prompt("archive the photos of the last year");
+
+    let told = hooked(&home, &patient("claude-code"), &photos).await.stdout;
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let context = told["hookSpecificOutput"]["additionalContext"].as_str();
+    let first = context.unwrap().lines().nth(1).unwrap();
+    assert_eq!(
+        first,
+        "- shop__archive_photo(note?: string) · Archives an old photo"
+    );
+    let worker = office.gateway.visitor("/mcp/adaptive", Era::Legacy);
+    let listed = worker.connect().await.tool_names().await;
+    let listed = listed.iter().find(|name| name.starts_with("shop__"));
+    assert_eq!(listed.unwrap(), "shop__archive_photo");
+
+    let neutral = r#"{"continue":true}"#;
+    for (words, input, expected) in [
+        (patient("cursor"), photos.as_str(), neutral),
+        (patient("claude-code"), &prompt("qwxz vbnmp"), ""),
+        (patient("codex"), r#"{"prompt":7}"#, ""),
+        (vec!["gemini"], "{]", "{}"),
+        (vec!["gemini", "--within", "0"], &photos, "{}"),
+        (vec!["zed"], &photos, ""),
+    ] {
+        let told = hooked(&home, &words, input).await;
+        assert_eq!(told.stdout, expected, "{words:?}");
+    }
+
+    let run = fs::read_dir(home.path("data/run")).unwrap();
+    let mut files = run.map(|file| file.unwrap().path());
+    let socket = files.find(|path| path.extension().is_some_and(|it| it == "sock"));
+    office.gateway.stop().await;
+    assert_eq!(
+        hooked(&home, &patient("claude-code"), &photos).await.stdout,
+        ""
+    );
+    // This gateway takes connections and never answers.
+    let _hangs = UnixListener::bind(socket.unwrap()).unwrap();
+    assert_eq!(hooked(&home, &["claude-code"], &photos).await.stdout, "");
+}

@@ -1,0 +1,70 @@
+//! The list of the adaptive surface: what a new client is shown, and how it shrinks and follows.
+
+use serde_json::{Value, json};
+
+use super::{Office, found};
+use crate::harness::{Client, Era};
+
+/// The listed tools of the shop, in their order.
+async fn listed(client: &Client) -> Vec<String> {
+    let names = client.tool_names().await.into_iter();
+    names.filter(|name| name.starts_with("shop__")).collect()
+}
+
+async fn client(office: &Office, era: Era, name: &str) -> Client {
+    let visitor = office.gateway.visitor("/mcp/adaptive", era);
+    visitor.called(name).connect().await
+}
+
+#[tokio::test]
+async fn a_new_client_is_listed_twenty_tools_or_all_of_them() {
+    let office = Office::open("").await;
+    for era in Era::BOTH {
+        let client = client(&office, era, "invoice-keeper").await;
+        let listed = listed(&client).await;
+        assert_eq!(listed.len(), 20);
+        // A legacy client is shown first what is nearest to its name.
+        if era == Era::Legacy {
+            assert!(listed[0].ends_with("invoice"), "{listed:?}");
+        }
+    }
+    let home = office.home().clone();
+    let shop = super::shop_table(&office.shop);
+    home.configure(&format!("{shop}[surfaces]\ncold_start = 'all'\n"));
+    let client = client(&office, Era::Modern, "anyone").await;
+    crate::harness::until("the list has all tools", async || {
+        (listed(&client).await.len() == 30).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_list_follows_the_words_of_the_person_and_shrinks_to_what_is_used() {
+    let office = Office::open("").await;
+    let home = office.home().clone();
+    let said = json!({ "text": "archive the photos of the last year" }).to_string();
+    let url = format!("{}/v1/context", office.gateway.base);
+    let answer = reqwest::Client::new().post(url).body(said).send().await;
+    let answer = answer.unwrap().text().await.unwrap();
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["tools"][0]["name"], "shop__archive_photo");
+    let worker = client(&office, Era::Legacy, "worker").await;
+    assert_eq!(listed(&worker).await[0], "shop__archive_photo");
+
+    for number in 0..30 {
+        for tool in ["shop__list_ticket", "shop__create_ticket"] {
+            let note = format!("ticket {number} about thing {}", number * 7);
+            let call = json!({ "tool": tool, "arguments": { "note": note } });
+            found(&worker, &format!("{number} {tool} {}", number * 13)).await;
+            worker.call("call_api", &call).await.told();
+        }
+    }
+    let Office { gateway, shop } = office;
+    gateway.stop().await;
+    let office = Office::serve(&home, shop).await;
+    let listed = listed(&client(&office, Era::Modern, "worker").await).await;
+    assert!(listed.len() <= 8, "{listed:?}");
+    let mut used = listed[..2].to_vec();
+    used.sort_unstable();
+    assert_eq!(used, ["shop__create_ticket", "shop__list_ticket"]);
+}

@@ -1,0 +1,118 @@
+//! Words and tools that only use brings together.
+
+use serde_json::{Value, json};
+
+use super::{Office, found, teach};
+use crate::harness::{Client, Era, until};
+
+const WORDS: &str = "the penguin is hungry";
+const LIKE_THEM: &str = "our penguin is very hungry again";
+const UNRELATED: &str = "make a new invoice for the customer";
+const TOOL: &str = "shop__archive_photo";
+
+async fn client(office: &Office, key: Option<&str>) -> Client {
+    let visitor = office.gateway.visitor("/mcp/search", Era::Legacy);
+    match key {
+        Some(key) => visitor.key(key).connect().await,
+        None => visitor.connect().await,
+    }
+}
+
+async fn until_learned(client: &Client, words: &str) {
+    until("the pairing is learned", async || {
+        let first = found(client, words).await.into_iter().next();
+        (first.as_deref() == Some(TOOL)).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_pairing_is_learned_for_one_tenant_survives_a_kill_and_can_be_forgotten() {
+    let office = Office::open("[tenants.acme]\n[tenants.globex]\n").await;
+    let home = office.home().clone();
+    let (acme, globex) = (home.key("acme").await, home.key("globex").await);
+    let pupil = client(&office, Some(&acme)).await;
+    let other = client(&office, Some(&globex)).await;
+    for words in [WORDS, LIKE_THEM] {
+        let found = found(&pupil, words).await;
+        assert!(!found.contains(&TOOL.to_owned()), "{found:?}");
+    }
+    let before = found(&pupil, UNRELATED).await;
+
+    teach(&pupil, WORDS, TOOL).await;
+    until_learned(&pupil, WORDS).await;
+    until_learned(&pupil, LIKE_THEM).await;
+    assert_eq!(found(&pupil, UNRELATED).await, before);
+    assert!(!found(&other, WORDS).await.contains(&TOOL.to_owned()));
+
+    let Office { gateway, shop } = office;
+    gateway.kill().await;
+    let office = Office::serve(&home, shop).await;
+    let pupil = client(&office, Some(&acme)).await;
+    assert_eq!(found(&pupil, LIKE_THEM).await[0], TOOL);
+
+    let forget = ["learned", "forget", "--tool", TOOL, "--tenant", "acme"];
+    let told = home.kitbag(&forget).await;
+    assert!(told.stdout.starts_with("Forgot "), "{told:?}");
+    until("the gateway has forgotten it", async || {
+        let found = found(&pupil, WORDS).await;
+        (!found.contains(&TOOL.to_owned())).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_lessons_behind_a_rank_are_named_and_can_be_given_to_another_tenant() {
+    let office = Office::open("[learning]\nkeep_words = true\n[tenants.globex]\n").await;
+    let home = office.home().clone();
+    let pupil = client(&office, None).await;
+    teach(&pupil, WORDS, TOOL).await;
+    until_learned(&pupil, WORDS).await;
+
+    let lessons = office.lessons(TOOL).await;
+    let lesson = lessons.iter().find(|it| it["words"] == WORDS);
+    let lesson = lesson.unwrap_or_else(|| panic!("{lessons:?}"));
+    let explained = home.kitbag(&["search", WORDS, "--explain", "--json"]).await;
+    let explained: Value = serde_json::from_str(&explained.stdout).unwrap();
+    assert_eq!(explained[0]["tool_name"], TOOL);
+    assert_eq!(explained[0]["neighbours"][0]["id"], lesson["lesson"]);
+
+    let file = home.path("lessons.jsonl");
+    let file = file.to_str().unwrap();
+    home.kitbag(&["learned", "export", "--output", file]).await;
+    let told = home
+        .kitbag(&["learned", "import", file, "--tenant", "globex"])
+        .await;
+    assert!(told.stdout.starts_with("Imported "), "{told:?}");
+    let key = home.key("globex").await;
+    until_learned(&client(&office, Some(&key)).await, LIKE_THEM).await;
+}
+
+#[tokio::test]
+async fn nothing_is_learned_where_the_operator_does_not_want_it_and_words_are_not_kept_unasked() {
+    let office = Office::open("").await;
+    let pupil = client(&office, None).await;
+    let secret = json!({ "tool": TOOL, "arguments": { "note": "the zebra sleeps" } });
+    found(&pupil, WORDS).await;
+    pupil.call("call_api", &secret).await.told();
+    until("two lessons are there", async || {
+        (office.lessons(TOOL).await.len() == 2).then_some(())
+    })
+    .await;
+    let home = office.home().clone();
+    let exported = home.kitbag(&["learned", "export"]).await.stdout;
+    assert!(!exported.contains("penguin") && !exported.contains("zebra"));
+
+    let Office { gateway, shop } = office;
+    gateway.stop().await;
+    let config = super::shop_table(&shop);
+    home.configure(&format!("{config}[learning]\nenabled = false\n"));
+    let office = Office::serve(&home, shop).await;
+    let pupil = client(&office, None).await;
+    teach(&pupil, "the walrus is thirsty", "shop__list_backup").await;
+    assert!(!found(&pupil, WORDS).await.contains(&TOOL.to_owned()));
+    let Office { gateway, .. } = office;
+    gateway.stop().await;
+    let listed = home.kitbag(&["learned", "list", "--json"]).await.stdout;
+    assert!(!listed.contains("shop__list_backup"), "{listed}");
+}

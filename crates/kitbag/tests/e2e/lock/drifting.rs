@@ -1,0 +1,105 @@
+//! Each kind of drift, restarts, and a lock file that cannot be read.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::{client, good, home, lacks, prompt, publish, tool};
+
+/// Everything happens to one server, one thing after the other.
+#[tokio::test]
+async fn drift_survives_a_restart_and_a_broken_lock_releases_nothing() {
+    let home = home("");
+    let reads = tool("note_read", "Reads a note.");
+    let lists = tool("note_list", "Lists all notes.");
+    publish(&home, &[reads.clone(), lists], &[prompt("Greets.")]);
+    let refused = home.kitbag(&["lock", "status"]).await;
+    assert!(
+        refused.stderr.contains("there is no lock file"),
+        "{refused:?}"
+    );
+    let locked = home.kitbag(&["lock"]).await;
+    assert_eq!(locked.code, Some(0), "{locked:?}");
+    let first = fs::read_to_string(home.path("kitbag.lock")).unwrap();
+
+    let renamed = tool("list_notes", "Lists all notes.");
+    publish(
+        &home,
+        &[reads.clone(), renamed, tool("purge", "Removes.")],
+        &[],
+    );
+    let status = home.kitbag(&["lock", "status", "--json"]).await;
+    assert_eq!(status.code, Some(1), "{status:?}");
+    let told: serde_json::Value = serde_json::from_str(&status.stdout).unwrap();
+    let drift: Vec<_> = told["drift"].as_array().unwrap().iter().collect();
+    let drift: Vec<_> = drift.iter().map(|it| (&it["name"], &it["drift"])).collect();
+    let expected = [
+        (&json!("good__list_notes"), &json!("renamed")),
+        (&json!("good__purge"), &json!("new")),
+        (&json!("good__greet_person"), &json!("gone")),
+    ];
+    assert_eq!(drift, expected);
+    let again = home.kitbag(&["lock"]).await;
+    assert_eq!(
+        again.code,
+        Some(1),
+        "locking again approves nothing: {again:?}"
+    );
+    assert_eq!(fs::read_to_string(home.path("kitbag.lock")).unwrap(), first);
+
+    // The listing comes from the store now.
+    let gateway = home.serve().await;
+    let all = client(&gateway, "/mcp/all").await;
+    all.knows("good__note_read").await;
+    let names = all.tool_names().await;
+    for (held, why) in [
+        (
+            "good__list_notes",
+            "gave it another name after it was approved",
+        ),
+        ("good__purge", "added it after the others were approved"),
+    ] {
+        assert!(!names.iter().any(|it| it == held), "{held}");
+        let told = all.call(held, &json!({})).await.tool_error();
+        assert!(
+            told.contains(&format!("held back: its server {why}")),
+            "{told}"
+        );
+    }
+    let approved = home.kitbag(&["lock", "approve", "good__list_notes"]).await;
+    assert_eq!(
+        approved.stdout,
+        "good__list_notes (tool): renamed, was `note_list`\n"
+    );
+    all.knows("good__list_notes").await;
+    all.call("good__list_notes", &json!({})).await.text();
+
+    let whole = fs::read_to_string(home.path("kitbag.lock")).unwrap();
+    fs::write(home.path("kitbag.lock"), format!("<<<<<<< ours\n{whole}")).unwrap();
+    lacks(&all, "good__note_read").await;
+    let told = all.call("good__note_read", &json!({})).await.tool_error();
+    let why = "held back: the list of approved definitions cannot be read";
+    assert!(told.contains(why), "{told}");
+    let log = gateway.log();
+    assert!(log.contains("kitbag.lock, line 1, cannot be read"), "{log}");
+    for words in [
+        &["lock", "status"][..],
+        &["lock"],
+        &["lock", "approve", "--all"],
+    ] {
+        let refused = home.kitbag(words).await;
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(refused.stderr.contains("line 1"), "{refused:?}");
+    }
+    fs::write(home.path("kitbag.lock"), &whole).unwrap();
+    all.knows("good__note_read").await;
+
+    // An operator may only want to hear of it.
+    home.configure(&format!("{}[lock]\non_drift = 'report'\n", good(&home)));
+    all.knows("good__purge").await;
+    home.configure(&good(&home));
+    lacks(&all, "good__purge").await;
+    let removed = home.kitbag(&["lock", "remove", "good"]).await;
+    assert_eq!(removed.code, Some(0), "{removed:?}");
+    all.knows("good__purge").await;
+}

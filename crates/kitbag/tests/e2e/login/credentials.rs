@@ -1,0 +1,117 @@
+//! A person logs in for the credential of a tool file, which is then tried out.
+
+use std::fs;
+
+use super::{home, saying_yes};
+use crate::harness::api::Api;
+use crate::harness::guarded::{Guarded, Ways};
+
+const DESK: &str = r#"
+name = "desk"
+kind = "curated"
+purpose = "Read tickets."
+description = "Reads tickets of the service desk."
+owner = "support"
+writes = "read"
+intents = ["is there a ticket about the printer"]
+
+[api]
+url = "https://desk.example"
+credential = "desk"
+test = "search"
+auth = { scheme = "oauth2", grant = "authorization_code", token_url = "https://desk.example/token", authorize_url = "https://desk.example/authorize", scopes = ["tickets"] }
+
+[actions.search]
+description = "Search tickets."
+writes = "read"
+method = "GET"
+path = "/items"
+query = { q = "{words}" }
+input = '{ "type": "object", "properties": { "words": { "type": "string" } }, "required": ["words"], "additionalProperties": false }'
+examples = ['{ "words": "printer" }']
+"#;
+
+#[tokio::test]
+async fn a_person_logs_in_for_a_credential_and_sees_that_it_works_and_no_value_is_shown() {
+    let (guarded, api) = (Guarded::start(Ways::default()).await, Api::start().await);
+    let base = &guarded.base;
+    let home = home(&format!(
+        "[catalog]\ndirectories = ['mine']\n[endpoints.desk]\nurl = '{}'\ntoken_url = '{base}/token'\n\
+         authorize_url = '{base}/authorize'\nallow_private = true\n",
+        api.url
+    ));
+    fs::create_dir(home.path("mine")).unwrap();
+    fs::write(home.path("mine/desk.toml"), DESK).unwrap();
+
+    let told = saying_yes(&home, &["credentials", "login", "desk"]).await;
+    let wanted = "set it first: kitbag credentials set desk client_id --tenant local";
+    assert!(told.stderr.contains(wanted), "{}", told.stderr);
+    let set = |field: &'static str| ["credentials", "set", "desk", field];
+    let told = home.kitbag(&set("client_idd=me")).await;
+    let warned =
+        "no tool that uses `desk` knows the field `client_idd`\n  try: did you mean `client_id`?";
+    assert!(told.stderr.contains(warned), "{}", told.stderr);
+    let told = home.kitbag(&set("client_id=me")).await;
+    let next = "Its tools also want client_secret: kitbag credentials set desk client_secret";
+    assert!(told.stdout.contains(next), "{}", told.stdout);
+    let told = home.kitbag(&set("client_secret=h1dden")).await;
+    let next = "Now log in: kitbag credentials login desk";
+    assert!(told.stdout.contains(next), "{}", told.stdout);
+
+    let told = saying_yes(&home, &["credentials", "login", "desk"]).await;
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    assert_eq!(guarded.count("authorize me for tickets"), 1);
+    let tested = home.kitbag(&["credentials", "test", "desk"]).await;
+    let works = "desk of local: desk answered `search` with HTTP 200";
+    assert!(tested.stdout.starts_with(works), "{tested:?}");
+    assert_eq!(tested.stdout.lines().count(), 1, "{tested:?}");
+    let seen = api.seen();
+    assert_eq!(seen[0].uri, "/v1/items?q=printer");
+    let token = seen[0].headers["authorization"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    assert!(token.starts_with("Bearer s3cret-access-"), "{token}");
+    let listed = home.kitbag(&["credentials", "list", "--json"]).await;
+    for told in [&told, &tested, &listed] {
+        let all = format!("{}{}", told.stdout, told.stderr);
+        assert!(!all.contains("s3cret") && !all.contains("h1dden"), "{all}");
+    }
+    assert!(listed.stdout.contains("\"desk\""), "{}", listed.stdout);
+}
+
+#[tokio::test]
+async fn a_credential_that_the_api_refuses_or_that_no_tool_uses_is_told() {
+    let api = Api::start().await;
+    let home = home(&format!(
+        "[catalog]\ndirectories = ['mine']\n[endpoints.desk]\nurl = '{}'\nallow_private = true\n",
+        api.url.replace("/v1", "/v2")
+    ));
+    fs::create_dir(home.path("mine")).unwrap();
+    let lines: Vec<&str> = DESK
+        .lines()
+        .filter(|it| !it.starts_with("auth ="))
+        .collect();
+    let bearer = lines
+        .join("\n")
+        .replace("test =", "auth = { scheme = \"bearer\" }\ntest =");
+    fs::write(home.path("mine/desk.toml"), bearer).unwrap();
+    for (words, expected) in [
+        (["credentials", "test", "desk"].as_slice(), "CONFIG_MISSING"),
+        (
+            &["credentials", "set", "desk", "token=t0ken"],
+            "Kept desk of local",
+        ),
+        (
+            &["credentials", "test", "desk"],
+            "desk refused `search` with HTTP 404",
+        ),
+        (&["credentials", "test", "dask"], "did you mean `desk`?"),
+        (&["credentials", "login", "desk"], "lets a person log in"),
+    ] {
+        let told = home.kitbag(words).await;
+        let all = format!("{}{}", told.stdout, told.stderr);
+        assert!(all.contains(expected), "{words:?}: {all}");
+        assert!(!all.contains("t0ken"), "{all}");
+    }
+}

@@ -1,0 +1,109 @@
+//! Tools in another form than their servers give them.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Client, Era, Gateway, Testbed, until};
+
+const OVERRIDES: &str = r#"
+[tools."good__echo"]
+description = "Waters the orchids in the greenhouse."
+alias = "orchids"
+fixed_arguments = { room = "greenhouse", litres = 2 }
+hidden_arguments = ["debug"]
+[tools."good__environment"]
+hidden = true
+[tools."good__slow"]
+fixed_arguments = { ms = "soon" }
+[policy]
+deny_tools = ["good/big"]
+[tools."good__big"]
+alias = "large"
+[tools."good__nothing"]
+alias = "no_such_tool"
+"#;
+
+async fn house() -> Gateway {
+    let gateway = Gateway::with(&format!("{}{OVERRIDES}", Testbed::named("good").table())).await;
+    client(&gateway, "/mcp/all").await.knows("orchids").await;
+    gateway
+}
+
+async fn client(gateway: &Gateway, path: &str) -> Client {
+    gateway.visitor(path, Era::Modern).connect().await
+}
+
+fn named<'t>(tools: &'t [Value], name: &str) -> Option<&'t Value> {
+    tools.iter().find(|tool| tool["name"] == name)
+}
+
+#[tokio::test]
+async fn clients_get_tools_as_the_operator_wants_them() {
+    let gateway = house().await;
+    for (path, name) in [("/mcp/all", "orchids"), ("/servers/good/mcp", "echo")] {
+        let client = client(&gateway, path).await;
+        let tools = client.list("tools/list", "tools").await;
+        let tool = named(&tools, name).unwrap_or_else(|| panic!("{path}: {tools:?}"));
+        assert_eq!(tool["description"], "Waters the orchids in the greenhouse.");
+        for gone in ["good__echo", "environment", "good__environment", "large"] {
+            assert!(named(&tools, gone).is_none(), "{path} {gone}");
+        }
+        let sent = json!({ "room": "cellar", "plant": "orchid" });
+        let given = client.call(name, &sent).await.result();
+        let expected = json!({ "plant": "orchid", "room": "greenhouse", "litres": 2 });
+        assert_eq!(given["structuredContent"], expected, "{path}");
+        let refused = client.call(name, &json!({ "debug": true })).await.error();
+        let told = "`debug` is no argument of this tool here; leave it out";
+        assert_eq!(refused["message"], told, "{path}");
+    }
+    let all = client(&gateway, "/mcp/all").await;
+    let given = all.call("good__echo", &json!({})).await.result();
+    assert_eq!(
+        given["structuredContent"]["litres"], 2,
+        "the plain name still works"
+    );
+    for (path, hidden) in [
+        ("/mcp/all", "good__environment"),
+        ("/servers/good/mcp", "environment"),
+    ] {
+        let refused = client(&gateway, path)
+            .await
+            .call(hidden, &json!({}))
+            .await
+            .error();
+        assert_eq!(
+            refused["message"],
+            format!("there is no tool called `{hidden}`")
+        );
+    }
+    let refused = all.call("large", &json!({})).await.tool_error();
+    assert!(
+        refused.contains("deny `good/big`"),
+        "rules know the server's name: {refused}"
+    );
+
+    let frugal = client(&gateway, "/mcp").await;
+    until("the search knows the new words", async || {
+        let asked = json!({ "query": "water the orchids" });
+        let found = frugal.call("search_available_tools", &asked).await.text();
+        found.starts_with("orchids(").then_some(())
+    })
+    .await;
+    let asked = json!({ "tool": "orchids", "arguments": { "plant": "fern" } });
+    let given = frugal.call("call_api", &asked).await.result();
+    assert_eq!(given["structuredContent"]["room"], "greenhouse", "{given}");
+
+    let found = gateway.home.kitbag(&["doctor"]).await.stdout;
+    let found = found.split_whitespace().collect::<Vec<_>>().join(" ");
+    for told in [
+        "[tools.\"good__nothing\"]: no server has such a tool",
+        "[tools.\"good__slow\"]: the fixed argument `ms` does not fit",
+    ] {
+        assert!(found.contains(told), "{told}: {found}");
+    }
+    assert!(!found.contains("good__environment"), "{found}");
+    let rows = gateway.home.kitbag(&["audit", "--json"]).await.stdout;
+    assert!(
+        rows.contains("\"name\":\"echo\"") && !rows.contains("\"name\":\"orchids\""),
+        "{rows}"
+    );
+}

@@ -1,0 +1,218 @@
+//! A definition as text that is the same however it is spelt, and the hash of that text.
+//!
+//! Everything that a server lists of a tool or prompt counts: a model reads descriptions and
+//! schemas, clients act on annotations and on `_meta`, and no member is known to change by itself.
+//! Only the spelling does not count: blanks, the order of members, escapes in strings, and the order
+//! of names under `required`, which some servers keep in a set. The name is no part of the text, since
+//! the file has it as a key; so a tool that was only renamed is recognised by its hash.
+
+use std::fmt;
+use std::str::FromStr;
+
+use kitbag_domain::Kind;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// A tool or prompt as its server lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedDefinition {
+    pub kind: Kind,
+    pub name: String,
+    pub hash: DefinitionHash,
+    /// The definition without its name.
+    pub text: String,
+}
+
+/// The hash of a definition without its name. It is whole, because its author chooses the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DefinitionHash([u8; 32]);
+
+impl ListedDefinition {
+    /// Returns nothing for what is no definition: JSON without a name.
+    pub fn read(kind: Kind, definition: &RawValue) -> Option<Self> {
+        let Members(mut members) = serde_json::from_str(definition.get()).ok()?;
+        // Of a member that is written twice the gateway reads the last. The others count as members,
+        // so that nothing can change unseen.
+        let at = members.iter().rposition(|(member, _)| member == NAME)?;
+        let (_, name) = members.remove(at);
+        let name = serde_json::from_str(name.get()).ok()?;
+        let mut text = String::with_capacity(definition.get().len());
+        write_object(&mut text, members);
+        Some(Self {
+            kind,
+            name,
+            hash: DefinitionHash::of(&text),
+            text,
+        })
+    }
+}
+
+impl DefinitionHash {
+    pub fn of(text: &str) -> Self {
+        Self(*blake3::hash(text.as_bytes()).as_bytes())
+    }
+
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for DefinitionHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&blake3::Hash::from_bytes(self.0).to_hex())
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a hash has 64 hexadecimal digits")]
+pub struct NoDefinitionHash;
+
+impl FromStr for DefinitionHash {
+    type Err = NoDefinitionHash;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let hash = blake3::Hash::from_hex(text).map_err(|_| NoDefinitionHash)?;
+        Ok(Self(*hash.as_bytes()))
+    }
+}
+
+const NAME: &str = "name";
+const REQUIRED: &str = "required";
+
+fn write_value(text: &mut String, value: &RawValue) {
+    let json = value.get();
+    let written = match json.as_bytes().first() {
+        Some(b'{') => serde_json::from_str(json).map(|Members(it)| write_object(text, it)),
+        Some(b'[') => serde_json::from_str(json).map(|it| write_array(text, it)),
+        Some(b'"') => serde_json::from_str(json).map(|it: String| write_string(text, &it)),
+        // The digits of a number count as they are, since no type holds all numbers.
+        _ => {
+            text.push_str(json);
+            Ok(())
+        }
+    };
+    // A string may have half of a character in it, which only its own spelling can express.
+    if written.is_err() {
+        text.push_str(json);
+    }
+}
+
+fn write_object(text: &mut String, mut members: Vec<(String, &RawValue)>) {
+    // Members of the same name keep their order.
+    members.sort_by(|(a, _), (b, _)| a.cmp(b));
+    text.push('{');
+    for (at, (member, value)) in members.into_iter().enumerate() {
+        if at > 0 {
+            text.push(',');
+        }
+        write_string(text, &member);
+        text.push(':');
+        match names(value).filter(|_| member == REQUIRED) {
+            Some(names) => text.push_str(&serde_json::Value::from(names).to_string()),
+            None => write_value(text, value),
+        }
+    }
+    text.push('}');
+}
+
+/// The names under `required`, sorted.
+fn names(value: &RawValue) -> Option<Vec<String>> {
+    let mut names: Vec<String> = serde_json::from_str(value.get()).ok()?;
+    names.sort_unstable();
+    Some(names)
+}
+
+fn write_array(text: &mut String, items: Vec<&RawValue>) {
+    text.push('[');
+    for (at, item) in items.into_iter().enumerate() {
+        if at > 0 {
+            text.push(',');
+        }
+        write_value(text, item);
+    }
+    text.push(']');
+}
+
+fn write_string(text: &mut String, string: &str) {
+    text.push_str(&serde_json::Value::from(string).to_string());
+}
+
+/// All members of an object, also those that are written twice.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(AllMembers)
+    }
+}
+
+struct AllMembers;
+
+impl<'de> Visitor<'de> for AllMembers {
+    type Value = Members<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = map.next_entry()? {
+            members.push(member);
+        }
+        Ok(Members(members))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_wire::Raw;
+
+    use super::*;
+
+    fn read(text: &str) -> ListedDefinition {
+        let raw: Raw = serde_json::from_str(text).unwrap();
+        ListedDefinition::read(Kind::Tool, &raw).unwrap()
+    }
+
+    #[test]
+    fn the_spelling_of_a_definition_does_not_count() {
+        let hash = read(r#"{"name":"t","description":"Reads é.","inputSchema":{"required":["a","b"],"x":[1,2]}}"#).hash;
+        for same in [
+            r#"{ "inputSchema" : {"x":[1, 2], "required":["b","a"]}, "name":"t","description":"Reads \u00e9." }"#,
+            r#"{"name":"u","description":"Reads é.","inputSchema":{"x":[1,2],"required":["a","b"]}}"#,
+        ] {
+            assert_eq!(read(same).hash, hash, "{same}");
+        }
+    }
+
+    #[test]
+    fn everything_else_that_a_server_says_counts() {
+        let hash = read(r#"{"name":"t","description":"Reads.","x":[1,2],"n":1}"#).hash;
+        for other in [
+            r#"{"name":"t","description":"Reads\u200b.","x":[1,2],"n":1}"#,
+            r#"{"name":"t","description":"Reads.","x":[2,1],"n":1}"#,
+            r#"{"name":"t","description":"Reads.","x":[1,2],"n":1.0}"#,
+            r#"{"name":"t","description":"Reads.","x":[1,2],"n":1,"_meta":{}}"#,
+            r#"{"name":"t","description":"Evil.","description":"Reads.","x":[1,2],"n":1}"#,
+            r#"{"name":"s","name":"t","description":"Reads.","x":[1,2],"n":1}"#,
+            r#"{"name":"t","description":"\ud800","x":[1,2],"n":1}"#,
+        ] {
+            assert_ne!(read(other).hash, hash, "{other}");
+        }
+        let large = |digits: &str| {
+            read(&format!(
+                r#"{{"name":"t","n":1844674407370955161{digits}}}"#
+            ))
+            .hash
+        };
+        assert_ne!(large("70"), large("71"));
+    }
+
+    #[test]
+    fn a_hash_is_read_as_it_is_written() {
+        let hash = DefinitionHash::of("x");
+        assert_eq!(hash.to_string().parse(), Ok(hash));
+        assert_eq!("12".parse::<DefinitionHash>(), Err(NoDefinitionHash));
+    }
+}

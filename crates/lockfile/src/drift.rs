@@ -1,0 +1,198 @@
+//! The ways in which a server's list differs from what was approved.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use kitbag_domain::Kind;
+use serde::Serialize;
+
+use crate::canonical::{DefinitionHash, ListedDefinition};
+use crate::file::LockedServer;
+
+/// A definition that is not as it was approved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DriftedDefinition {
+    pub kind: Kind,
+    pub name: String,
+    pub drift: Drift,
+    /// The hash of what the server lists now; absent if it lists nothing of that name.
+    pub hash: Option<DefinitionHash>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "drift", rename_all = "snake_case")]
+pub enum Drift {
+    Changed,
+    New,
+    /// The definition is the approved one of a name that the server no longer lists.
+    Renamed {
+        from: String,
+    },
+    Gone,
+}
+
+impl Drift {
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Changed => "changed",
+            Self::New => "new",
+            Self::Renamed { .. } => "renamed",
+            Self::Gone => "gone",
+        }
+    }
+}
+
+/// The reason for which a tool or prompt is kept from callers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HeldReason {
+    Changed,
+    New,
+    Renamed,
+    /// Its server does not list it, so there is nothing that could have been approved.
+    Unlisted,
+    /// Its server has not said yet what it lists.
+    NotListedYet,
+    /// The lock file cannot be read, so nothing is known to be approved.
+    UnreadableLock,
+}
+
+impl HeldReason {
+    /// Returns nothing for what is gone, since there is nothing to hold back.
+    pub fn of(drift: &Drift) -> Option<Self> {
+        match drift {
+            Drift::Changed => Some(Self::Changed),
+            Drift::New => Some(Self::New),
+            Drift::Renamed { .. } => Some(Self::Renamed),
+            Drift::Gone => None,
+        }
+    }
+}
+
+impl fmt::Display for HeldReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Changed => "its server changed the definition after it was approved",
+            Self::New => "its server added it after the others were approved",
+            Self::Renamed => "its server gave it another name after it was approved",
+            Self::Unlisted => "its server does not list it, so it was not approved",
+            Self::NotListedYet => {
+                "its server has not said yet what it offers, to be compared with what was approved"
+            }
+            Self::UnreadableLock => "the list of approved definitions cannot be read",
+        })
+    }
+}
+
+impl LockedServer {
+    /// Compares what a server lists with what was approved of it, sorted by kind and name. Of a name
+    /// that is listed twice, the first counts.
+    pub fn drift(&self, listed: &[ListedDefinition]) -> Vec<DriftedDefinition> {
+        let drifted = [Kind::Tool, Kind::Prompt]
+            .into_iter()
+            .flat_map(|kind| drift_of_kind(kind, self.of_kind(kind), listed));
+        drifted.collect()
+    }
+}
+
+type Hashes = BTreeMap<String, DefinitionHash>;
+
+fn drift_of_kind(
+    kind: Kind,
+    approved: &Hashes,
+    listed: &[ListedDefinition],
+) -> Vec<DriftedDefinition> {
+    let mut now: BTreeMap<&str, DefinitionHash> = BTreeMap::new();
+    for definition in listed.iter().filter(|it| it.kind == kind) {
+        now.entry(&definition.name).or_insert(definition.hash);
+    }
+    let mut missing: BTreeSet<&str> = approved.keys().map(String::as_str).collect();
+    missing.retain(|name| !now.contains_key(name));
+    let mut drifted = Vec::new();
+    for (name, hash) in now {
+        let drift = match approved.get(name) {
+            Some(before) if *before == hash => continue,
+            Some(_) => Drift::Changed,
+            None => arrival(&hash, approved, &mut missing),
+        };
+        drifted.push(DriftedDefinition {
+            kind,
+            name: name.to_owned(),
+            drift,
+            hash: Some(hash),
+        });
+    }
+    drifted.extend(missing.into_iter().map(|name| DriftedDefinition {
+        kind,
+        name: name.to_owned(),
+        drift: Drift::Gone,
+        hash: None,
+    }));
+    drifted.sort_by(|a, b| a.name.cmp(&b.name));
+    drifted
+}
+
+/// A name that was not there before: an approved definition under another name, or something new.
+fn arrival(hash: &DefinitionHash, approved: &Hashes, missing: &mut BTreeSet<&str>) -> Drift {
+    let from = missing.iter().find(|name| approved[**name] == *hash);
+    match from.map(|name| (*name).to_owned()) {
+        Some(from) => {
+            missing.remove(from.as_str());
+            Drift::Renamed { from }
+        }
+        None => Drift::New,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(tools: &[(&str, &str)]) -> Vec<ListedDefinition> {
+        let read = |(name, text): &(&str, &str)| ListedDefinition {
+            kind: Kind::Tool,
+            name: (*name).to_owned(),
+            hash: DefinitionHash::of(text),
+            text: (*text).to_owned(),
+        };
+        tools.iter().map(read).collect()
+    }
+
+    #[track_caller]
+    fn check(approved: &[(&str, &str)], now: &[(&str, &str)], expected: &[&str]) {
+        let mut server = LockedServer::default();
+        listed(approved).iter().for_each(|it| server.approve(it));
+        let told: Vec<String> = server
+            .drift(&listed(now))
+            .iter()
+            .map(|it| format!("{} {:?}", it.name, it.drift))
+            .collect();
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn every_way_to_differ_is_told_apart() {
+        let approved = [("a", "1"), ("b", "2"), ("c", "3")];
+        check(&approved, &approved, &[]);
+        check(
+            &approved,
+            &[("a", "9"), ("b", "2"), ("d", "3"), ("e", "5")],
+            &["a Changed", "d Renamed { from: \"c\" }", "e New"],
+        );
+        check(&approved, &[("a", "1")], &["b Gone", "c Gone"]);
+        check(&[], &[("a", "1")], &["a New"]);
+    }
+
+    #[test]
+    fn a_copy_beside_the_approved_one_is_new() {
+        check(&[("a", "1")], &[("a", "1"), ("copy", "1")], &["copy New"]);
+    }
+
+    #[test]
+    fn one_vanished_name_explains_one_renamed_tool_alone() {
+        check(
+            &[("a", "1")],
+            &[("b", "1"), ("c", "1")],
+            &["b Renamed { from: \"a\" }", "c New"],
+        );
+    }
+}

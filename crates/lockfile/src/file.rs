@@ -1,0 +1,296 @@
+//! The lock file: a line for each approved definition, sorted, so that versions of the file can be
+//! merged and a change can be reviewed.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use kitbag_domain::text::revealed;
+use kitbag_domain::{Kind, ServerName};
+use serde::Deserialize as _;
+use toml::Spanned;
+use toml::de::DeTable;
+
+use crate::canonical::{DefinitionHash, ListedDefinition};
+use crate::drift::{Drift, DriftedDefinition};
+
+/// The approved definitions of all servers that are locked.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LockFile {
+    pub servers: BTreeMap<ServerName, LockedServer>,
+}
+
+/// The approved definitions of one server, by the names that the server gave.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LockedServer {
+    pub tools: BTreeMap<String, DefinitionHash>,
+    pub prompts: BTreeMap<String, DefinitionHash>,
+}
+
+/// A lock file that cannot be read, and the line to look at.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{} cannot be read: {problem}", path.display(), in_line(*line))]
+pub struct LockFileError {
+    pub path: PathBuf,
+    pub line: Option<usize>,
+    pub problem: LockFileProblem,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LockFileProblem {
+    #[error("{reason}")]
+    Unreadable { reason: String },
+    #[error("this is not TOML: {message}")]
+    Syntax { message: String },
+    #[error("{message}")]
+    Misfit { message: String },
+    #[error("version {found} is not one that this Kitbag knows; it knows version {VERSION}")]
+    Version { found: u32 },
+    #[error("`{found}` is no name of a server")]
+    Server { found: String },
+    #[error("`{found}` is no hash, which has 64 hexadecimal digits")]
+    Hash { found: String },
+}
+
+/// The form of the file, and of the text that hashes are made of.
+const VERSION: u32 = 1;
+
+const HEADING: &str = "\
+# The approved definitions of tools and prompts, each by its hash. Kitbag wrote
+# this file: see what has changed with `kitbag lock diff`, and approve it with
+# `kitbag lock approve`.
+";
+
+impl LockFile {
+    pub fn parse(text: &str) -> Result<Self, (Option<usize>, LockFileProblem)> {
+        let read = read(text);
+        read.map_err(|(span, problem)| (span.map(|span| line_of(text, span.start)), problem))
+    }
+
+    /// Returns the file as text, which is the same for the same content.
+    pub fn to_text(&self) -> String {
+        let mut text = format!("{HEADING}version = {VERSION}\n");
+        for (server, locked) in &self.servers {
+            for (kind, hashes) in [("tools", &locked.tools), ("prompts", &locked.prompts)] {
+                // A server that has no prompts now would be told of new ones even so: the table of
+                // its tools alone makes it a locked server.
+                if hashes.is_empty() && kind == "prompts" {
+                    continue;
+                }
+                let _ = writeln!(text, "\n[servers.{server}.{kind}]");
+                for (name, hash) in hashes {
+                    let _ = writeln!(text, "{} = \"{hash}\"", key(name));
+                }
+            }
+        }
+        text
+    }
+}
+
+impl LockedServer {
+    /// Approves everything that a server lists.
+    pub fn of(listed: &[ListedDefinition]) -> Self {
+        let mut locked = Self::default();
+        // Of a name that is listed twice, the first counts.
+        listed.iter().rev().for_each(|it| locked.approve(it));
+        locked
+    }
+
+    pub fn approve(&mut self, definition: &ListedDefinition) {
+        self.of_kind_mut(definition.kind)
+            .insert(definition.name.clone(), definition.hash);
+    }
+
+    /// Approves what a server made of one definition.
+    pub fn accept(&mut self, drifted: &DriftedDefinition) {
+        let hashes = self.of_kind_mut(drifted.kind);
+        if let Drift::Renamed { from } = &drifted.drift {
+            hashes.remove(from);
+        }
+        match drifted.hash {
+            Some(hash) => hashes.insert(drifted.name.clone(), hash),
+            None => hashes.remove(&drifted.name),
+        };
+    }
+
+    pub fn is_approved(&self, definition: &ListedDefinition) -> bool {
+        self.of_kind(definition.kind).get(&definition.name) == Some(&definition.hash)
+    }
+
+    /// The approved definitions of one kind. Of resources there are none: the words of a resource
+    /// tell a model nothing to do.
+    pub fn of_kind(&self, kind: Kind) -> &BTreeMap<String, DefinitionHash> {
+        static NONE: BTreeMap<String, DefinitionHash> = BTreeMap::new();
+        match kind {
+            Kind::Tool => &self.tools,
+            Kind::Prompt => &self.prompts,
+            Kind::Resource => &NONE,
+        }
+    }
+
+    fn of_kind_mut(&mut self, kind: Kind) -> &mut BTreeMap<String, DefinitionHash> {
+        match kind {
+            Kind::Prompt => &mut self.prompts,
+            Kind::Tool | Kind::Resource => &mut self.tools,
+        }
+    }
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawLockFile {
+    version: Spanned<u32>,
+    #[serde(default)]
+    servers: BTreeMap<Spanned<String>, RawLockedServer>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct RawLockedServer {
+    tools: BTreeMap<String, Spanned<String>>,
+    prompts: BTreeMap<String, Spanned<String>>,
+}
+
+type Misread = (Option<Range<usize>>, LockFileProblem);
+
+fn read(text: &str) -> Result<LockFile, Misread> {
+    let document = DeTable::parse(text).map_err(|error| {
+        let message = error.message().to_owned();
+        (error.span(), LockFileProblem::Syntax { message })
+    })?;
+    let raw = RawLockFile::deserialize(toml::Deserializer::from(document)).map_err(|error| {
+        let message = error.message().to_owned();
+        (error.span(), LockFileProblem::Misfit { message })
+    })?;
+    if *raw.version.get_ref() != VERSION {
+        let found = *raw.version.get_ref();
+        return Err((Some(raw.version.span()), LockFileProblem::Version { found }));
+    }
+    let servers = raw.servers.into_iter().map(server);
+    Ok(LockFile {
+        servers: servers.collect::<Result<_, _>>()?,
+    })
+}
+
+fn server(
+    (name, raw): (Spanned<String>, RawLockedServer),
+) -> Result<(ServerName, LockedServer), Misread> {
+    let server = name.get_ref().parse().map_err(|_| {
+        let found = revealed(name.get_ref()).into_owned();
+        (Some(name.span()), LockFileProblem::Server { found })
+    })?;
+    let locked = LockedServer {
+        tools: hashes(raw.tools)?,
+        prompts: hashes(raw.prompts)?,
+    };
+    Ok((server, locked))
+}
+
+fn hashes(
+    raw: BTreeMap<String, Spanned<String>>,
+) -> Result<BTreeMap<String, DefinitionHash>, Misread> {
+    raw.into_iter()
+        .map(|(name, hash)| Ok((name, parse_hash(&hash)?)))
+        .collect()
+}
+
+fn parse_hash(hash: &Spanned<String>) -> Result<DefinitionHash, Misread> {
+    hash.get_ref().parse().map_err(|_| {
+        let found = revealed(hash.get_ref()).into_owned();
+        (Some(hash.span()), LockFileProblem::Hash { found })
+    })
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    let before = &text.as_bytes()[..at.min(text.len())];
+    before.iter().filter(|byte| **byte == b'\n').count() + 1
+}
+
+fn in_line(line: Option<usize>) -> String {
+    line.map(|line| format!(", line {line},"))
+        .unwrap_or_default()
+}
+
+/// A name as a key of TOML. Servers choose names, and a reviewer must see every character.
+fn key(name: &str) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if !name.is_empty() && name.chars().all(is_bare) {
+        return name.to_owned();
+    }
+    let mut quoted = String::from("\"");
+    for c in name.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            ' '..='~' => quoted.push(c),
+            other => {
+                let _ = write!(quoted, "\\U{:08X}", other as u32);
+            }
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn approved(kind: Kind, name: &str) -> ListedDefinition {
+        ListedDefinition {
+            kind,
+            name: name.to_owned(),
+            hash: DefinitionHash::of(name),
+            text: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_as_it_was_written_whatever_servers_call_their_tools() {
+        let odd = ["a.b", "", "x\u{202e}y\"\\\n", "Привет", "log", "-1"];
+        let mut git = LockedServer::default();
+        for name in odd {
+            git.approve(&approved(Kind::Tool, name));
+            git.approve(&approved(Kind::Prompt, name));
+        }
+        let file = LockFile {
+            servers: BTreeMap::from([
+                ("git".parse().unwrap(), git),
+                ("bare".parse().unwrap(), LockedServer::default()),
+            ]),
+        };
+        let text = file.to_text();
+        assert_eq!(LockFile::parse(&text), Ok(file));
+        assert!(text.contains("\"x\\U0000202Ey"), "{text}");
+        assert!(text.is_ascii(), "{text}");
+    }
+
+    #[track_caller]
+    fn check(text: &str, line: usize, told: &str) {
+        let (at, problem) = LockFile::parse(text).unwrap_err();
+        assert_eq!((at, problem.to_string().as_str()), (Some(line), told));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_told_with_its_line() {
+        check("", 1, "missing field `version`");
+        check(
+            "version = 2",
+            1,
+            "version 2 is not one that this Kitbag knows; it knows version 1",
+        );
+        check(
+            "version = 1\n[servers.git.tools]\nlog = \"f00\"",
+            3,
+            "`f00` is no hash, which has 64 hexadecimal digits",
+        );
+        check(
+            "version = 1\n\n[servers.\"a b\".tools]",
+            3,
+            "`a b` is no name of a server",
+        );
+        let (at, problem) = LockFile::parse("version = 1\n<<<<<<< ours\n").unwrap_err();
+        assert_eq!(at, Some(2));
+        assert!(matches!(problem, LockFileProblem::Syntax { .. }));
+    }
+}

@@ -1,0 +1,107 @@
+//! Decides for each entry of a server's lists whether callers get it.
+
+use std::collections::HashMap;
+
+use kitbag_domain::{Capability, Kind};
+use kitbag_wire::{Raw, RawObject};
+
+use crate::canonical::ListedDefinition;
+use crate::drift::{DriftedDefinition, HeldReason};
+use crate::file::LockedServer;
+
+/// The tools and prompts of a server, to the letter.
+#[derive(Debug, Clone, Copy)]
+pub struct ListedOffer<'a> {
+    pub tools: &'a [Raw],
+    pub prompts: &'a [Raw],
+}
+
+/// The reasons to hold back the tools and prompts of one server.
+#[derive(Debug, Default)]
+pub struct Judgement {
+    /// One for each tool, in the order of the list; nothing for a tool that passes.
+    pub tools: Vec<Option<HeldReason>>,
+    pub prompts: Vec<Option<HeldReason>>,
+    pub drifted: Vec<DriftedDefinition>,
+}
+
+impl ListedOffer<'_> {
+    /// Returns every tool and prompt, as the lock file knows it.
+    pub fn definitions(&self) -> Vec<ListedDefinition> {
+        let tools = read(Kind::Tool, self.tools);
+        let prompts = read(Kind::Prompt, self.prompts);
+        tools.into_iter().chain(prompts).flatten().collect()
+    }
+}
+
+impl Judgement {
+    /// Holds back everything that was not approved.
+    pub fn by(locked: &LockedServer, offer: ListedOffer<'_>) -> Self {
+        let tools = read(Kind::Tool, offer.tools);
+        let prompts = read(Kind::Prompt, offer.prompts);
+        let listed: Vec<_> = tools.iter().chain(&prompts).flatten().cloned().collect();
+        let drifted = locked.drift(&listed);
+        let reasons: HashMap<(Kind, &str), HeldReason> = drifted
+            .iter()
+            .filter_map(|it| Some(((it.kind, it.name.as_str()), HeldReason::of(&it.drift)?)))
+            .collect();
+        Self {
+            tools: judged(locked, &reasons, &tools),
+            prompts: judged(locked, &reasons, &prompts),
+            drifted,
+        }
+    }
+
+    /// Gives one answer for everything.
+    pub fn same_for_all(reason: Option<HeldReason>, offer: ListedOffer<'_>) -> Self {
+        Self {
+            tools: vec![reason.clone(); offer.tools.len()],
+            prompts: vec![reason; offer.prompts.len()],
+            drifted: Vec::new(),
+        }
+    }
+
+    /// Returns the reason to hold back a tool or prompt of the lists that were judged.
+    pub fn reason(&self, offer: ListedOffer<'_>, capability: &Capability) -> Option<HeldReason> {
+        let (definitions, reasons) = match capability.kind {
+            Kind::Tool => (offer.tools, &self.tools),
+            Kind::Prompt => (offer.prompts, &self.prompts),
+            Kind::Resource => return None,
+        };
+        let mut named = definitions
+            .iter()
+            .zip(reasons)
+            .filter(|(definition, _)| is_named(definition, &capability.name));
+        match named.next() {
+            Some((_, reason)) => reason.clone(),
+            None => Some(HeldReason::Unlisted),
+        }
+    }
+}
+
+fn is_named(definition: &Raw, name: &str) -> bool {
+    let own = RawObject::peek(definition, "name");
+    own.and_then(|own| serde_json::from_str::<String>(own.get()).ok())
+        .is_some_and(|own| own == name)
+}
+
+fn read(kind: Kind, definitions: &[Raw]) -> Vec<Option<ListedDefinition>> {
+    let definitions = definitions.iter();
+    definitions
+        .map(|it| ListedDefinition::read(kind, it))
+        .collect()
+}
+
+fn judged(
+    locked: &LockedServer,
+    reasons: &HashMap<(Kind, &str), HeldReason>,
+    listed: &[Option<ListedDefinition>],
+) -> Vec<Option<HeldReason>> {
+    let listed = listed.iter().map(|it| {
+        let it = it.as_ref().filter(|it| !locked.is_approved(it))?;
+        // Of a name that is listed twice, the second is another definition than the approved one.
+        let reason = reasons.get(&(it.kind, it.name.as_str()));
+        Some(reason.cloned().unwrap_or(HeldReason::Changed))
+    });
+    listed.collect()
+}

@@ -1,0 +1,101 @@
+//! The tool files that come with the binary.
+
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+use crate::catalog::ReadFile;
+use crate::file::ToolFile;
+
+/// Stands in place of the folder in the paths of these files.
+pub(crate) const FOLDER: &str = "built-in";
+
+/// Returns the files of `catalog/tools`, as they were when the binary was built.
+pub(crate) fn files() -> Vec<ReadFile> {
+    static FILES: LazyLock<Vec<ReadFile>> = LazyLock::new(|| TEXTS.iter().map(read).collect());
+    FILES.clone()
+}
+
+/// Returns the providers of language models, whose actions `llm_invoke` and `ai_invoke` carry out. Clients do not see them.
+pub fn providers() -> &'static [Arc<ToolFile>] {
+    static FILES: LazyLock<Vec<Arc<ToolFile>>> = LazyLock::new(|| {
+        PROVIDERS
+            .iter()
+            .filter_map(|file| read(file).ok())
+            .collect()
+    });
+    &FILES
+}
+
+fn read((name, text): &(&str, &str)) -> ReadFile {
+    let path = Path::new(FOLDER).join(name);
+    ToolFile::read(&path, text).map(Arc::new)
+}
+
+macro_rules! texts {
+    ($folder:literal, $($name:literal),* $(,)?) => {
+        [$(($name, include_str!(concat!("../../../catalog/", $folder, "/", $name)))),*]
+    };
+}
+
+const TEXTS: [(&str, &str); 21] = texts![
+    "tools",
+    "agent-state.toml",
+    "ai-invoke.toml",
+    "aws-bedrock-converse.toml",
+    "aws-bedrock.toml",
+    "aws-nova-canvas.toml",
+    "aws-ses.toml",
+    "aws-textract.toml",
+    "batch.toml",
+    "browser.toml",
+    "call-api.toml",
+    "claude.toml",
+    "context-explain.toml",
+    "context-query.toml",
+    "discover.toml",
+    "google-ads-mutate.toml",
+    "google-ads.toml",
+    "hubspot-crm.toml",
+    "icp-scorer.toml",
+    "llm-invoke.toml",
+    "submit-feedback.toml",
+    "web-fetch.toml",
+];
+
+const PROVIDERS: [(&str, &str); 7] = texts![
+    "providers",
+    "anthropic.toml",
+    "cerebras.toml",
+    "deepseek.toml",
+    "gemini.toml",
+    "groq.toml",
+    "openrouter.toml",
+    "workers-ai.toml",
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(folder: &str, texts: &[(&str, &str)]) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../catalog")
+            .join(folder);
+        let entries = std::fs::read_dir(folder).unwrap();
+        let there: BTreeSet<_> = entries.map(|it| it.unwrap().file_name()).collect();
+        let known: BTreeSet<_> = texts.iter().map(|(name, _)| (*name).into()).collect();
+        assert_eq!(there, known);
+        let mistakes = texts.iter().filter_map(|file| read(file).err()).flatten();
+        let told: Vec<String> = mistakes.map(|it| it.to_string()).collect();
+        assert!(told.is_empty(), "{}", told.join("\n"));
+    }
+
+    #[test]
+    fn every_file_of_the_catalog_is_built_in_and_has_no_mistake() {
+        check("tools", &TEXTS);
+        check("providers", &PROVIDERS);
+    }
+}

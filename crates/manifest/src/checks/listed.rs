@@ -1,0 +1,158 @@
+//! Check 04: the manifest and the files say the same, both ways.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use kitbag_domain::Remedy as _;
+
+use super::{CheckFinding, CheckId, finding};
+use crate::file::ToolFile;
+use crate::manifest::{Manifest, ManifestRow};
+
+pub(super) fn check(manifest: &Manifest, tools: &[Arc<ToolFile>]) -> Vec<CheckFinding> {
+    let mut findings = unreadable_rows(manifest);
+    findings.extend(repeated_rows(manifest));
+    findings.extend(rows_without_file(manifest, tools));
+    for tool in tools {
+        findings.extend(wrong_name(tool));
+        findings.extend(is_removed(manifest, tool));
+        match manifest
+            .rows
+            .iter()
+            .find(|row| row.tool == tool.id.as_str())
+        {
+            Some(row) => findings.extend(differences(manifest, row, tool)),
+            None => findings.push(without_row(manifest, tool)),
+        }
+    }
+    findings
+}
+
+fn unreadable_rows(manifest: &Manifest) -> Vec<CheckFinding> {
+    let mistakes = manifest.mistakes.iter();
+    mistakes
+        .map(|(line, mistake)| CheckFinding {
+            advice: mistake.remedy(),
+            ..of_manifest(manifest, *line, mistake.to_string())
+        })
+        .collect()
+}
+
+fn repeated_rows(manifest: &Manifest) -> Vec<CheckFinding> {
+    let mut seen = BTreeSet::new();
+    let again = manifest.rows.iter().filter(|row| !seen.insert(&row.tool));
+    again
+        .map(|row| CheckFinding {
+            advice: Some("keep one of the rows".to_owned()),
+            ..of_manifest(manifest, row.line, format!("`{}` has two rows", row.tool))
+        })
+        .collect()
+}
+
+fn rows_without_file(manifest: &Manifest, tools: &[Arc<ToolFile>]) -> Vec<CheckFinding> {
+    let without = manifest
+        .rows
+        .iter()
+        .filter(|row| !tools.iter().any(|tool| tool.id.as_str() == row.tool));
+    without
+        .map(|row| CheckFinding {
+            advice: Some(format!(
+                "add the file, or move `{}` to the removed tools with the date",
+                row.tool
+            )),
+            ..of_manifest(
+                manifest,
+                row.line,
+                format!("`{}` has a row and no file `{0}.toml`", row.tool),
+            )
+        })
+        .collect()
+}
+
+fn without_row(manifest: &Manifest, tool: &ToolFile) -> CheckFinding {
+    let manifest = manifest.path.display();
+    finding(
+        CheckId::Manifest,
+        tool,
+        1,
+        format!("`{}` has a file and no row in {manifest}", tool.id),
+        format!(
+            "add | {} | {} | {} | {} | {} | to {manifest}",
+            tool.id,
+            tool.kind.as_str(),
+            tool.purpose,
+            tool.writes.as_str(),
+            tool.owner
+        ),
+    )
+}
+
+/// The name on the wire follows from the id; where it does not, the name that would follow is an alias.
+fn wrong_name(tool: &ToolFile) -> Option<CheckFinding> {
+    let expected = tool.id.as_str().replace('-', "_");
+    let is_known = std::iter::once(&tool.name)
+        .chain(&tool.aliases)
+        .any(|name| name.as_str() == expected);
+    (!is_known).then(|| {
+        finding(
+            CheckId::Manifest,
+            tool,
+            tool.line("name"),
+            format!(
+                "`{}` is called `{}`, and `{expected}` finds nothing",
+                tool.id, tool.name
+            ),
+            format!("write aliases = [\"{expected}\"], or name = \"{expected}\""),
+        )
+    })
+}
+
+fn is_removed(manifest: &Manifest, tool: &ToolFile) -> Option<CheckFinding> {
+    let mut removed = manifest.removed.iter();
+    let removed = removed.find(|it| it.tool == tool.id.as_str())?;
+    Some(finding(
+        CheckId::Manifest,
+        tool,
+        1,
+        format!(
+            "`{}` was removed on {}: {}",
+            tool.id, removed.date, removed.reason
+        ),
+        "remove the file, or take the tool out of the removed ones",
+    ))
+}
+
+fn differences(manifest: &Manifest, row: &ManifestRow, tool: &ToolFile) -> Vec<CheckFinding> {
+    let pairs = [
+        ("kind", row.kind.as_str(), tool.kind.as_str()),
+        ("purpose", row.purpose.as_str(), tool.purpose.as_str()),
+        ("writes", row.writes.as_str(), tool.writes.as_str()),
+        ("owner", row.owner.as_str(), tool.owner.as_str()),
+    ];
+    let different = pairs.into_iter().filter(|(_, row, file)| row != file);
+    different
+        .map(|(key, of_row, of_file)| {
+            finding(
+                CheckId::Manifest,
+                tool,
+                tool.line(key),
+                format!(
+                    "`{key}` is \"{of_file}\", and \"{of_row}\" in {}, line {}",
+                    manifest.path.display(),
+                    row.line
+                ),
+                "make the two equal",
+            )
+        })
+        .collect()
+}
+
+fn of_manifest(manifest: &Manifest, line: usize, message: String) -> CheckFinding {
+    CheckFinding {
+        check: CheckId::Manifest,
+        file: manifest.path.clone(),
+        line: Some(line),
+        message,
+        advice: None,
+    }
+}

@@ -1,0 +1,154 @@
+//! The checks that a catalog must pass before it is deployed. They are pure: what needs another room is handed in.
+//!
+//! - `tenancy` (03), `listed` (04), `strict` (08), `pages` (14): the four checks with a number
+//! - `requests`: hosts, arguments, examples, intents and secrets
+//! - `id`: the checks by their names
+//! - `walk`: every part of a schema
+
+mod id;
+mod listed;
+mod pages;
+mod requests;
+mod strict;
+mod tenancy;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::civil::Date;
+use kitbag_domain::Remedy as _;
+use serde_json::Value;
+
+pub use id::{CheckId, NoSuchCheck};
+pub use strict::{LoosePart, loose_parts};
+pub(crate) use tenancy::names_a_tenant;
+
+use crate::dated::{self, DatedData};
+use crate::file::ToolFile;
+use crate::file::mistake::{ToolFileError, ToolFileMistake};
+use crate::manifest::Manifest;
+
+/// Everything that the checks look at.
+#[derive(Clone, Copy)]
+pub struct CheckInput<'a> {
+    pub tools: &'a [Arc<ToolFile>],
+    /// The mistakes of files that could not be read as tools.
+    pub problems: &'a [ToolFileError],
+    /// Absent for a directory without one.
+    pub manifest: Option<&'a Manifest>,
+    /// The page of each tool, by its id. Absent where pages are not asked for.
+    pub pages: Option<&'a BTreeMap<String, ToolPage>>,
+    /// The rows of dated data, and the day on which they must hold.
+    pub dated: Option<(&'a DatedData, Date)>,
+    /// Says why a value does not fit a schema.
+    pub fits: &'a dyn Fn(&Value, &Value) -> Result<(), String>,
+    /// Says why a schema is none.
+    pub schema_fault: &'a dyn Fn(&Value) -> Option<String>,
+    /// True for a word that looks like a secret.
+    pub looks_secret: &'a dyn Fn(&str) -> bool,
+    /// True for the name of a header or parameter that says that its value is a secret.
+    pub speaks_of_secret: &'a dyn Fn(&str) -> bool,
+}
+
+/// The page about a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolPage {
+    pub path: PathBuf,
+    pub text: String,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckFinding {
+    pub check: CheckId,
+    pub file: PathBuf,
+    pub line: Option<usize>,
+    pub message: String,
+    pub advice: Option<String>,
+}
+
+/// Returns everything that is wrong, in the order of the checks.
+pub fn check(input: &CheckInput<'_>) -> Vec<CheckFinding> {
+    let mut findings = unreadable(input.problems);
+    for tool in input.tools {
+        findings.extend(tenancy::check(tool));
+        findings.extend(strict::check(tool, input));
+        findings.extend(requests::check(tool, input));
+    }
+    if let Some(manifest) = input.manifest {
+        findings.extend(listed::check(manifest, input.tools));
+    }
+    if let Some(found) = input.pages {
+        findings.extend(pages::check(found, input.tools));
+    }
+    if let Some((data, today)) = input.dated {
+        findings.extend(dated::check(data, today));
+    }
+    findings.sort_by_key(|finding| finding.check);
+    findings
+}
+
+impl fmt::Display for CheckFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.file.display())?;
+        if let Some(line) = self.line {
+            write!(f, "{line}:")?;
+        }
+        write!(f, " check {}: {}", self.check, self.message)
+    }
+}
+
+impl fmt::Debug for CheckInput<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CheckInput")
+            .field("tools", &self.tools.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A finding about a tool file.
+pub(crate) fn finding(
+    check: CheckId,
+    tool: &ToolFile,
+    line: usize,
+    message: impl Into<String>,
+    advice: impl Into<String>,
+) -> CheckFinding {
+    CheckFinding {
+        check,
+        file: tool.path.clone(),
+        line: Some(line),
+        message: message.into(),
+        advice: Some(advice.into()),
+    }
+}
+
+fn unreadable(problems: &[ToolFileError]) -> Vec<CheckFinding> {
+    problems.iter().map(of_problem).collect()
+}
+
+fn of_problem(problem: &ToolFileError) -> CheckFinding {
+    let lacks_class = matches!(
+        &problem.mistake,
+        ToolFileMistake::MissingKey { key: "writes" }
+    );
+    let message = match problem.key.as_str() {
+        "" => problem.mistake.to_string(),
+        key => format!("in `{key}`: {}", problem.mistake),
+    };
+    CheckFinding {
+        check: match lacks_class {
+            true => CheckId::WriteClass,
+            false => CheckId::Files,
+        },
+        file: problem.file.clone(),
+        line: Some(problem.line).filter(|line| *line > 0),
+        message,
+        advice: problem.remedy(),
+    }
+}

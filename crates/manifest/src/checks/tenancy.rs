@@ -1,0 +1,48 @@
+//! Check 03: the tenant comes from the caller's credential, never from an argument.
+
+use super::walk::parts;
+use super::{CheckFinding, CheckId, finding};
+use crate::file::schema::properties;
+use crate::file::{ToolAction, ToolFile};
+
+pub(super) fn check(tool: &ToolFile) -> Vec<CheckFinding> {
+    let actions = tool.actions.iter();
+    actions.flat_map(|action| of_action(tool, action)).collect()
+}
+
+fn of_action(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
+    let parts = parts(&action.input);
+    let names = parts.iter().flat_map(|part| properties(part.schema));
+    names
+        .map(|(name, _)| name)
+        .filter(|name| names_a_tenant(name) && !tool.not_tenancy.contains(name))
+        .map(|name| {
+            finding(
+                CheckId::Tenancy,
+                tool,
+                action.line_in_input(&format!("\"{name}\"")),
+                format!("action `{}` takes `{name}` as an argument", action.name),
+                format!(
+                    "remove it: each tenant has its own credential; if it names a thing of the provider, write not_tenancy \
+                     = [\"{name}\"]"
+                ),
+            )
+        })
+        .collect()
+}
+
+/// True for a name like `tenant_id` or `orgId`.
+pub(crate) fn names_a_tenant(name: &str) -> bool {
+    let plain: String = name
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|c| c.to_ascii_lowercase())
+        .collect();
+    let whole = ["org", "organization", "organisation"];
+    let of_whole = whole.iter().any(|word| {
+        plain
+            .strip_prefix(word)
+            .is_some_and(|rest| matches!(rest, "" | "id" | "name" | "slug" | "key"))
+    });
+    plain.starts_with("tenant") || plain.ends_with("tenantid") || of_whole
+}

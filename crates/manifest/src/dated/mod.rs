@@ -1,0 +1,169 @@
+//! Facts that change without a release: models, prices, routes, profiles. Each is a row with a beginning and, if it
+//! is known, an end, so that a question is always asked about a day.
+//!
+//! - `rows`: the kinds of rows; [`icp`]: profiles of ideal customers
+//! - `read`: rows in TOML; `check`: rows that contradict each other or have ended
+
+mod check;
+pub mod icp;
+mod read;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use jiff::civil::Date;
+
+pub use icp::{IcpProfile, IcpScore};
+pub use rows::{ModelAlias, ModelRow, ProviderRow, RouteRequest, RouteRow, TierRow};
+
+pub(crate) use check::check;
+
+use crate::file::mistake::ToolFileError;
+use rows::DatedEntry;
+
+/// All rows that are known, of whatever day.
+#[derive(Debug, Clone, Default)]
+pub struct DatedData {
+    models: DatedRows<ModelRow>,
+    aliases: DatedRows<ModelAlias>,
+    tiers: DatedRows<TierRow>,
+    routes: DatedRows<RouteRow>,
+    providers: DatedRows<ProviderRow>,
+    profiles: DatedRows<IcpProfile>,
+}
+
+/// The rows that hold on one day.
+#[derive(Debug, Clone, Copy)]
+pub struct DataOfDay<'a> {
+    data: &'a DatedData,
+    day: Date,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct DatedRows<T> {
+    rows: Vec<DatedRow<T>>,
+}
+
+/// A fact, and the days on which it holds.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct DatedRow<T> {
+    pub(crate) value: T,
+    pub(crate) from: Date,
+    /// The first day on which it holds no more.
+    pub(crate) until: Option<Date>,
+    pub(crate) file: PathBuf,
+    pub(crate) line: usize,
+}
+
+impl DatedData {
+    /// Returns the rows that come with the binary.
+    pub fn built_in() -> Self {
+        let mut data = Self::default();
+        for (name, text) in BUILT_IN {
+            data.add(&Path::new("built-in").join(name), text);
+        }
+        data
+    }
+
+    /// Adds the rows of a file of the operator. They replace all built-in rows about the same things.
+    pub fn with_file(&self, path: &Path, text: &str) -> (Self, Vec<ToolFileError>) {
+        let mut own = Self::default();
+        let mistakes = own.add(path, text);
+        let mut data = self.clone();
+        data.models.replace_by(own.models);
+        data.aliases.replace_by(own.aliases);
+        data.tiers.replace_by(own.tiers);
+        data.routes.replace_by(own.routes);
+        data.providers.replace_by(own.providers);
+        data.profiles.replace_by(own.profiles);
+        (data, mistakes)
+    }
+
+    pub fn at(&self, day: Date) -> DataOfDay<'_> {
+        DataOfDay { data: self, day }
+    }
+
+    /// Reads the rows of a file, and returns its mistakes.
+    fn add(&mut self, path: &Path, text: &str) -> Vec<ToolFileError> {
+        read::read(self, path, text)
+    }
+}
+
+macro_rules! texts {
+    ($($name:literal),* $(,)?) => {
+        [$(($name, include_str!(concat!("../../../../catalog/data/", $name)))),*]
+    };
+}
+
+const BUILT_IN: [(&str, &str); 5] = texts![
+    "aliases.toml",
+    "models.toml",
+    "providers.toml",
+    "routes.toml",
+    "tiers.toml",
+];
+
+impl<'a> DataOfDay<'a> {
+    /// Returns a model by its name, or by an old name that leads to it.
+    pub fn model(&self, provider: &str, name: &str) -> Option<&'a ModelRow> {
+        let alias = self.holding(&self.data.aliases);
+        let alias = alias
+            .into_iter()
+            .find(|it| it.provider == provider && it.alias == name);
+        let id = alias.map_or(name, |alias| alias.model.as_str());
+        let models = self.holding(&self.data.models).into_iter();
+        let mut models = models.filter(|it| it.provider == provider);
+        models.find(|it| it.id == id)
+    }
+
+    pub fn tier(&self, name: &str) -> Option<&'a TierRow> {
+        let tiers = self.holding(&self.data.tiers);
+        tiers.into_iter().find(|tier| tier.tier == name)
+    }
+
+    /// Returns the first route whose conditions a request meets.
+    pub fn route(&self, request: &RouteRequest) -> Option<&'a RouteRow> {
+        let mut routes = self.holding(&self.data.routes);
+        routes.sort_by_key(|route| route.order);
+        routes.into_iter().find(|route| route.fits(request))
+    }
+
+    pub fn provider(&self, name: &str) -> Option<&'a ProviderRow> {
+        let providers = self.holding(&self.data.providers);
+        providers.into_iter().find(|provider| provider.name == name)
+    }
+
+    pub fn profiles(&self) -> Vec<&'a IcpProfile> {
+        self.holding(&self.data.profiles)
+    }
+
+    fn holding<T: DatedEntry>(&self, rows: &'a DatedRows<T>) -> Vec<&'a T> {
+        let rows = rows.rows.iter().filter(|row| row.holds_on(self.day));
+        rows.map(|row| &row.value).collect()
+    }
+}
+
+impl<T> DatedRow<T> {
+    fn holds_on(&self, day: Date) -> bool {
+        self.from <= day && self.until.is_none_or(|until| day < until)
+    }
+}
+
+impl<T: DatedEntry> DatedRows<T> {
+    fn replace_by(&mut self, own: Self) {
+        self.rows.retain(|row| !own.is_about(&row.value.subject()));
+        self.rows.extend(own.rows);
+    }
+
+    fn is_about(&self, subject: &str) -> bool {
+        self.rows.iter().any(|row| row.value.subject() == subject)
+    }
+}
+
+impl<T> Default for DatedRows<T> {
+    fn default() -> Self {
+        Self { rows: Vec::new() }
+    }
+}

@@ -1,0 +1,36 @@
+//! Reads tool files and the manifest, and checks one against the other.
+//!
+//! # Layout
+//! - [`file`](mod@file): a tool file, and the mistakes in one
+//! - [`catalog`]: the tools of the catalog; `built_in`: those in the binary; [`directories`]: those of directories
+//! - [`manifest`]: the list of the tools that may exist; `markdown`: its tables
+//! - [`checks`]: the checks before a catalog is deployed
+//! - [`dated`]: models, prices, routes and profiles, by the day
+//! - [`openapi`]: tool files made from OpenAPI documents
+//! - [`definition`](mod@definition): the tool as MCP clients see it; `union`: one schema for several actions
+
+mod built_in;
+pub mod catalog;
+pub mod checks;
+pub mod dated;
+pub mod definition;
+#[cfg(test)]
+mod definition_tests;
+pub mod directories;
+pub mod file;
+pub mod manifest;
+mod markdown;
+pub mod openapi;
+mod union;
+
+pub use built_in::providers;
+pub use catalog::ToolCatalog;
+pub use checks::{
+    CheckFinding, CheckId, CheckInput, LoosePart, NoSuchCheck, ToolPage, check, loose_parts,
+};
+pub use dated::DatedData;
+pub use definition::{definition, examples};
+pub use directories::CatalogDirectories;
+pub use file::mistake::{ToolFileError, ToolFileMistake};
+pub use file::{DeclaredCost, NoSuchAction, ToolAction, ToolFile};
+pub use manifest::Manifest;

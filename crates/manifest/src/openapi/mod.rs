@@ -1,0 +1,247 @@
+//! Makes tool files from an OpenAPI document, version 3.0 or 3.1.
+//!
+//! - `document`: the document, in JSON or YAML, and its references
+//! - `operation`: one operation as an action; `parameters` and `body`: the parts of its request
+//! - `strict`: schemas that refuse what they do not know, made from loose ones
+//! - `access`: the address and the login
+//! - `names`: names for tools, actions and arguments; `write`: the text of a file
+
+mod access;
+mod body;
+mod document;
+mod names;
+mod operation;
+mod parameters;
+mod strict;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use kitbag_domain::Remedy;
+use serde_json::Value;
+
+use crate::file::ToolFile;
+use document::OpenApiDocument;
+use names::NameGiver;
+use operation::ImportedAction;
+use write::FileParts;
+
+pub use access::ImportAuth;
+
+/// Wishes about the files that are made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ImportOptions {
+    /// Stands before all names; made from the title of the document unless given.
+    pub provider: Option<String>,
+    /// The team to ask.
+    pub owner: Option<String>,
+    /// The name of the credential; that of the provider unless given.
+    pub credential: Option<String>,
+    /// The login, where the document does not say.
+    pub auth: Option<ImportAuth>,
+    /// The address of the API, where the document does not say, or says another one.
+    pub server: Option<String>,
+    /// True for one file for each tag, with an action for each operation.
+    pub grouped: bool,
+    /// Only operations with one of these as a tag, as their id or as their method and path, unless it is empty.
+    pub only: Vec<String>,
+}
+
+/// The files, and the operations for which there is none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Imported {
+    pub files: Vec<ImportedFile>,
+    pub skipped: Vec<SkippedOperation>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportedFile {
+    /// The name of the file without its ending.
+    pub slug: String,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkippedOperation {
+    /// Such as `GET /pets/{id}`.
+    pub operation: String,
+    pub reason: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ImportError {
+    #[error("this is neither JSON nor YAML: {message}")]
+    Unreadable { message: String },
+    #[error("this is no OpenAPI document")]
+    NoOpenApi,
+    #[error("this is OpenAPI {version}")]
+    Version { version: String },
+    #[error("the document says no address of the API that could be used")]
+    NoServer,
+    #[error("the document has no operations, or none of those asked for")]
+    NoOperations,
+}
+
+impl Remedy for ImportError {
+    fn remedy(&self) -> Option<String> {
+        Some(match self {
+            Self::Unreadable { .. } => return None,
+            Self::NoOpenApi => {
+                "look for a document with `openapi: 3.…` at its beginning".to_owned()
+            }
+            Self::Version { .. } => "convert it to 3.0 or 3.1".to_owned(),
+            Self::NoServer => "name the address: --server https://api.example/v1".to_owned(),
+            Self::NoOperations => "leave out --only to see all".to_owned(),
+        })
+    }
+}
+
+/// A model is shown all actions of a tool, so there must not be too many.
+const MOST_ACTIONS: usize = 30;
+
+/// Says why a schema is none.
+pub type SchemaFault<'a> = &'a dyn Fn(&Value) -> Option<String>;
+
+/// Makes the files. Each was read again as a tool, so that only files without mistakes are returned.
+pub fn import(
+    text: &str,
+    options: &ImportOptions,
+    schema_fault: SchemaFault<'_>,
+) -> Result<Imported, ImportError> {
+    let document = OpenApiDocument::read(text)?;
+    let mut import = ImportRun::new(&document, options);
+    let operations = document.operations(&options.only);
+    if operations.is_empty() {
+        return Err(ImportError::NoOperations);
+    }
+    for found in &operations {
+        match operation::read(&document, found, options) {
+            Ok(action) => import.take(action, schema_fault),
+            Err(reason) => import.skip(&found.title(), reason),
+        }
+    }
+    if import.actions.is_empty() && import.has_no_server() {
+        return Err(ImportError::NoServer);
+    }
+    Ok(import.finish())
+}
+
+struct ImportRun<'a> {
+    options: &'a ImportOptions,
+    provider: String,
+    title: String,
+    actions: Vec<ImportedAction>,
+    imported: Imported,
+}
+
+impl<'a> ImportRun<'a> {
+    fn new(document: &OpenApiDocument, options: &'a ImportOptions) -> Self {
+        let title = document.title();
+        let provider = match &options.provider {
+            Some(provider) => names::snake(provider),
+            None => names::provider(&title, access::host(document, options).as_deref()),
+        };
+        Self {
+            options,
+            provider,
+            title,
+            actions: Vec::new(),
+            imported: Imported::default(),
+        }
+    }
+
+    /// Patterns are written in many dialects, so one that cannot be understood is left out.
+    fn take(&mut self, mut action: ImportedAction, schema_fault: SchemaFault<'_>) {
+        if schema_fault(&action.input).is_some() {
+            strict::leave_out_patterns(&mut action.input);
+        }
+        match schema_fault(&action.input) {
+            None => self.actions.push(action),
+            Some(reason) => self.skip(&action.title, format!("its schema is none: {reason}")),
+        }
+    }
+
+    fn skip(&mut self, operation: &str, reason: String) {
+        self.imported.skipped.push(SkippedOperation {
+            operation: operation.to_owned(),
+            reason,
+        });
+    }
+
+    fn has_no_server(&self) -> bool {
+        let mut skipped = self.imported.skipped.iter();
+        skipped.all(|it| it.reason == access::NO_SERVER)
+    }
+
+    fn finish(mut self) -> Imported {
+        let mut names = NameGiver::default();
+        let actions = std::mem::take(&mut self.actions);
+        let groups = match self.options.grouped {
+            true => grouped(actions),
+            false => actions
+                .into_iter()
+                .map(|it| (it.name.clone(), vec![it]))
+                .collect(),
+        };
+        for (name, actions) in groups {
+            self.write(&mut names, &name, actions);
+        }
+        self.imported
+    }
+
+    fn write(&mut self, names: &mut NameGiver, name: &str, mut actions: Vec<ImportedAction>) {
+        let name = names.tool(&self.provider, name);
+        give_action_names(&mut actions);
+        let parts = FileParts {
+            name: &name,
+            provider: &self.provider,
+            title: &self.title,
+            options: self.options,
+            actions: &actions,
+        };
+        let (slug, text) = (name.replace('_', "-"), parts.text());
+        match ToolFile::read(Path::new(&format!("{slug}.toml")), &text) {
+            Ok(_) => self.imported.files.push(ImportedFile { slug, text }),
+            Err(mistakes) => {
+                let reason = mistakes
+                    .first()
+                    .map(ToString::to_string)
+                    .unwrap_or_default();
+                for action in actions {
+                    self.skip(&action.title, reason.clone());
+                }
+            }
+        }
+    }
+}
+
+/// Puts the actions of one tag together, as long as they share address and login.
+fn grouped(actions: Vec<ImportedAction>) -> Vec<(String, Vec<ImportedAction>)> {
+    let mut groups: Vec<(String, Vec<ImportedAction>)> = Vec::new();
+    for action in actions {
+        let tag = action
+            .tags
+            .first()
+            .cloned()
+            .unwrap_or_else(|| "api".to_owned());
+        let group = groups.iter_mut().find(|(name, group)| {
+            *name == tag && group.len() < MOST_ACTIONS && group[0].access == action.access
+        });
+        match group {
+            Some((_, group)) => group.push(action),
+            None => groups.push((tag, vec![action])),
+        }
+    }
+    groups
+}
+
+/// No two actions of one tool have the same name.
+fn give_action_names(actions: &mut [ImportedAction]) {
+    let mut taken = BTreeSet::new();
+    for action in actions {
+        action.name = names::unique(&names::bounded(&action.name), &mut taken);
+    }
+}

@@ -1,0 +1,202 @@
+//! `agent-state`: values that the agents of a tenant keep between runs, by key.
+
+use kitbag_domain::Timestamp;
+use kitbag_store::{StateDeleted, StateEntry, StateLimits, StatePage, StateWrite, StateWritten};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::{PlatformCaller, PlatformError, PlatformServices, moment};
+
+/// In bytes of JSON: a checkpoint or a summary, not a document. Results of tools are cut far below it.
+const LARGEST_VALUE: usize = 64 * 1024;
+
+/// Together a tenant costs the disk about as much as the kept results of a caller.
+const LIMITS: StateLimits = StateLimits {
+    keys: 10_000,
+    bytes: 32 * 1024 * 1024,
+};
+
+/// The keys of a page unless the caller says otherwise.
+const PAGE: u32 = 100;
+const LARGEST_PAGE: u32 = 1000;
+
+/// The name of a value: 1 to 256 characters that can be seen.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct StateKey(String);
+
+impl TryFrom<String> for StateKey {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        let length = text.chars().count();
+        if (1..=256).contains(&length) && !text.chars().any(char::is_control) {
+            Ok(Self(text))
+        } else {
+            Err("a key has 1 to 256 characters, and no control characters")
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GetArguments {
+    key: StateKey,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SetArguments {
+    key: StateKey,
+    value: Value,
+    ttl_seconds: Option<u64>,
+    if_version: Option<i64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DeleteArguments {
+    key: StateKey,
+    if_version: Option<i64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListArguments {
+    #[serde(default)]
+    prefix: String,
+    limit: Option<u32>,
+    after: Option<String>,
+}
+
+pub(crate) async fn get(
+    services: &PlatformServices,
+    GetArguments { key: StateKey(key) }: GetArguments,
+    caller: &PlatformCaller,
+) -> Result<Value, PlatformError> {
+    let now = (services.now)();
+    let found = services.store.state(&caller.tenant, &key, now).await?;
+    let (entry, value) = found.ok_or(PlatformError::NoValue { key })?;
+    let mut answer = described(&entry);
+    // It was written by `set`, so that it is JSON.
+    let value = serde_json::from_str(&value).unwrap_or(Value::String(value));
+    answer.insert("value".to_owned(), value);
+    Ok(answer.into())
+}
+
+pub(crate) async fn set(
+    services: &PlatformServices,
+    arguments: SetArguments,
+    caller: &PlatformCaller,
+) -> Result<Value, PlatformError> {
+    let now = (services.now)();
+    let StateKey(key) = arguments.key;
+    let write = StateWrite {
+        key,
+        value: fitting(&arguments.value)?,
+        if_version: arguments.if_version,
+        expires_at: arguments.ttl_seconds.map(|seconds| later(now, seconds)),
+    };
+    let store = &services.store;
+    let written = store.put_state(&caller.tenant, &write, LIMITS, now).await?;
+    let version = version(&write, written)?;
+    let expires_at = write.expires_at.map(moment::written);
+    Ok(json!({ "key": write.key, "version": version, "expires_at": expires_at }))
+}
+
+pub(crate) async fn delete(
+    services: &PlatformServices,
+    DeleteArguments {
+        key: StateKey(key),
+        if_version,
+    }: DeleteArguments,
+    caller: &PlatformCaller,
+) -> Result<Value, PlatformError> {
+    let now = (services.now)();
+    let store = &services.store;
+    let deleted = store
+        .delete_state(&caller.tenant, &key, if_version, now)
+        .await?;
+    match deleted {
+        StateDeleted::Deleted => Ok(json!({ "key": key, "deleted": true })),
+        StateDeleted::Absent => Ok(json!({ "key": key, "deleted": false })),
+        StateDeleted::OtherVersion(found) => Err(other_version(key, if_version, found)),
+    }
+}
+
+pub(crate) async fn list(
+    services: &PlatformServices,
+    arguments: ListArguments,
+    caller: &PlatformCaller,
+) -> Result<Value, PlatformError> {
+    let limit = arguments.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
+    let page = StatePage {
+        prefix: plain(&arguments.prefix),
+        after: arguments.after.as_deref().map(plain),
+        limit,
+    };
+    let now = (services.now)();
+    let found = services
+        .store
+        .list_state(&caller.tenant, &page, now)
+        .await?;
+    let next = found.last().filter(|_| found.len() == limit as usize);
+    let next = next.map(|entry| entry.key.clone());
+    let keys: Vec<Value> = found.iter().map(|it| described(it).into()).collect();
+    Ok(json!({ "keys": keys, "next": next }))
+}
+
+/// No key has a control character, and one of the engines keeps no zero byte.
+fn plain(text: &str) -> String {
+    text.replace('\0', "\u{1}")
+}
+
+fn fitting(value: &Value) -> Result<String, PlatformError> {
+    let text = value.to_string();
+    if text.len() <= LARGEST_VALUE {
+        return Ok(text);
+    }
+    Err(PlatformError::ValueTooLarge {
+        bytes: text.len(),
+        most: LARGEST_VALUE,
+    })
+}
+
+/// The moment after so many seconds, or the last one of the calendar.
+fn later(now: Timestamp, seconds: u64) -> Timestamp {
+    let length = i64::try_from(seconds).unwrap_or(i64::MAX);
+    let end = now.0.saturating_add(length.saturating_mul(1000));
+    Timestamp(end.min(jiff::Timestamp::MAX.as_second() * 1000))
+}
+
+fn version(write: &StateWrite, written: StateWritten) -> Result<i64, PlatformError> {
+    match written {
+        StateWritten::Written(version) => Ok(version),
+        StateWritten::OtherVersion(found) => {
+            Err(other_version(write.key.clone(), write.if_version, found))
+        }
+        StateWritten::TooManyKeys => Err(PlatformError::TooManyKeys { most: LIMITS.keys }),
+        StateWritten::TooManyBytes => Err(PlatformError::TooManyBytes { most: LIMITS.bytes }),
+    }
+}
+
+fn other_version(key: String, wanted: Option<i64>, found: i64) -> PlatformError {
+    PlatformError::OtherVersion {
+        key,
+        wanted: wanted.unwrap_or_default(),
+        found,
+    }
+}
+
+fn described(entry: &StateEntry) -> Map<String, Value> {
+    let mut answer = Map::new();
+    answer.insert("key".to_owned(), json!(entry.key));
+    answer.insert("version".to_owned(), json!(entry.version));
+    answer.insert("bytes".to_owned(), json!(entry.bytes));
+    let updated_at = moment::written(entry.updated_at);
+    answer.insert("updated_at".to_owned(), json!(updated_at));
+    if let Some(at) = entry.expires_at {
+        answer.insert("expires_at".to_owned(), json!(moment::written(at)));
+    }
+    answer
+}

@@ -1,0 +1,45 @@
+//! Moments as people and models read and write them.
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use kitbag_domain::Timestamp;
+
+/// Returns the moment as RFC 3339 text in UTC.
+pub(crate) fn written(at: Timestamp) -> String {
+    let moment = jiff::Timestamp::from_millisecond(at.0);
+    moment.map_or_else(|_| at.0.to_string(), |moment| moment.to_string())
+}
+
+/// Reads an RFC 3339 moment, or a day, which begins at midnight in UTC.
+pub(crate) fn read(text: &str) -> Option<Timestamp> {
+    let moment = text.parse().ok().or_else(|| begins(text.parse().ok()?))?;
+    Some(Timestamp(moment.as_millisecond()))
+}
+
+fn begins(day: Date) -> Option<jiff::Timestamp> {
+    let zoned = day.to_zoned(TimeZone::UTC).ok()?;
+    Some(zoned.timestamp())
+}
+
+/// Returns the day of the moment in UTC.
+pub(crate) fn day(at: Timestamp) -> Date {
+    let moment = jiff::Timestamp::from_millisecond(at.0).unwrap_or_default();
+    moment.to_zoned(TimeZone::UTC).date()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_or_a_day_is_read_and_written_in_utc() {
+        for (text, again) in [
+            ("2026-11-16", Some("2026-11-16T00:00:00Z")),
+            ("2026-11-16T12:00:00+02:00", Some("2026-11-16T10:00:00Z")),
+            ("yesterday", None),
+            ("2026-02-30", None),
+        ] {
+            assert_eq!(read(text).map(written).as_deref(), again, "{text}");
+        }
+    }
+}

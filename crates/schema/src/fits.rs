@@ -1,0 +1,40 @@
+//! Holds a value against a schema that must itself be right, such as one of a tool file.
+
+use serde_json::Value;
+
+use crate::compile;
+
+/// Returns the reason why the value does not fit, or why the schema is none. Unlike the checks of
+/// other people's schemas, this one lets nothing pass that it does not understand.
+pub fn fits(schema: &Value, value: &Value) -> Result<(), String> {
+    let validator = compile::build(schema).map_err(|error| error.to_string())?;
+    validator
+        .validate(value)
+        .map_err(|error| match error.instance_path().as_str() {
+            "" => error.to_string(),
+            place => format!("{error}, at `{place}`"),
+        })
+}
+
+/// Returns the reason why a schema is none.
+pub fn schema_fault(schema: &Value) -> Option<String> {
+    compile::build(schema).err().map(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_value_that_does_not_fit_and_a_schema_that_is_none_are_refused() {
+        let schema = json!({ "type": "object", "properties": { "a": { "type": "string" } } });
+        assert_eq!(fits(&schema, &json!({ "a": "x" })), Ok(()));
+        let reason = fits(&schema, &json!({ "a": 1 })).unwrap_err();
+        assert_eq!(reason, "1 is not of type \"string\", at `/a`");
+        assert_eq!(schema_fault(&schema), None);
+        let broken = json!({ "type": "strin" });
+        assert_eq!(fits(&broken, &json!({})).err(), schema_fault(&broken));
+    }
+}

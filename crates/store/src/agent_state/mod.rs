@@ -1,0 +1,264 @@
+//! The values that agents of a tenant keep between runs, by key.
+//!
+//! A value may end at a moment: from then on it is not there, and the next write of its tenant removes the
+//! row. Every write gives its key a version that was never given before in that tenant, so that a writer
+//! can insist on the version that it read. What a tenant may keep is handed in.
+
+mod postgres;
+mod sqlite;
+
+use kitbag_domain::{Tenant, Timestamp};
+
+use crate::engine::{Transaction, statement};
+use crate::{Error, Store};
+
+/// A value to keep in place of an earlier one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateWrite {
+    pub key: String,
+    /// JSON, kept to the letter.
+    pub value: String,
+    /// The version that must be there; zero for none. Any, if it is absent.
+    pub if_version: Option<i64>,
+    pub expires_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateEntry {
+    pub key: String,
+    pub version: i64,
+    /// Of the key and the value.
+    pub bytes: i64,
+    pub updated_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+}
+
+/// The keys to list: those after one, in the order of their bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StatePage {
+    pub prefix: String,
+    pub after: Option<String>,
+    pub limit: u32,
+}
+
+/// The most that a tenant may keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StateLimits {
+    pub keys: i64,
+    pub bytes: i64,
+}
+
+/// The outcome of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StateWritten {
+    /// The version that the key has now.
+    Written(i64),
+    /// Another version is there than the writer insisted on; zero for none.
+    OtherVersion(i64),
+    TooManyKeys,
+    TooManyBytes,
+}
+
+/// The outcome of a deletion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StateDeleted {
+    Deleted,
+    Absent,
+    OtherVersion(i64),
+}
+
+impl Store {
+    /// Returns the value of a key, unless it has ended.
+    pub async fn state(
+        &self,
+        tenant: &Tenant,
+        key: &str,
+        now: Timestamp,
+    ) -> Result<Option<(StateEntry, String)>, Error> {
+        let row = statement!(&self.engine, select(tenant, key, now))?;
+        Ok(row.map(|row| (StateEntry::from(row.entry), row.value)))
+    }
+
+    /// Returns the keys of a page, without their values.
+    pub async fn list_state(
+        &self,
+        tenant: &Tenant,
+        page: &StatePage,
+        now: Timestamp,
+    ) -> Result<Vec<StateEntry>, Error> {
+        let end = prefix_end(&page.prefix);
+        let rows = statement!(&self.engine, select_page(tenant, page, end.as_deref(), now))?;
+        Ok(rows.into_iter().map(StateEntry::from).collect())
+    }
+
+    /// Writes a value, unless another version is there than the writer insists on, or the tenant
+    /// would keep more than it may.
+    pub async fn put_state(
+        &self,
+        tenant: &Tenant,
+        write: &StateWrite,
+        limits: StateLimits,
+        now: Timestamp,
+    ) -> Result<StateWritten, Error> {
+        const ACTION: &str = "keep a value of an agent";
+        let mut transaction = self.engine.begin(ACTION).await?;
+        let mut sums = StateSums::hold(&mut transaction, tenant, now).await?;
+        let found = statement!(&mut transaction, select_version(tenant, &write.key))?;
+        let written = sums.written(write, found, limits);
+        if let StateWritten::Written(version) = written {
+            statement!(&mut transaction, put(tenant, write, version, now))?;
+        }
+        statement!(&mut transaction, put_sums(tenant, sums))?;
+        transaction.commit(ACTION).await?;
+        Ok(written)
+    }
+
+    /// Deletes a key, unless another version is there than the caller insists on.
+    pub async fn delete_state(
+        &self,
+        tenant: &Tenant,
+        key: &str,
+        if_version: Option<i64>,
+        now: Timestamp,
+    ) -> Result<StateDeleted, Error> {
+        const ACTION: &str = "forget a value of an agent";
+        let mut transaction = self.engine.begin(ACTION).await?;
+        let mut sums = StateSums::hold(&mut transaction, tenant, now).await?;
+        let found = statement!(&mut transaction, select_version(tenant, key))?;
+        let deleted = sums.deleted(if_version, found);
+        if deleted == StateDeleted::Deleted {
+            statement!(&mut transaction, delete(tenant, key))?;
+        }
+        statement!(&mut transaction, put_sums(tenant, sums))?;
+        transaction.commit(ACTION).await?;
+        Ok(deleted)
+    }
+}
+
+/// The sums over the rows of a tenant.
+#[derive(Debug, Clone, Copy, Default, sqlx::FromRow)]
+struct StateSums {
+    keys: i64,
+    bytes: i64,
+    last_version: i64,
+}
+
+/// The version and the size of the row that a key has.
+type FoundVersion = Option<(i64, i64)>;
+
+impl StateSums {
+    /// Takes the sums, and holds back other writers of the tenant until the transaction ends. Rows
+    /// that have ended are removed first.
+    async fn hold(
+        transaction: &mut Transaction,
+        tenant: &Tenant,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let sums: Self = statement!(&mut *transaction, hold_sums(tenant))?;
+        let ended = statement!(&mut *transaction, delete_ended(tenant, now))?;
+        Ok(Self {
+            keys: sums.keys - ended.len() as i64,
+            bytes: sums.bytes - ended.iter().sum::<i64>(),
+            ..sums
+        })
+    }
+
+    fn written(
+        &mut self,
+        write: &StateWrite,
+        found: FoundVersion,
+        limits: StateLimits,
+    ) -> StateWritten {
+        let (version, bytes_before) = found.unwrap_or_default();
+        if write.if_version.is_some_and(|wanted| wanted != version) {
+            return StateWritten::OtherVersion(version);
+        }
+        let keys = self.keys + i64::from(found.is_none());
+        let bytes = self.bytes - bytes_before + write.bytes();
+        if keys > limits.keys {
+            return StateWritten::TooManyKeys;
+        }
+        // A tenant that keeps more than it may, because the limit was lowered, may keep less.
+        if bytes > limits.bytes && bytes > self.bytes {
+            return StateWritten::TooManyBytes;
+        }
+        let last_version = self.last_version + 1;
+        *self = Self {
+            keys,
+            bytes,
+            last_version,
+        };
+        StateWritten::Written(last_version)
+    }
+
+    fn deleted(&mut self, if_version: Option<i64>, found: FoundVersion) -> StateDeleted {
+        let version = found.map_or(0, |(version, _)| version);
+        if if_version.is_some_and(|wanted| wanted != version) {
+            return StateDeleted::OtherVersion(version);
+        }
+        let Some((_, bytes)) = found else {
+            return StateDeleted::Absent;
+        };
+        self.keys -= 1;
+        self.bytes -= bytes;
+        StateDeleted::Deleted
+    }
+}
+
+impl StateWrite {
+    fn bytes(&self) -> i64 {
+        (self.key.len() + self.value.len()) as i64
+    }
+}
+
+/// The columns of a row without its value, in the order of [`EntryRow`].
+const COLUMNS: &str = "key, version, bytes, updated_at, expires_at";
+
+#[derive(sqlx::FromRow)]
+struct EntryRow {
+    key: String,
+    version: i64,
+    bytes: i64,
+    updated_at: i64,
+    expires_at: Option<i64>,
+}
+
+#[derive(sqlx::FromRow)]
+struct ValueRow {
+    #[sqlx(flatten)]
+    entry: EntryRow,
+    value: String,
+}
+
+impl From<EntryRow> for StateEntry {
+    fn from(row: EntryRow) -> Self {
+        Self {
+            key: row.key,
+            version: row.version,
+            bytes: row.bytes,
+            updated_at: Timestamp(row.updated_at),
+            expires_at: row.expires_at.map(Timestamp),
+        }
+    }
+}
+
+/// Returns the first text after all that begin with the prefix, in the order of bytes. There is none
+/// if the prefix is empty or has the last character that there is, and nothing else.
+fn prefix_end(prefix: &str) -> Option<String> {
+    let mut kept = prefix.to_owned();
+    while let Some(last) = kept.pop() {
+        // No character is between these two.
+        let next = match last {
+            '\u{d7ff}' => Some('\u{e000}'),
+            _ => char::from_u32(u32::from(last) + 1),
+        };
+        if let Some(next) = next {
+            kept.push(next);
+            return Some(kept);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;

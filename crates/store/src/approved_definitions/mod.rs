@@ -1,0 +1,71 @@
+//! The texts of definitions of tools and prompts that a person approved, by their hash. The lock file
+//! has the hashes alone; the text shows what a server made of a definition since.
+
+mod postgres;
+mod sqlite;
+
+use std::collections::HashMap;
+
+use kitbag_domain::Timestamp;
+
+use crate::engine::statement;
+use crate::{Error, Store};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovedDefinition {
+    pub hash: [u8; 32],
+    /// JSON that only the gateway understands; kept to the letter.
+    pub body: String,
+    pub approved_at: Timestamp,
+}
+
+impl Store {
+    /// Remembers the texts that are not known yet: the text of a hash does not change.
+    pub async fn put_approved(&self, definitions: &[ApprovedDefinition]) -> Result<(), Error> {
+        const ACTION: &str = "remember approved definitions";
+        let mut sorted: Vec<_> = definitions.iter().collect();
+        // In one order, so that two gateways that write the same do not wait for each other.
+        sorted.sort_by_key(|it| it.hash);
+        let mut transaction = self.engine.begin(ACTION).await?;
+        for definition in sorted {
+            statement!(&mut transaction, insert(definition))?;
+        }
+        transaction.commit(ACTION).await
+    }
+
+    /// Returns the texts of those hashes that are known.
+    pub async fn approved(&self, hashes: &[[u8; 32]]) -> Result<HashMap<[u8; 32], String>, Error> {
+        let mut known = HashMap::new();
+        for hash in hashes {
+            if let Some(body) = statement!(&self.engine, select(hash))? {
+                known.insert(*hash, body);
+            }
+        }
+        Ok(known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_place::{TestPlace, each_engine};
+
+    each_engine!(an_approved_text_comes_back_to_the_letter_and_never_changes);
+
+    async fn an_approved_text_comes_back_to_the_letter_and_never_changes(place: TestPlace) {
+        let store = place.open().await;
+        let row = |hash: u8, body: &str| ApprovedDefinition {
+            hash: [hash; 32],
+            body: body.to_owned(),
+            approved_at: Timestamp(7),
+        };
+        let texts = [row(1, "{\"é\":\"\\u0000\"}"), row(2, "{}"), row(1, "again")];
+        store.put_approved(&texts).await.unwrap();
+        store.put_approved(&[row(2, "other")]).await.unwrap();
+        store.close().await;
+        let store = place.open().await;
+        let known = store.approved(&[[1; 32], [2; 32], [3; 32]]).await.unwrap();
+        let expected = [1, 2].map(|at: u8| ([at; 32], texts[usize::from(at) - 1].body.clone()));
+        assert_eq!(known, HashMap::from(expected));
+    }
+}

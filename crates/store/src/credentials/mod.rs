@@ -1,0 +1,193 @@
+//! The credentials with which tools call APIs: a few named fields for each tenant, encrypted like the
+//! secrets.
+//!
+//! - `credential`: the nouns
+
+mod credential;
+mod postgres;
+mod sqlite;
+
+use kitbag_declared::CredentialName;
+use kitbag_domain::{Tenant, Timestamp};
+
+pub use credential::{
+    CredentialChange, CredentialFields, CredentialHolder, CredentialInfo, CredentialKey,
+};
+
+use crate::engine::statement;
+use crate::lock::StoreLock;
+use crate::secrets::{SealedRow, Secret, Vault};
+use crate::{Error, unreadable};
+
+impl Vault {
+    /// Sets some fields of a credential and takes others away; the rest stays. A credential without
+    /// fields is gone. Returns the fields that it has then.
+    pub async fn change_credential(
+        &self,
+        key: &CredentialKey,
+        change: CredentialChange,
+        at: Timestamp,
+    ) -> Result<CredentialFields, Error> {
+        // A token that is renewed and an operator who sets a field may come at the same time.
+        let _alone = StoreLock::take(self.address(), "credentials.lock", "credentials").await?;
+        let mut fields = self.credential_of(key).await?.unwrap_or_default();
+        change.apply(&mut fields);
+        self.put_credential(key, &fields, at).await?;
+        Ok(fields)
+    }
+
+    async fn put_credential(
+        &self,
+        key: &CredentialKey,
+        fields: &CredentialFields,
+        at: Timestamp,
+    ) -> Result<(), Error> {
+        if fields.is_empty() {
+            return self.remove_credential(key).await.map(drop);
+        }
+        let (place, text) = (key.place(), Secret::new(fields.to_json()));
+        let sealed = self.key_for_writing(&place).await?.seal(&place, &text);
+        statement!(&self.engine, put(key, &fields.names(), &sealed, at))
+    }
+
+    /// Returns the credential of that name that a tenant uses: its own, or else the one for all tenants.
+    pub async fn credential(
+        &self,
+        tenant: &Tenant,
+        name: &CredentialName,
+    ) -> Result<Option<(CredentialKey, CredentialFields)>, Error> {
+        for holder in [
+            CredentialHolder::Tenant(tenant.clone()),
+            CredentialHolder::AllTenants,
+        ] {
+            let key = CredentialKey {
+                holder,
+                name: name.clone(),
+            };
+            if let Some(fields) = self.credential_of(&key).await? {
+                return Ok(Some((key, fields)));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn credential_of(&self, key: &CredentialKey) -> Result<Option<CredentialFields>, Error> {
+        let sealed = statement!(&self.engine, select(key))?;
+        sealed
+            .map(|sealed| self.open_credential(key, sealed))
+            .transpose()
+    }
+
+    fn open_credential(
+        &self,
+        key: &CredentialKey,
+        sealed: Vec<u8>,
+    ) -> Result<CredentialFields, Error> {
+        let name = key.place();
+        match self.key_for_reading()?.open(&name, sealed) {
+            Some(text) => CredentialFields::from_json(text.reveal())
+                .ok_or_else(|| unreadable("fields of a credential", name)),
+            None => Err(Error::Sealed { name }),
+        }
+    }
+
+    /// Returns all credentials, without the values.
+    pub async fn credentials(&self) -> Result<Vec<CredentialInfo>, Error> {
+        let rows = statement!(&self.engine, select_names())?;
+        rows.into_iter().map(CredentialInfo::read).collect()
+    }
+
+    /// Returns true if there was such a credential.
+    pub async fn remove_credential(&self, key: &CredentialKey) -> Result<bool, Error> {
+        statement!(&self.engine, delete(key))
+    }
+
+    /// Returns every credential as it is stored, with the name that it is sealed for.
+    pub(crate) async fn sealed_credentials(&self) -> Result<Vec<SealedRow>, Error> {
+        let rows = statement!(&self.engine, select_all())?;
+        let named = rows
+            .into_iter()
+            .map(|(tenant, name, sealed)| (credential::sealed_for(&tenant, &name), sealed));
+        Ok(named.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_place::{TestPlace, each_engine, execute};
+
+    each_engine!(
+        a_tenant_has_its_own_credential_or_that_of_all_and_none_is_in_the_clear,
+        fields_are_changed_one_by_one,
+        a_credential_moved_to_another_tenant_does_not_open,
+    );
+
+    fn key(holder: &str, name: &str) -> CredentialKey {
+        CredentialKey {
+            holder: holder.parse().unwrap(),
+            name: name.parse().unwrap(),
+        }
+    }
+
+    async fn set(vault: &Vault, at: &CredentialKey, field: &str, value: &str) {
+        let change = CredentialChange::set([(field.to_owned(), Secret::new(value))]);
+        vault
+            .change_credential(at, change, Timestamp(1))
+            .await
+            .unwrap();
+    }
+
+    async fn token(vault: &Vault, tenant: &str) -> Option<String> {
+        let (tenant, name) = (tenant.parse().unwrap(), "desk".parse().unwrap());
+        let (_, fields) = vault.credential(&tenant, &name).await.unwrap()?;
+        Some(fields.get("token")?.reveal().to_owned())
+    }
+
+    async fn a_tenant_has_its_own_credential_or_that_of_all_and_none_is_in_the_clear(
+        place: TestPlace,
+    ) {
+        let store = place.open().await;
+        let vault = store.vault(None);
+        assert_eq!(token(&vault, "acme").await, None);
+        set(&vault, &key("acme", "desk"), "token", "s3cret-acme").await;
+        assert_eq!(token(&vault, "globex").await, None);
+        set(&vault, &key("*", "desk"), "token", "s3cret-all").await;
+        assert_eq!(token(&vault, "globex").await.as_deref(), Some("s3cret-all"));
+        assert_eq!(token(&vault, "acme").await.as_deref(), Some("s3cret-acme"));
+        assert!(vault.remove_credential(&key("acme", "desk")).await.unwrap());
+        assert!(!vault.remove_credential(&key("acme", "desk")).await.unwrap());
+        assert_eq!(token(&vault, "acme").await.as_deref(), Some("s3cret-all"));
+        assert!(vault.list().await.unwrap().is_empty(), "it is no secret");
+        store.close().await;
+        assert!(!place.holds("s3cret").await);
+    }
+
+    async fn fields_are_changed_one_by_one(place: TestPlace) {
+        let store = place.open().await;
+        let vault = store.vault(None);
+        let desk = key("acme", "desk");
+        set(&vault, &desk, "user", "ann").await;
+        set(&vault, &desk, "password", "s3cret").await;
+        let listed = vault.credentials().await.unwrap();
+        assert_eq!(listed.len(), 1);
+        assert_eq!(listed[0].key, desk);
+        assert_eq!(listed[0].fields, ["password", "user"]);
+        for (field, left) in [("user", 1), ("password", 0)] {
+            let change = CredentialChange::remove([field.to_owned()]);
+            let changed = vault.change_credential(&desk, change, Timestamp(2)).await;
+            assert_eq!(changed.unwrap().names().len(), left);
+        }
+        assert!(vault.credentials().await.unwrap().is_empty());
+    }
+
+    async fn a_credential_moved_to_another_tenant_does_not_open(place: TestPlace) {
+        let store = place.open().await;
+        let vault = store.vault(None);
+        set(&vault, &key("acme", "desk"), "token", "1").await;
+        execute(&store, "UPDATE credentials SET tenant = 'globex'").await;
+        let (tenant, name) = ("globex".parse().unwrap(), "desk".parse().unwrap());
+        let opened = vault.credential(&tenant, &name).await;
+        assert!(matches!(opened, Err(Error::Sealed { .. })), "{opened:?}");
+    }
+}

@@ -1,0 +1,209 @@
+//! Facts with their sources, of one tenant or of all.
+//!
+//! A fact is added and forgotten, and never changed. How far a source is to be trusted is a number whose
+//! meaning is known outside.
+
+mod postgres;
+mod sqlite;
+
+use kitbag_domain::{Tenant, Timestamp};
+
+use crate::engine::statement;
+use crate::{ContextVector, Error, Store, small_vector, unreadable};
+
+/// A fact to keep. The fields with `_key` hold the text as it is compared with that of a question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewFact {
+    /// Absent if all tenants may read it.
+    pub tenant: Option<Tenant>,
+    pub subject: String,
+    pub subject_key: String,
+    pub predicate: String,
+    pub predicate_key: String,
+    pub object: String,
+    /// The name of the source.
+    pub source: String,
+    pub url: Option<String>,
+    /// The words of the source.
+    pub quote: String,
+    /// The most trusted have the smallest number.
+    pub authority: i64,
+    pub observed_at: Timestamp,
+    pub valid_until: Option<Timestamp>,
+    /// Of the whole fact, for questions in plain words.
+    pub meaning: Option<ContextVector>,
+}
+
+/// A fact as it was kept. Its vector comes back to two digits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredFact {
+    pub id: i64,
+    pub fact: NewFact,
+}
+
+/// The facts of a question or of a person at the command line: all that fit every field.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FactFilter {
+    pub holders: FactHolders,
+    pub subject_key: Option<String>,
+    pub predicate_key: Option<String>,
+    pub source: Option<String>,
+    pub id: Option<i64>,
+    /// Facts up to this number do not fit.
+    pub after_id: i64,
+    /// All, if it is absent.
+    pub limit: Option<u32>,
+}
+
+/// The tenants whose facts are meant.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum FactHolders {
+    #[default]
+    Any,
+    /// Facts of this tenant, or those for all of them if none is named, and no others.
+    Only(Option<Tenant>),
+    /// Facts that this tenant may read: its own, and those for all tenants.
+    ReadBy(Tenant),
+}
+
+/// The facts of one holder that come in together.
+#[derive(Debug, Clone, Copy)]
+pub struct FactImport<'a> {
+    pub holder: Option<&'a Tenant>,
+    /// The facts of this source that are there make room for the new ones.
+    pub replaced_source: Option<&'a str>,
+    pub facts: &'a [NewFact],
+    /// The most that this holder may have.
+    pub most: i64,
+}
+
+/// The outcome of an import.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FactsImported {
+    Imported {
+        /// Facts that were not there before.
+        added: u64,
+        /// Facts that made room.
+        replaced: u64,
+    },
+    /// The holder would have more than it may; nothing was changed.
+    TooMany { would_be: i64 },
+}
+
+impl Store {
+    /// Keeps all of these facts or none. A fact that is there already is not added again.
+    pub async fn import_facts(&self, import: FactImport<'_>) -> Result<FactsImported, Error> {
+        const ACTION: &str = "keep facts";
+        let holder = column(import.holder);
+        let mut transaction = self.engine.begin(ACTION).await?;
+        let mut replaced = 0;
+        if let Some(source) = import.replaced_source {
+            replaced = statement!(&mut transaction, delete_source(holder, source))?;
+        }
+        let added = statement!(&mut transaction, insert(holder, import.facts))?;
+        let would_be = statement!(&mut transaction, count_of(holder))?;
+        if would_be > import.most {
+            return Ok(FactsImported::TooMany { would_be });
+        }
+        transaction.commit(ACTION).await?;
+        Ok(FactsImported::Imported { added, replaced })
+    }
+
+    /// Returns the facts that fit, in the order in which they came.
+    pub async fn facts(&self, filter: &FactFilter) -> Result<Vec<StoredFact>, Error> {
+        let rows = statement!(&self.engine, select(filter))?;
+        rows.into_iter().map(read).collect()
+    }
+
+    /// Forgets the facts that fit, whatever the limit, and returns their number.
+    pub async fn forget_facts(&self, filter: &FactFilter) -> Result<u64, Error> {
+        statement!(&self.engine, delete(filter))
+    }
+}
+
+/// The value in the column `tenant`.
+fn column(holder: Option<&Tenant>) -> &str {
+    holder.map_or("", Tenant::as_str)
+}
+
+/// The columns that are written, in their order.
+const WRITTEN: &str = "tenant, fingerprint, subject, subject_key, predicate, predicate_key, object, source, \
+                       url, quote, authority, observed_at, valid_until, model, vector";
+
+/// The columns of a row, in the order of [`FactRow`].
+const COLUMNS: &str = "id, tenant, subject, subject_key, predicate, predicate_key, object, source, \
+                       url, quote, authority, observed_at, valid_until, model, vector";
+
+#[derive(sqlx::FromRow)]
+struct FactRow {
+    id: i64,
+    tenant: String,
+    subject: String,
+    subject_key: String,
+    predicate: String,
+    predicate_key: String,
+    object: String,
+    source: String,
+    url: Option<String>,
+    quote: String,
+    authority: i64,
+    observed_at: i64,
+    valid_until: Option<i64>,
+    model: Option<String>,
+    vector: Option<Vec<u8>>,
+}
+
+fn read(row: FactRow) -> Result<StoredFact, Error> {
+    let tenant = match row.tenant.as_str() {
+        "" => None,
+        named => Some(named.parse().map_err(|_| unreadable("tenant", named))?),
+    };
+    let vector = row.vector.as_deref().and_then(small_vector::read);
+    let meaning = row.model.zip(vector);
+    Ok(StoredFact {
+        id: row.id,
+        fact: NewFact {
+            tenant,
+            subject: row.subject,
+            subject_key: row.subject_key,
+            predicate: row.predicate,
+            predicate_key: row.predicate_key,
+            object: row.object,
+            source: row.source,
+            url: row.url,
+            quote: row.quote,
+            authority: row.authority,
+            observed_at: Timestamp(row.observed_at),
+            valid_until: row.valid_until.map(Timestamp),
+            meaning: meaning.map(|(model, vector)| ContextVector { model, vector }),
+        },
+    })
+}
+
+impl NewFact {
+    /// Tells facts apart by everything that was said, without the vector.
+    fn fingerprint(&self) -> Vec<u8> {
+        let mut hasher = blake3::Hasher::new();
+        let url = self.url.as_deref().unwrap_or_default();
+        let texts = [
+            &self.subject_key,
+            &self.predicate_key,
+            &self.object,
+            &self.source,
+            url,
+            &self.quote,
+        ];
+        for text in texts {
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        }
+        let end = self.valid_until.unwrap_or_default();
+        for number in [self.authority, self.observed_at.0, end.0] {
+            hasher.update(&number.to_le_bytes());
+        }
+        hasher.finalize().as_bytes().to_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,274 @@
+//! Reports of agents to the operators: what they lacked, and what became of it.
+//!
+//! The words for kinds and severities are the business of those who write and read them. What a tenant
+//! may leave here is handed in.
+
+mod postgres;
+mod sqlite;
+
+use kitbag_domain::{KeyId, ShortText, Tenant, Timestamp};
+
+use crate::engine::statement;
+use crate::{Error, Store, unreadable};
+
+/// A report to keep.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewFeedback {
+    pub tenant: Tenant,
+    /// The key of the caller; none for the person at this machine.
+    pub key: Option<KeyId>,
+    pub client: Option<ShortText>,
+    pub at: Timestamp,
+    pub kind: String,
+    pub severity: Option<String>,
+    /// The tool that it is about.
+    pub tool: Option<ShortText>,
+    pub summary: String,
+    pub details: Option<String>,
+}
+
+/// A report as it was kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredFeedback {
+    pub id: i64,
+    pub feedback: NewFeedback,
+    /// Absent while it is open.
+    pub resolved: Option<FeedbackResolution>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FeedbackResolution {
+    pub at: Timestamp,
+    pub note: Option<String>,
+}
+
+/// Asks for the newest `limit` reports of those that fit every condition.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FeedbackQuery {
+    pub limit: u32,
+    pub tenant: Option<Tenant>,
+    pub kind: Option<String>,
+    /// True for open reports, false for resolved ones.
+    pub open: Option<bool>,
+    /// Reports before this one.
+    pub before_id: Option<i64>,
+}
+
+/// The most that a tenant may leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FeedbackLimits {
+    /// Further reports are refused.
+    pub open: i64,
+    /// Older resolved reports make room.
+    pub resolved: i64,
+}
+
+impl Store {
+    /// Keeps a report and returns its number; nothing if the tenant has as many open ones as it may.
+    pub async fn add_feedback(
+        &self,
+        feedback: &NewFeedback,
+        limits: FeedbackLimits,
+    ) -> Result<Option<i64>, Error> {
+        const ACTION: &str = "keep feedback";
+        let mut transaction = self.engine.begin(ACTION).await?;
+        let open = statement!(&mut transaction, count_open(&feedback.tenant))?;
+        if open >= limits.open {
+            return Ok(None);
+        }
+        let id = statement!(&mut transaction, insert(feedback))?;
+        let most = limits.resolved;
+        statement!(
+            &mut transaction,
+            delete_oldest_resolved(&feedback.tenant, most)
+        )?;
+        transaction.commit(ACTION).await?;
+        Ok(Some(id))
+    }
+
+    /// Returns reports, the newest first.
+    pub async fn feedback(&self, query: &FeedbackQuery) -> Result<Vec<StoredFeedback>, Error> {
+        let rows = statement!(&self.engine, select(query))?;
+        rows.into_iter().map(read).collect()
+    }
+
+    pub async fn feedback_of(&self, id: i64) -> Result<Option<StoredFeedback>, Error> {
+        let row = statement!(&self.engine, select_one(id))?;
+        row.map(read).transpose()
+    }
+
+    /// Marks an open report as resolved. Returns false if there is no open report of this number.
+    pub async fn resolve_feedback(
+        &self,
+        id: i64,
+        resolution: &FeedbackResolution,
+    ) -> Result<bool, Error> {
+        statement!(&self.engine, resolve(id, resolution))
+    }
+}
+
+/// The columns of a row, in the order of [`FeedbackRow`].
+const COLUMNS: &str = "id, tenant, key_id, client, at, kind, severity, tool, summary, details, resolved_at, resolution";
+
+#[derive(sqlx::FromRow)]
+struct FeedbackRow {
+    id: i64,
+    tenant: String,
+    key_id: Option<String>,
+    client: Option<String>,
+    at: i64,
+    kind: String,
+    severity: Option<String>,
+    tool: Option<String>,
+    summary: String,
+    details: Option<String>,
+    resolved_at: Option<i64>,
+    resolution: Option<String>,
+}
+
+fn read(row: FeedbackRow) -> Result<StoredFeedback, Error> {
+    let tenant = row.tenant.parse();
+    Ok(StoredFeedback {
+        id: row.id,
+        feedback: NewFeedback {
+            tenant: tenant.map_err(|_| unreadable("tenant", row.tenant))?,
+            key: row.key_id.map(KeyId),
+            client: row.client.as_deref().map(ShortText::cut),
+            at: Timestamp(row.at),
+            kind: row.kind,
+            severity: row.severity,
+            tool: row.tool.as_deref().map(ShortText::cut),
+            summary: row.summary,
+            details: row.details,
+        },
+        resolved: row.resolved_at.map(|at| FeedbackResolution {
+            at: Timestamp(at),
+            note: row.resolution,
+        }),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_place::{TestPlace, each_engine};
+
+    each_engine!(
+        reports_come_back_newest_first_and_a_query_narrows_them,
+        a_tenant_with_too_many_open_reports_waits_until_some_are_resolved,
+    );
+
+    const LIMITS: FeedbackLimits = FeedbackLimits {
+        open: 2,
+        resolved: 1,
+    };
+
+    fn report(tenant: &str, kind: &str) -> NewFeedback {
+        NewFeedback {
+            tenant: tenant.parse().unwrap(),
+            key: Some(KeyId("k1".to_owned())),
+            client: Some(ShortText::cut("claude")),
+            at: Timestamp(5),
+            kind: kind.to_owned(),
+            severity: Some("high".to_owned()),
+            tool: Some(ShortText::cut("git__log")),
+            summary: "ünï '; --".to_owned(),
+            details: (kind == "bug").then(|| "more".to_owned()),
+        }
+    }
+
+    async fn ids(store: &Store, query: FeedbackQuery) -> Vec<i64> {
+        let found = store.feedback(&query).await.unwrap();
+        found.iter().map(|it| it.id).collect()
+    }
+
+    async fn reports_come_back_newest_first_and_a_query_narrows_them(place: TestPlace) {
+        let store = place.open().await;
+        for (tenant, kind) in [("acme", "bug"), ("acme", "idea"), ("globex", "bug")] {
+            let kept = store.add_feedback(&report(tenant, kind), LIMITS).await;
+            assert!(kept.unwrap().is_some());
+        }
+        let resolution = FeedbackResolution {
+            at: Timestamp(9),
+            note: Some("built".to_owned()),
+        };
+        assert!(store.resolve_feedback(1, &resolution).await.unwrap());
+        assert!(!store.resolve_feedback(1, &resolution).await.unwrap());
+        assert!(!store.resolve_feedback(77, &resolution).await.unwrap());
+        store.close().await;
+        let store = place.open().await;
+        let first = store.feedback_of(1).await.unwrap().unwrap();
+        assert_eq!(first.feedback, report("acme", "bug"));
+        assert_eq!(first.resolved, Some(resolution));
+        assert_eq!(store.feedback_of(77).await.unwrap(), None);
+        let all = || FeedbackQuery {
+            limit: 9,
+            ..FeedbackQuery::default()
+        };
+        let (acme, bug) = ("acme".parse().ok(), Some("bug".to_owned()));
+        for (query, expected) in [
+            (all(), vec![3, 2, 1]),
+            (FeedbackQuery { limit: 1, ..all() }, vec![3]),
+            (
+                FeedbackQuery {
+                    before_id: Some(3),
+                    ..all()
+                },
+                vec![2, 1],
+            ),
+            (
+                FeedbackQuery {
+                    tenant: acme,
+                    ..all()
+                },
+                vec![2, 1],
+            ),
+            (FeedbackQuery { kind: bug, ..all() }, vec![3, 1]),
+            (
+                FeedbackQuery {
+                    open: Some(true),
+                    ..all()
+                },
+                vec![3, 2],
+            ),
+            (
+                FeedbackQuery {
+                    open: Some(false),
+                    ..all()
+                },
+                vec![1],
+            ),
+        ] {
+            assert_eq!(ids(&store, query.clone()).await, expected, "{query:?}");
+        }
+    }
+
+    async fn a_tenant_with_too_many_open_reports_waits_until_some_are_resolved(place: TestPlace) {
+        let store = place.open().await;
+        let resolution = FeedbackResolution {
+            at: Timestamp(9),
+            note: None,
+        };
+        let acme = report("acme", "bug");
+        for (kept, resolved) in [
+            (Some(1), None),
+            (Some(2), None),
+            (None, Some(1)),
+            (Some(3), Some(2)),
+            (Some(4), None),
+            (None, None),
+        ] {
+            assert_eq!(store.add_feedback(&acme, LIMITS).await.unwrap(), kept);
+            if let Some(id) = resolved {
+                assert!(store.resolve_feedback(id, &resolution).await.unwrap());
+            }
+        }
+        let all = FeedbackQuery {
+            limit: 9,
+            ..FeedbackQuery::default()
+        };
+        assert_eq!(ids(&store, all).await, [4, 3, 2], "the first made room");
+        let globex = store.add_feedback(&report("globex", "bug"), LIMITS).await;
+        assert!(globex.unwrap().is_some());
+    }
+}

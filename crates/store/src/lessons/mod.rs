@@ -1,0 +1,230 @@
+//! Lessons of the use of tools: in this context, this tool had this outcome.
+//!
+//! The gateway knows what a signal means. A lesson is added, read and forgotten, and never changed.
+
+mod postgres;
+mod sqlite;
+
+use kitbag_domain::{KeyId, Tenant, Timestamp};
+
+use crate::engine::statement;
+use crate::{Error, Store, small_vector, unreadable};
+
+/// A lesson to keep.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewLesson {
+    pub tenant: Tenant,
+    /// The key of the caller; none for the person at this machine.
+    pub credential: Option<KeyId>,
+    /// Tells sessions apart, and says nothing else.
+    pub session: i64,
+    pub at: Timestamp,
+    /// The name by which clients call the tool.
+    pub tool: String,
+    pub signal: String,
+    /// Absent if the tool was used and nothing is known of the reason.
+    pub context: Option<ContextVector>,
+    /// The text that the vector was made of, if the operator wants it kept.
+    pub words: Option<String>,
+}
+
+/// The vector of a context, and the model that made it. Vectors of two models cannot be compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContextVector {
+    pub model: String,
+    pub vector: Vec<f32>,
+}
+
+/// A lesson as it was kept. Its vector comes back to two digits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredLesson {
+    pub id: i64,
+    pub lesson: NewLesson,
+}
+
+/// The lessons that a person wants to see or to have forgotten: all that fit every field.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LessonFilter {
+    pub tenant: Option<Tenant>,
+    pub tool: Option<String>,
+    pub credential: Option<KeyId>,
+    /// Lessons of this time and later ones do not fit.
+    pub before: Option<Timestamp>,
+    /// Lessons up to this number do not fit.
+    pub after_id: i64,
+}
+
+impl Store {
+    /// Keeps all of these lessons or, on an error, none.
+    pub async fn add_lessons(&self, lessons: &[NewLesson]) -> Result<(), Error> {
+        const ACTION: &str = "remember lessons";
+        let mut transaction = self.engine.begin(ACTION).await?;
+        statement!(&mut transaction, insert(lessons))?;
+        transaction.commit(ACTION).await
+    }
+
+    /// Returns the lessons that fit, in the order in which they came.
+    pub async fn lessons(&self, filter: &LessonFilter) -> Result<Vec<StoredLesson>, Error> {
+        let rows = statement!(&self.engine, select(filter))?;
+        rows.into_iter().map(read).collect()
+    }
+
+    /// Returns the number of lessons that fit.
+    pub async fn count_lessons(&self, filter: &LessonFilter) -> Result<u64, Error> {
+        statement!(&self.engine, count(filter)).map(i64::cast_unsigned)
+    }
+
+    /// Forgets the lessons that fit, and returns their number.
+    pub async fn forget_lessons(&self, filter: &LessonFilter) -> Result<u64, Error> {
+        statement!(&self.engine, delete(filter))
+    }
+
+    /// Forgets single lessons, and returns the number of those that were there.
+    pub async fn forget_lessons_of(&self, ids: &[i64]) -> Result<u64, Error> {
+        statement!(&self.engine, delete_ids(ids))
+    }
+}
+
+/// The columns of a row, in the order of [`LessonRow`].
+const COLUMNS: &str = "id, tenant, credential, session, at, tool, signal, model, vector, words";
+
+#[derive(sqlx::FromRow)]
+struct LessonRow {
+    id: i64,
+    tenant: String,
+    credential: Option<String>,
+    session: i64,
+    at: i64,
+    tool: String,
+    signal: String,
+    model: Option<String>,
+    vector: Option<Vec<u8>>,
+    words: Option<String>,
+}
+
+fn read(row: LessonRow) -> Result<StoredLesson, Error> {
+    let tenant = row.tenant.parse();
+    let vector = row.vector.as_deref().and_then(small_vector::read);
+    let context = row.model.zip(vector);
+    Ok(StoredLesson {
+        id: row.id,
+        lesson: NewLesson {
+            tenant: tenant.map_err(|_| unreadable("tenant", row.tenant))?,
+            credential: row.credential.map(KeyId),
+            session: row.session,
+            at: Timestamp(row.at),
+            tool: row.tool,
+            signal: row.signal,
+            context: context.map(|(model, vector)| ContextVector { model, vector }),
+            words: row.words,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_place::{TestPlace, each_engine};
+
+    each_engine!(
+        lessons_come_back_in_order_after_a_restart,
+        only_what_fits_is_read_counted_and_forgotten,
+    );
+
+    fn lesson(tenant: &str, tool: &str, at: i64) -> NewLesson {
+        NewLesson {
+            tenant: tenant.parse().unwrap(),
+            credential: (at % 2 == 1).then(|| KeyId("k1".to_owned())),
+            session: -at,
+            at: Timestamp(at),
+            tool: tool.to_owned(),
+            signal: "used".to_owned(),
+            context: (at > 1).then(|| ContextVector {
+                model: "m".to_owned(),
+                vector: vec![1.0, -1.0, 0.0],
+            }),
+            words: (at > 2).then(|| "ünï".to_owned()),
+        }
+    }
+
+    async fn lessons_come_back_in_order_after_a_restart(place: TestPlace) {
+        let store = place.open().await;
+        let kept: Vec<NewLesson> = (0..700).map(|at| lesson("acme", "git__log", at)).collect();
+        store.add_lessons(&kept).await.unwrap();
+        store.close().await;
+        let store = place.open().await;
+        let found = store.lessons(&LessonFilter::default()).await.unwrap();
+        assert!(found.is_sorted_by_key(|it| it.id));
+        let found: Vec<NewLesson> = found.into_iter().map(|it| it.lesson).collect();
+        assert_eq!(found, kept);
+    }
+
+    async fn only_what_fits_is_read_counted_and_forgotten(place: TestPlace) {
+        let store = place.open().await;
+        let kept = [
+            lesson("acme", "git__log", 1),
+            lesson("acme", "git__push", 2),
+            lesson("globex", "git__log", 3),
+        ];
+        store.add_lessons(&kept).await.unwrap();
+        let first = store.lessons(&LessonFilter::default()).await.unwrap()[0].id;
+        let all = LessonFilter::default;
+        for (filter, fitting) in [
+            (all(), 3),
+            (
+                LessonFilter {
+                    tenant: Some("acme".parse().unwrap()),
+                    ..all()
+                },
+                2,
+            ),
+            (
+                LessonFilter {
+                    tool: Some("git__log".to_owned()),
+                    ..all()
+                },
+                2,
+            ),
+            (
+                LessonFilter {
+                    credential: Some(KeyId("k1".to_owned())),
+                    ..all()
+                },
+                2,
+            ),
+            (
+                LessonFilter {
+                    before: Some(Timestamp(2)),
+                    ..all()
+                },
+                1,
+            ),
+            (
+                LessonFilter {
+                    after_id: first,
+                    ..all()
+                },
+                2,
+            ),
+        ] {
+            assert_eq!(
+                store.count_lessons(&filter).await.unwrap(),
+                fitting,
+                "{filter:?}"
+            );
+            assert_eq!(store.lessons(&filter).await.unwrap().len() as u64, fitting);
+        }
+        let acme = LessonFilter {
+            tenant: Some("acme".parse().unwrap()),
+            ..all()
+        };
+        assert_eq!(store.forget_lessons(&acme).await.unwrap(), 2);
+        let left = store.lessons(&all()).await.unwrap();
+        assert_eq!(left.len(), 1);
+        assert_eq!(
+            store.forget_lessons_of(&[left[0].id, 999]).await.unwrap(),
+            1
+        );
+        assert_eq!(store.count_lessons(&all()).await.unwrap(), 0);
+    }
+}

@@ -1,0 +1,50 @@
+//! Locks that processes share, so that one at a time does what two must not do at once.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use crate::engine::ByEngine;
+use crate::engine::advisory::AdvisoryLock;
+use crate::engine::sqlite::create_directory;
+use crate::{Error, StoreAddress, failed};
+
+/// Held until it is dropped, or until the process dies. With SQLite it is a locked file beside the
+/// database; with PostgreSQL an advisory lock, which gateways on several machines share.
+#[derive(Debug)]
+pub struct StoreLock {
+    _held: ByEngine<File, AdvisoryLock>,
+}
+
+impl StoreLock {
+    /// Waits for the lock, which has the name of a file in the one engine and a name in the other.
+    pub(crate) async fn take(
+        address: &StoreAddress,
+        file: &str,
+        name: &str,
+    ) -> Result<Self, Error> {
+        let held = match address {
+            StoreAddress::Sqlite(_) => {
+                ByEngine::Sqlite(lock_file(address.files().join(file)).await?)
+            }
+            StoreAddress::Postgres(address) => {
+                ByEngine::Postgres(AdvisoryLock::take(address, name).await?)
+            }
+        };
+        Ok(Self { _held: held })
+    }
+}
+
+async fn lock_file(path: PathBuf) -> Result<File, Error> {
+    let locked = tokio::task::spawn_blocking(move || lock(&path)).await;
+    locked.map_err(failed("lock a file"))?
+}
+
+fn lock(path: &Path) -> Result<File, Error> {
+    let directory = path.parent().unwrap_or(path);
+    create_directory(directory)
+        .map_err(|source| Error::file("create the directory", directory, source))?;
+    let file = File::create(path).map_err(|source| Error::file("create", path, source))?;
+    file.lock()
+        .map_err(|source| Error::file("lock", path, source))?;
+    Ok(file)
+}

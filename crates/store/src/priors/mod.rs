@@ -1,0 +1,188 @@
+//! The record of each tool, as the last run over the audit left it. The gateway knows what the JSON
+//! of a row means.
+//!
+//! Each configuration has its own, in the namespace of its mirror.
+
+mod postgres;
+mod sqlite;
+
+use kitbag_domain::{ServerName, Timestamp};
+
+use crate::engine::statement;
+use crate::lock::StoreLock;
+use crate::properties::Property;
+use crate::{Error, Store, unreadable};
+
+/// The record of one tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredPrior {
+    pub server: ServerName,
+    pub name: String,
+    pub body: String,
+    /// The last run in which calls of the tool were counted.
+    pub updated_at: Timestamp,
+}
+
+/// The part of the audit that is counted in the priors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PriorsRun {
+    /// The last row of the audit that is counted.
+    pub counted_to: i64,
+    pub counted_at: Timestamp,
+}
+
+/// The server, the name, the JSON and the time of a row.
+type PriorRow = (String, String, String, i64);
+
+const WRITE: &str = "write the priors of tools";
+const MARK: &str = "note that the priors of tools are up to date";
+
+impl Store {
+    pub async fn priors(&self, namespace: &str) -> Result<Vec<StoredPrior>, Error> {
+        let rows = statement!(&self.engine, select(namespace))?;
+        rows.into_iter().map(StoredPrior::read).collect()
+    }
+
+    pub async fn priors_run(&self, namespace: &str) -> Result<Option<PriorsRun>, Error> {
+        let run = statement!(&self.engine, select_run(namespace))?;
+        Ok(run.map(|(counted_to, counted_at)| PriorsRun {
+            counted_to,
+            counted_at: Timestamp(counted_at),
+        }))
+    }
+
+    /// Makes these the priors of the namespace, and the only ones. A process that dies meanwhile
+    /// leaves the former ones.
+    pub async fn put_priors(
+        &self,
+        namespace: &str,
+        run: PriorsRun,
+        priors: &[StoredPrior],
+    ) -> Result<(), Error> {
+        let mut transaction = self.engine.begin(WRITE).await?;
+        statement!(&mut transaction, replace(namespace, priors))?;
+        statement!(&mut transaction, put_run(namespace, run))?;
+        transaction.commit(WRITE).await
+    }
+
+    /// Returns when priors, index and mirror last were up to date with the audit.
+    pub async fn priors_updated_at(&self, namespace: &str) -> Result<Option<Timestamp>, Error> {
+        let property = Property::PriorsUpdatedAt { namespace };
+        let value = self.engine.property(property).await?;
+        value.map(|value| seconds(&value)).transpose()
+    }
+
+    /// To be called last, when priors, index and mirror are written.
+    pub async fn set_priors_updated_at(&self, namespace: &str, at: Timestamp) -> Result<(), Error> {
+        let value = (at.0 / 1_000).to_string();
+        let mut transaction = self.engine.begin(MARK).await?;
+        let property = Property::PriorsUpdatedAt { namespace };
+        transaction.put_property(property, value.as_bytes()).await?;
+        transaction.commit(MARK).await
+    }
+
+    /// Waits until no other process computes these priors.
+    pub async fn lock_priors(&self, namespace: &str) -> Result<StoreLock, Error> {
+        let name = format!("priors {namespace}");
+        let file = format!("locks/{namespace}.priors.lock");
+        StoreLock::take(&self.address, &file, &name).await
+    }
+}
+
+impl StoredPrior {
+    fn read((server, name, body, updated_at): PriorRow) -> Result<Self, Error> {
+        Ok(Self {
+            server: server
+                .parse()
+                .map_err(|_| unreadable("server name", &server))?,
+            name,
+            body,
+            updated_at: Timestamp(updated_at),
+        })
+    }
+}
+
+/// Reads the number of seconds since the Unix epoch, which people can read in the table, too.
+fn seconds(value: &[u8]) -> Result<Timestamp, Error> {
+    let text = String::from_utf8_lossy(value);
+    let seconds: Option<i64> = text.parse().ok();
+    let seconds = seconds.ok_or_else(|| unreadable("time of the priors", text))?;
+    Ok(Timestamp(seconds.saturating_mul(1_000)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_place::{TestPlace, each_engine};
+
+    each_engine!(
+        two_configurations_over_one_store_keep_their_own_priors_and_times,
+        the_priors_of_a_configuration_that_is_long_gone_are_removed,
+    );
+
+    const BASE: &str = "capability_index";
+
+    fn prior(name: &str, body: &str) -> StoredPrior {
+        StoredPrior {
+            server: "git".parse().unwrap(),
+            name: name.to_owned(),
+            body: body.to_owned(),
+            updated_at: Timestamp(5_000),
+        }
+    }
+
+    fn run(counted_to: i64) -> PriorsRun {
+        PriorsRun {
+            counted_to,
+            counted_at: Timestamp(7_000),
+        }
+    }
+
+    async fn two_configurations_over_one_store_keep_their_own_priors_and_times(place: TestPlace) {
+        let store = place.open().await;
+        let one = [prior("log", "{}"), prior("diff", "{\"a\":1}")];
+        store.put_priors(BASE, run(1), &one).await.unwrap();
+        store
+            .put_priors("capability_index@2", run(2), &[prior("push", "{}")])
+            .await
+            .unwrap();
+        let time = Timestamp(9_000);
+        store.set_priors_updated_at(BASE, time).await.unwrap();
+        let later = [prior("log", "{\"b\":2}")];
+        store.put_priors(BASE, run(3), &later).await.unwrap();
+        store.put_mirror(BASE, &[]).await.unwrap();
+        store.close().await;
+
+        let store = place.open().await;
+        assert_eq!(store.priors(BASE).await.unwrap(), later);
+        assert_eq!(store.priors_run(BASE).await.unwrap(), Some(run(3)));
+        assert_eq!(store.priors_updated_at(BASE).await.unwrap(), Some(time));
+        let other = "capability_index@2";
+        assert_eq!(store.priors(other).await.unwrap().len(), 1);
+        assert_eq!(store.priors_updated_at(other).await.unwrap(), None);
+    }
+
+    async fn the_priors_of_a_configuration_that_is_long_gone_are_removed(place: TestPlace) {
+        const DAY: i64 = 86_400_000;
+        let store = place.open().await;
+        let gone = store
+            .mirror_namespace(BASE, "/gone.toml", Timestamp(0))
+            .await
+            .unwrap();
+        store
+            .put_priors(&gone, run(1), &[prior("log", "{}")])
+            .await
+            .unwrap();
+        store
+            .set_priors_updated_at(&gone, Timestamp(1_000))
+            .await
+            .unwrap();
+        store
+            .mirror_namespace(BASE, "/new.toml", Timestamp(100 * DAY))
+            .await
+            .unwrap();
+        assert_eq!(store.priors(&gone).await.unwrap(), []);
+        assert_eq!(store.priors_run(&gone).await.unwrap(), None);
+        assert_eq!(store.priors_updated_at(&gone).await.unwrap(), None);
+    }
+}

@@ -1,0 +1,51 @@
+//! A vector in as many bytes as it has dimensions: two digits are enough to tell meanings apart, and
+//! a store holds many of them.
+
+/// The vector as a step and a multiple of it for each dimension.
+pub(crate) fn bytes(vector: &[f32]) -> Vec<u8> {
+    let largest = vector.iter().fold(0.0_f32, |most, it| most.max(it.abs()));
+    let step = largest / f32::from(i8::MAX);
+    let multiples = vector.iter().map(|it| multiple(*it, step));
+    step.to_le_bytes().into_iter().chain(multiples).collect()
+}
+
+fn multiple(number: f32, step: f32) -> u8 {
+    if step > 0.0 {
+        ((number / step).round() as i8).cast_unsigned()
+    } else {
+        0
+    }
+}
+
+/// The vector again; nothing if the bytes are no vector.
+pub(crate) fn read(bytes: &[u8]) -> Option<Vec<f32>> {
+    let (step, multiples) = bytes.split_first_chunk()?;
+    let step = f32::from_le_bytes(*step);
+    let numbers = multiples
+        .iter()
+        .map(|it| f32::from(it.cast_signed()) * step);
+    step.is_finite().then(|| numbers.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vector_comes_back_to_two_digits() {
+        for vector in [
+            vec![],
+            vec![0.0, 0.0],
+            vec![1.0, -0.5, 0.004],
+            vec![-3e-3, 2e-3],
+        ] {
+            let back = read(&bytes(&vector)).unwrap();
+            assert_eq!(back.len(), vector.len());
+            let largest = vector.iter().fold(0.0_f32, |most, it| most.max(it.abs()));
+            for (number, back) in vector.iter().zip(back) {
+                assert!((number - back).abs() <= largest / 200.0, "{number} {back}");
+            }
+        }
+        assert_eq!(read(&[1, 2]), None);
+    }
+}

@@ -1,0 +1,73 @@
+//! The failures of taking a picture: the fault of one side each, and the advice for it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kitbag_domain::Remedy;
+use kitbag_fetch::guard::AddressRefused;
+
+use crate::AddressError;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BrowserError {
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    #[error("a picture is between 1 and {max} pixels wide and high")]
+    Size { max: u32 },
+    #[error("the quality of a JPEG is between 1 and 100")]
+    Quality,
+    #[error("pictures of pages need a browser, and there is none on this machine")]
+    Missing,
+    #[error("the browser {} is not there", program.display())]
+    MissingProgram { program: PathBuf },
+    #[error("certificate authorities of your own need `certutil` before Chromium can know them")]
+    MissingCertutil,
+    #[error("the browser could not be started: {reason}")]
+    NotStarted { reason: String },
+    #[error("the page was not loaded: `{host}` leads where pages may not be loaded from: {reason}")]
+    Refused { host: String, reason: String },
+    #[error("the page could not be loaded from {origin}: {reason}")]
+    Unreachable { origin: String, reason: String },
+    #[error("the address leads to a file to download, not to a page")]
+    Download,
+    #[error("the picture was not there within {after:?}")]
+    TimedOut { after: Duration },
+    #[error("the picture has more than {max} bytes")]
+    TooLarge { max: usize },
+    #[error("the page made the browser fail: {reason}")]
+    Crashed { reason: String },
+}
+
+impl Remedy for BrowserError {
+    fn remedy(&self) -> Option<String> {
+        let advice = match self {
+            Self::Address(error) => return error.remedy(),
+            Self::Missing => {
+                "install Chromium (`apt-get install chromium` on Debian), or name the program of a Chromium or Chrome in `program` under [browser]"
+            }
+            Self::MissingProgram { .. } => "correct `program` under [browser], or leave it out",
+            Self::MissingCertutil => "install it (`apt-get install libnss3-tools` on Debian)",
+            Self::NotStarted { reason } if reason.contains("sandbox") => {
+                "Chromium needs user namespaces or its own helper (`apt-get install chromium-sandbox` on Debian) to close its pages in"
+            }
+            Self::NotStarted { .. } => "start the program by hand to see the reason",
+            Self::Unreachable { reason, .. } if reason.contains("ERR_CERT") => {
+                "if the site's certificate is signed by an authority of your own, the operator can name it in the settings"
+            }
+            Self::Unreachable { .. } => "check the address",
+            Self::Download => "fetch the file instead of picturing it",
+            Self::TimedOut { .. } | Self::Crashed { .. } => {
+                "try again later, or read the page as text"
+            }
+            Self::TooLarge { .. } => "ask for a JPEG, or for the first screen only",
+            Self::Size { .. } | Self::Quality | Self::Refused { .. } => return None,
+        };
+        Some(advice.to_owned())
+    }
+}
+
+impl From<AddressRefused> for BrowserError {
+    fn from(AddressRefused { host, reason }: AddressRefused) -> Self {
+        Self::Refused { host, reason }
+    }
+}

@@ -1,0 +1,166 @@
+//! Pictures a page: a headless Chromium loads it, runs its scripts and shows it.
+//!
+//! Each picture has a Chromium of its own with an empty profile, which ends with it. To keep one
+//! warm would save half a second of a second; to start anew leaves nothing of one page for the next.
+//!
+//! Chromium reaches the network by way of our proxy alone, which resolves names through the guard
+//! and connects itself. So the guard holds for all that a page asks for, whichever way it asks.
+//!
+//! # Layout
+//! - this file: the browser and its settings, and one picture from start to end
+//! - `view`: the part of the page that is wanted
+//! - `program`: the program and the flags it is started with
+//! - `process`: its life and its end, and its folder
+//! - `trust`: the operator's certificate authorities, in the form that Chromium reads
+//! - `proxy`: its way to the network
+//! - `devtools`: the conversation with it
+//! - `events`: the state of the page, as its events tell it
+//! - `picture`: the steps from an address to a picture
+//! - `error`: the failures, and their advice
+
+mod devtools;
+mod error;
+mod events;
+mod picture;
+mod process;
+mod program;
+mod proxy;
+mod trust;
+mod view;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kitbag_fetch::AddressGuard;
+use kitbag_fetch::guard::{self, ResolveError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+use url::Url;
+
+use crate::RootCertificates;
+use crate::address::{self, origin};
+
+pub use error::BrowserError;
+pub use view::{ImageFormat, Screenshot, ScreenshotRequest};
+
+use devtools::Devtools;
+use picture::Photographer;
+use process::ChromiumProcess;
+use proxy::GuardProxy;
+use view::PictureView;
+
+/// For a whole picture, the start of Chromium and the wait for a place included.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Each takes about 400 MB and a core while a page loads.
+const MOST_AT_ONCE: usize = 2;
+
+pub struct BrowserSettings {
+    /// Without one, the usual names are looked for on the `PATH`.
+    pub program: Option<PathBuf>,
+    /// Allows or refuses each address that a page asks for something from.
+    pub guard: AddressGuard,
+    pub roots: RootCertificates,
+    /// For everything from the request to the picture.
+    pub timeout: Duration,
+    /// More pictures wait until their time is up.
+    pub most_at_once: usize,
+}
+
+/// Pictures pages. Nothing runs while no picture is taken.
+pub struct Browser {
+    settings: BrowserSettings,
+    places: Arc<Semaphore>,
+}
+
+impl BrowserSettings {
+    /// Returns settings for pages wherever the guard allows, with a browser from the `PATH`.
+    pub fn new(guard: AddressGuard) -> Self {
+        Self {
+            program: None,
+            guard,
+            roots: RootCertificates::default(),
+            timeout: TIMEOUT,
+            most_at_once: MOST_AT_ONCE,
+        }
+    }
+}
+
+impl Browser {
+    pub fn new(settings: BrowserSettings) -> Self {
+        let places = Arc::new(Semaphore::new(settings.most_at_once));
+        Self { settings, places }
+    }
+
+    /// Returns the program that would be started.
+    pub fn program(&self) -> Result<PathBuf, BrowserError> {
+        program::find(self.settings.program.as_deref())
+    }
+
+    /// Takes a picture. If it is no longer waited for, Chromium ends.
+    pub async fn screenshot(&self, request: ScreenshotRequest) -> Result<Screenshot, BrowserError> {
+        let after = self.settings.timeout;
+        let done = tokio::time::timeout(after, Box::pin(self.take(request))).await;
+        done.unwrap_or(Err(BrowserError::TimedOut { after }))
+    }
+
+    async fn take(&self, request: ScreenshotRequest) -> Result<Screenshot, BrowserError> {
+        // A third of the time is kept for the picture of a page that never stops loading.
+        let load_until = Instant::now() + self.settings.timeout * 2 / 3;
+        let url = address::parse(&request.url)?;
+        let view = PictureView::of(&request)?;
+        let program = self.program()?;
+        self.judge(&url).await?;
+        let proxy = GuardProxy::start(self.settings.guard.clone()).await?;
+        let place = self.place().await;
+        let (process, devtools) = self.launch(&program, place).await?;
+        let mut photographer = Photographer::new(process, devtools, proxy);
+        let taken = photographer.take(&url, &view, load_until).await;
+        photographer.end().await;
+        taken
+    }
+
+    /// Refuses at once what the proxy would refuse later.
+    async fn judge(&self, url: &Url) -> Result<(), BrowserError> {
+        let host = url.host_str().unwrap_or_default();
+        let host = host.trim_matches(['[', ']']);
+        match guard::resolve(host, 443, &self.settings.guard).await {
+            Ok(_) => Ok(()),
+            Err(ResolveError::Refused(refused)) => Err(refused.into()),
+            Err(error @ ResolveError::Unknown(_)) => Err(BrowserError::Unreachable {
+                origin: origin(url),
+                reason: error.to_string(),
+            }),
+        }
+    }
+
+    async fn place(&self) -> OwnedSemaphorePermit {
+        let place = Arc::clone(&self.places).acquire_owned().await;
+        place.expect("the semaphore is never closed")
+    }
+
+    async fn launch(
+        &self,
+        program: &std::path::Path,
+        place: OwnedSemaphorePermit,
+    ) -> Result<(ChromiumProcess, Devtools), BrowserError> {
+        let folder = process::folder()?;
+        trust::write(&self.settings.roots, folder.path()).await?;
+        process::launch(program, folder, place)
+    }
+}
+
+impl fmt::Debug for BrowserSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BrowserSettings")
+            .field("program", &self.program)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Browser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Browser").field(&self.settings).finish()
+    }
+}

@@ -1,0 +1,168 @@
+//! The life of a Chromium: a folder of its own, a pipe to it, and an end that leaves nothing behind.
+//!
+//! It stays in our process group, so that it is taken for nothing else than a program of the
+//! gateway's own. If we die without a word, the pipe closes and it ends by itself.
+
+mod family;
+
+use std::io;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use rustix::process::{Pid, Signal};
+use tempfile::TempDir;
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::devtools::Devtools;
+use super::error::BrowserError;
+use super::program;
+
+/// A running Chromium. It is killed with all its processes when this value goes.
+#[derive(Debug)]
+pub(super) struct ChromiumProcess {
+    /// None after the end.
+    running: Option<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    child: Child,
+    /// Home, profile and temporary files.
+    folder: TempDir,
+    /// Given back when all is gone.
+    _place: OwnedSemaphorePermit,
+}
+
+pub(super) fn folder() -> Result<TempDir, BrowserError> {
+    let made = tempfile::Builder::new().prefix("kitbag-browser-").tempdir();
+    made.map_err(|error| not_started(&error))
+}
+
+pub(super) fn launch(
+    program: &Path,
+    folder: TempDir,
+    place: OwnedSemaphorePermit,
+) -> Result<(ChromiumProcess, Devtools), BrowserError> {
+    let mut command = command(program, folder.path()).map_err(|error| not_started(&error))?;
+    let mut child = command.spawn().map_err(|error| not_started(&error))?;
+    let devtools = talk(&mut child);
+    let process = ChromiumProcess {
+        running: Some(Running {
+            child,
+            folder,
+            _place: place,
+        }),
+    };
+    let devtools = devtools.map_err(|error| not_started(&error))?;
+    Ok((process, devtools))
+}
+
+fn talk(child: &mut Child) -> io::Result<Devtools> {
+    let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+        unreachable!("both streams were asked for as pipes")
+    };
+    Ok(Devtools::new(
+        ChildStdin::from_std(input)?,
+        ChildStdout::from_std(output)?,
+    ))
+}
+
+/// Chromium talks over the files 3 and 4, which a program of Rust cannot hand on without `unsafe`; a
+/// shell can.
+const WITH_PIPE: &str = r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null"#;
+const STDERR: &str = "stderr";
+
+/// The variables that Chromium inherits from our environment.
+const INHERITED: [&str; 6] = [
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "FONTCONFIG_FILE",
+];
+
+fn command(program: &Path, folder: &Path) -> io::Result<Command> {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", WITH_PIPE]).arg(program);
+    command.args(program::flags(&folder.join("profile")));
+    command.env_clear().current_dir(folder);
+    for name in INHERITED {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    command.env("HOME", folder).env("TMPDIR", folder);
+    // Without an address it would search for a message bus, and start one.
+    command.env("DBUS_SESSION_BUS_ADDRESS", "disabled:");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.stderr(std::fs::File::create(folder.join(STDERR))?);
+    Ok(command)
+}
+
+impl ChromiumProcess {
+    /// Ends Chromium, and returns when nothing of it is left.
+    pub(super) async fn end(mut self) {
+        if let Some(running) = self.running.take() {
+            let family = running.kill();
+            let _ = tokio::task::spawn_blocking(move || running.bury(&family)).await;
+        }
+    }
+
+    /// Returns the last words of a Chromium that ended by itself.
+    pub(super) fn last_words(&self) -> String {
+        let running = self.running.as_ref();
+        let path = running.map(|running| running.folder.path().join(STDERR));
+        let words = path
+            .and_then(|path| std::fs::read(path).ok())
+            .unwrap_or_default();
+        let words = String::from_utf8_lossy(&words);
+        let mut lines = words.lines().filter(|line| !line.contains("dbus"));
+        let last = lines.rfind(|line| line.contains("FATAL") || line.contains("sandbox"));
+        last.or_else(|| words.lines().next_back())
+            .unwrap_or("it said nothing")
+            .to_owned()
+    }
+}
+
+impl Drop for ChromiumProcess {
+    fn drop(&mut self) {
+        let Some(running) = self.running.take() else {
+            return;
+        };
+        let family = running.kill();
+        // The kernel takes a moment to end them, for which nothing waits here.
+        let buried = thread::Builder::new().name("browser-end".to_owned());
+        let _ = buried.spawn(move || running.bury(&family));
+    }
+}
+
+impl Running {
+    /// Kills Chromium and the processes that it started, and returns those.
+    fn kill(&self) -> Vec<Pid> {
+        let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else {
+            return Vec::new();
+        };
+        // While it stands still it starts no others.
+        let _ = rustix::process::kill_process(pid, Signal::STOP);
+        let family = family::of(pid, self.folder.path());
+        for member in family.iter().chain([&pid]) {
+            let _ = rustix::process::kill_process(*member, Signal::KILL);
+        }
+        family
+    }
+
+    fn bury(mut self, family: &[Pid]) {
+        let _ = self.child.wait();
+        family::wait_for_end(family);
+        let _ = self.folder.close();
+    }
+}
+
+fn not_started(error: &io::Error) -> BrowserError {
+    BrowserError::NotStarted {
+        reason: error.to_string(),
+    }
+}

@@ -1,0 +1,184 @@
+//! One connection of a page, from the request for it to its end.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use kitbag_fetch::guard::{self, ResolveError};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::{Passage, Refusal};
+
+/// Chromium's requests have a few hundred bytes.
+const MAX_HEAD: usize = 8 * 1024;
+/// A site that takes longer to accept a connection is as good as down.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The first byte of TLS.
+const HANDSHAKE: u8 = 0x16;
+
+const CONNECTED: &[u8] = b"HTTP/1.1 200 Connected\r\n\r\n";
+const FORBIDDEN: &[u8] =
+    b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+pub(super) async fn run(mut client: TcpStream, passage: Arc<Passage>) {
+    match open(&mut client, &passage).await {
+        Ok(site) => {
+            let _ = pass(client, site, &passage).await;
+        }
+        Err(refusal) => {
+            passage.log.add(refusal);
+            let _ = client.write_all(FORBIDDEN).await;
+        }
+    }
+}
+
+/// Reads which site is wanted, and connects to it.
+async fn open(client: &mut TcpStream, passage: &Passage) -> Result<(TcpStream, String), Refusal> {
+    let head = head(client).await.unwrap_or_default();
+    let (host, port) = wanted(&head)?;
+    let addresses = match guard::resolve(&host, port, &passage.guard).await {
+        Ok(addresses) => addresses,
+        Err(error) => return Err(not_resolved(host, &error)),
+    };
+    match connect(&addresses).await {
+        Ok(site) => Ok((site, host)),
+        Err(error) => Err(Refusal {
+            host,
+            reason: error.to_string(),
+            by_guard: false,
+        }),
+    }
+}
+
+fn not_resolved(host: String, error: &ResolveError) -> Refusal {
+    Refusal {
+        by_guard: matches!(error, ResolveError::Refused(_)),
+        reason: error.to_string(),
+        host,
+    }
+}
+
+/// Returns the host and port of a `CONNECT`; everything else would not be encrypted.
+fn wanted(head: &str) -> Result<(String, u16), Refusal> {
+    let mut words = head.split_whitespace();
+    let (method, target) = (words.next(), words.next().unwrap_or_default());
+    let authority = target
+        .rsplit_once(':')
+        .filter(|_| method == Some("CONNECT"));
+    let parsed = authority.and_then(|(host, port)| Some((host, port.parse().ok()?)));
+    match parsed {
+        Some((host, port)) => Ok((host.trim_matches(['[', ']']).to_owned(), port)),
+        None => Err(unencrypted(host_of(target))),
+    }
+}
+
+fn unencrypted(host: String) -> Refusal {
+    Refusal {
+        host,
+        reason: "the request is not encrypted, and only https is".to_owned(),
+        by_guard: true,
+    }
+}
+
+fn host_of(target: &str) -> String {
+    let url = url::Url::parse(target).ok();
+    let host = url.as_ref().and_then(url::Url::host_str);
+    host.unwrap_or("something unknown").to_owned()
+}
+
+async fn head(client: &mut TcpStream) -> io::Result<String> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") && head.len() < MAX_HEAD {
+        // A client sends nothing behind the head before it is answered.
+        if client.read_buf(&mut head).await? == 0 {
+            break;
+        }
+    }
+    Ok(String::from_utf8_lossy(&head).into_owned())
+}
+
+async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+    let connecting = TcpStream::connect(addresses);
+    let connected = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await;
+    connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
+async fn pass(
+    mut client: TcpStream,
+    (mut site, host): (TcpStream, String),
+    passage: &Passage,
+) -> io::Result<()> {
+    client.write_all(CONNECTED).await?;
+    let mut first = [0];
+    client.peek(&mut first).await?;
+    if first != [HANDSHAKE] {
+        passage.log.add(unencrypted(host));
+        return Ok(());
+    }
+    let (from_client, to_client) = client.split();
+    let (from_site, to_site) = site.split();
+    tokio::try_join!(
+        copy(from_client, to_site, passage),
+        copy(from_site, to_client, passage)
+    )?;
+    Ok(())
+}
+
+/// Copies until the end, or until the page has had its share.
+async fn copy(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    passage: &Passage,
+) -> io::Result<()> {
+    let mut buffer = vec![0; 16 * 1024];
+    loop {
+        let read = from.read(&mut buffer).await?;
+        if read == 0 {
+            return to.shutdown().await;
+        }
+        passage.spend(read as u64)?;
+        to.write_all(&buffer[..read]).await?;
+    }
+}
+
+impl Passage {
+    fn spend(&self, bytes: u64) -> io::Result<()> {
+        let spent = self
+            .bytes_left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(bytes)
+            });
+        spent
+            .map(drop)
+            .map_err(|_| io::ErrorKind::QuotaExceeded.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_site_is_taken_from_connect_alone() {
+        for (head, expected) in [
+            ("CONNECT a.example:443 HTTP/1.1\r\n\r\n", "a.example 443"),
+            ("CONNECT [::1]:8443 HTTP/1.1\r\n\r\n", "::1 8443"),
+            (
+                "GET http://a.example/ HTTP/1.1\r\n\r\n",
+                "a.example: the request",
+            ),
+            ("CONNECT a.example HTTP/1.1\r\n\r\n", "unknown: the request"),
+            ("CONNECT a:99999 HTTP/1.1\r\n\r\n", "the request"),
+            ("", "unknown: the request"),
+        ] {
+            let found = match wanted(head) {
+                Ok((host, port)) => format!("{host} {port}"),
+                Err(refusal) => format!("{}: {}", refusal.host, refusal.reason),
+            };
+            assert!(found.contains(expected), "{head}: {found}");
+        }
+    }
+}

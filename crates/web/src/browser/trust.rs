@@ -1,0 +1,63 @@
+//! The operator's certificate authorities, in the form that Chromium reads: a database of NSS in its
+//! home.
+//!
+//! There is a flag that names keys to trust, but it takes any certificate whose chain merely contains
+//! such a key, and the certificate of an authority is known to everyone.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+
+use tokio::process::Command;
+
+use super::error::BrowserError;
+use crate::RootCertificates;
+
+/// Writes the authorities into the home that a Chromium is about to get.
+pub(super) async fn write(roots: &RootCertificates, home: &Path) -> Result<(), BrowserError> {
+    if roots.as_pem().is_empty() {
+        return Ok(());
+    }
+    let database = home.join(".pki/nssdb");
+    std::fs::create_dir_all(&database).map_err(|error| not_written(&error))?;
+    certutil(&database, &["-N", "--empty-password"]).await?;
+    for (index, pem) in roots.as_pem().iter().enumerate() {
+        let name = format!("kitbag-{index}");
+        let file = home.join(format!("{name}.pem"));
+        std::fs::write(&file, pem).map_err(|error| not_written(&error))?;
+        let file = file.to_string_lossy();
+        // `C`: trusted to sign the certificates of sites.
+        certutil(&database, &["-A", "-t", "C,,", "-n", &name, "-i", &file]).await?;
+    }
+    Ok(())
+}
+
+async fn certutil(database: &Path, arguments: &[&str]) -> Result<(), BrowserError> {
+    let mut place = OsString::from("sql:");
+    place.push(database);
+    let mut command = Command::new("certutil");
+    command.arg("-d").arg(place).args(arguments);
+    let done = command
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await;
+    match done {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(BrowserError::NotStarted {
+            reason: format!(
+                "certutil: {}",
+                String::from_utf8_lossy(&output.stderr).trim()
+            ),
+        }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(BrowserError::MissingCertutil),
+        Err(error) => Err(not_written(&error)),
+    }
+}
+
+fn not_written(error: &io::Error) -> BrowserError {
+    BrowserError::NotStarted {
+        reason: format!("its certificates could not be written: {error}"),
+    }
+}

@@ -1,0 +1,159 @@
+//! The part of a page that is wanted, and the picture of it.
+
+use std::time::Duration;
+
+use super::error::BrowserError;
+
+/// Larger screens are rare, and memory grows with the area.
+const MAX_SIDE: u32 = 4096;
+/// A page that is longer is cut.
+const MAX_HEIGHT: u32 = 50_000;
+/// 50,000 lines of the usual width; Chromium holds each pixel in four bytes.
+const MAX_PIXELS: u32 = 64_000_000;
+/// A page that has not shown itself by then will not.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScreenshotRequest {
+    pub url: String,
+    pub format: ImageFormat,
+    /// True for the page down to its end; otherwise the first screen of it.
+    pub full_page: bool,
+    /// The size of the screen, in pixels.
+    pub width: u32,
+    pub height: u32,
+    /// An additional wait after the page has loaded, for what its scripts show later.
+    pub wait: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImageFormat {
+    Png,
+    /// From 1, small, to 100, good.
+    Jpeg {
+        quality: u8,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Screenshot {
+    pub bytes: Vec<u8>,
+    pub format: ImageFormat,
+    pub width: u32,
+    pub height: u32,
+    /// More than the height of the picture if the page was cut, or only its first screen was wanted.
+    pub page_height: u32,
+    /// After all redirects, those by scripts included.
+    pub url: String,
+    pub title: Option<String>,
+    /// The status of the page itself, if it is known.
+    pub status: Option<u16>,
+    /// False if the page was still loading when its time was up.
+    pub has_loaded: bool,
+    /// Parts of the page that were not fetched, each as the host and the reason.
+    pub refused: Vec<String>,
+}
+
+impl ScreenshotRequest {
+    /// Returns the request for the first screen of a page, on a screen of the usual size.
+    pub fn of(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            format: ImageFormat::Png,
+            full_page: false,
+            width: 1280,
+            height: 800,
+            wait: Duration::ZERO,
+        }
+    }
+}
+
+impl ImageFormat {
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Png => "image/png",
+            Self::Jpeg { .. } => "image/jpeg",
+        }
+    }
+}
+
+/// The part of a page that is wanted, within bounds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PictureView {
+    pub(super) width: u32,
+    pub(super) height: u32,
+    pub(super) full_page: bool,
+    pub(super) format: ImageFormat,
+    pub(super) wait: Duration,
+}
+
+impl PictureView {
+    pub(super) fn of(request: &ScreenshotRequest) -> Result<Self, BrowserError> {
+        let sides = [request.width, request.height];
+        if sides.iter().any(|side| !(1..=MAX_SIDE).contains(side)) {
+            return Err(BrowserError::Size { max: MAX_SIDE });
+        }
+        if matches!(request.format, ImageFormat::Jpeg { quality } if !(1..=100).contains(&quality))
+        {
+            return Err(BrowserError::Quality);
+        }
+        Ok(Self {
+            width: request.width,
+            height: request.height,
+            full_page: request.full_page,
+            format: request.format,
+            wait: request.wait.min(MAX_WAIT),
+        })
+    }
+
+    /// Returns the height of the picture of a page.
+    pub(super) fn height_of(&self, page_height: u32) -> u32 {
+        match self.full_page {
+            true => page_height.clamp(1, MAX_HEIGHT.min(MAX_PIXELS / self.width)),
+            false => self.height,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_view_stays_within_its_bounds() {
+        let usual = ScreenshotRequest::of("https://example.com");
+        let view = PictureView::of(&usual).unwrap();
+        assert_eq!(view.height_of(200_000), 800);
+        let full = PictureView {
+            full_page: true,
+            ..view
+        };
+        assert_eq!(full.height_of(1234), 1234);
+        assert_eq!(full.height_of(200_000), 50_000);
+        assert_eq!(
+            PictureView {
+                width: 4000,
+                ..full
+            }
+            .height_of(200_000),
+            16_000
+        );
+        assert_eq!(full.height_of(0), 1);
+        for bad in [
+            ScreenshotRequest {
+                width: 0,
+                ..usual.clone()
+            },
+            ScreenshotRequest {
+                height: 5000,
+                ..usual.clone()
+            },
+            ScreenshotRequest {
+                format: ImageFormat::Jpeg { quality: 0 },
+                ..usual.clone()
+            },
+        ] {
+            assert!(PictureView::of(&bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Reads a page as text: as it came, or its main part as Markdown.
+//!
+//! # Layout
+//! - this file: the reader and its settings, and one reading from start to end
+//! - `request`: the request for a page, over redirects
+//! - `service`: a page by way of a reader service
+//! - `media`: the kinds of content, and text in its encoding
+//! - `markdown`: the main part of an HTML page as Markdown
+//! - `bounds`: HTML made harmless for the parsers
+//! - `error`: the failures, and their advice
+
+mod bounds;
+mod error;
+mod markdown;
+mod media;
+mod request;
+mod service;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kitbag_fetch::AddressGuard;
+use reqwest::Client;
+use tokio::sync::Semaphore;
+
+use crate::RootCertificates;
+use crate::address;
+
+pub use error::PageError;
+pub use service::ReaderService;
+
+use markdown::Readable;
+use media::MediaKind;
+use request::FetchedPage;
+
+/// For a whole reading, redirects, body and Markdown included.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Pages are smaller by far; more than this is a file or an attack.
+const MAX_BYTES: usize = 10 * 1024 * 1024;
+/// Parsing takes a core each, and one that its caller no longer waits for still ends by itself.
+const PARSERS: usize = 2;
+
+pub struct ReaderSettings {
+    /// Allows or refuses each address that a page would be fetched from.
+    pub guard: AddressGuard,
+    /// Makes Markdown in our place, if there is one.
+    pub service: Option<ReaderService>,
+    pub roots: RootCertificates,
+    /// For everything from the request to the Markdown.
+    pub timeout: Duration,
+}
+
+/// Reads pages. It has no cookies, sends no login and tries nothing twice.
+pub struct PageReader {
+    settings: ReaderSettings,
+    client: Client,
+    parsers: Arc<Semaphore>,
+}
+
+#[derive(Debug, Clone)]
+pub struct PageRequest {
+    pub url: String,
+    pub format: PageFormat,
+    /// A longer text is cut.
+    pub max_chars: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageFormat {
+    /// The main part of an HTML page as Markdown; other text as it is.
+    Markdown,
+    /// Text as it came, or the bytes of something that is not text.
+    Raw,
+}
+
+/// A page as it was answered, whatever its status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebPage {
+    /// After all redirects.
+    pub url: String,
+    pub status: u16,
+    /// Such as `text/html`; empty if the site does not say.
+    pub media_type: String,
+    pub title: Option<String>,
+    pub content: PageContent,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PageContent {
+    Text {
+        text: String,
+        /// The number of characters that were cut off its end.
+        left_out: usize,
+    },
+    /// Something that is not text. Only a raw page has it.
+    Bytes(Vec<u8>),
+}
+
+impl ReaderSettings {
+    /// Returns settings for pages wherever the guard allows, with nothing besides.
+    pub fn new(guard: AddressGuard) -> Self {
+        Self {
+            guard,
+            service: None,
+            roots: RootCertificates::default(),
+            timeout: TIMEOUT,
+        }
+    }
+}
+
+impl PageReader {
+    pub fn new(settings: ReaderSettings) -> Self {
+        let client = kitbag_fetch::guarded_client(settings.guard.clone())
+            .https_only(true)
+            .tls_certs_merge(settings.roots.for_client())
+            .build()
+            .expect("the certificates were checked, and the rest are constants");
+        Self {
+            settings,
+            client,
+            parsers: Arc::new(Semaphore::new(PARSERS)),
+        }
+    }
+
+    pub async fn read(&self, request: PageRequest) -> Result<WebPage, PageError> {
+        let after = self.settings.timeout;
+        let done = tokio::time::timeout(after, Box::pin(self.read_unhurried(request))).await;
+        done.unwrap_or(Err(PageError::TimedOut { after }))
+    }
+
+    async fn read_unhurried(&self, request: PageRequest) -> Result<WebPage, PageError> {
+        let url = address::parse(&request.url)?;
+        match (&self.settings.service, request.format) {
+            (Some(service), PageFormat::Markdown) => {
+                service
+                    .read(url, &self.settings.guard, request.max_chars)
+                    .await
+            }
+            (None, PageFormat::Markdown) => {
+                let page = self.fetch(url, request::WANTS_MARKDOWN).await?;
+                self.readable(page, request.max_chars).await
+            }
+            (_, PageFormat::Raw) => {
+                let page = self.fetch(url, request::WANTS_ANYTHING).await?;
+                raw(page, request.max_chars)
+            }
+        }
+    }
+
+    async fn readable(&self, page: FetchedPage, max_chars: usize) -> Result<WebPage, PageError> {
+        match page.kind() {
+            MediaKind::Html => {
+                let (page, readable) = self.parse(page).await?;
+                let Readable { title, markdown } = readable;
+                Ok(page.with(title, PageContent::cut(markdown, max_chars)))
+            }
+            MediaKind::Text => raw(page, max_chars),
+            MediaKind::Pdf => Err(PageError::Pdf),
+            MediaKind::Other => Err(PageError::NotText {
+                media_type: page.media_type,
+            }),
+        }
+    }
+
+    /// Parses away from the threads that serve requests.
+    async fn parse(&self, page: FetchedPage) -> Result<(FetchedPage, Readable), PageError> {
+        let place = Arc::clone(&self.parsers).acquire_owned().await;
+        let task = tokio::task::spawn_blocking(move || {
+            let _place = place;
+            let readable = markdown::readable(&page.text(), &page.url)?;
+            Ok((page, readable))
+        });
+        task.await.unwrap_or(Err(PageError::Unparsable))
+    }
+}
+
+fn raw(page: FetchedPage, max_chars: usize) -> Result<WebPage, PageError> {
+    let content = match page.kind() {
+        MediaKind::Html | MediaKind::Text => PageContent::cut(page.text(), max_chars),
+        MediaKind::Pdf | MediaKind::Other => bytes(&page, max_chars)?,
+    };
+    Ok(page.with(None, content))
+}
+
+/// Half a picture is of no use, so bytes are never cut.
+fn bytes(page: &FetchedPage, max_chars: usize) -> Result<PageContent, PageError> {
+    let chars = page.body.len().div_ceil(3) * 4;
+    if chars > max_chars {
+        let media_type = page.media_type.clone();
+        return Err(PageError::TooManyChars {
+            media_type,
+            chars,
+            max_chars,
+        });
+    }
+    Ok(PageContent::Bytes(page.body.clone()))
+}
+
+impl PageContent {
+    fn cut(mut text: String, max_chars: usize) -> Self {
+        let Some((end, _)) = text.char_indices().nth(max_chars) else {
+            return Self::Text { text, left_out: 0 };
+        };
+        let left_out = text[end..].chars().count();
+        text.truncate(end);
+        Self::Text { text, left_out }
+    }
+}
+
+impl fmt::Debug for ReaderSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReaderSettings")
+            .field("service", &self.service)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for PageReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PageReader").field(&self.settings).finish()
+    }
+}

@@ -1,0 +1,105 @@
+//! A page by way of a reader service, which fetches it and makes Markdown in our place.
+
+use std::fmt;
+
+use http::header::{ACCEPT, AUTHORIZATION};
+use kitbag_fetch::guard::{self, ResolveError};
+use kitbag_fetch::{AddressGuard, Secrets, cause};
+use reqwest::{Client, RequestBuilder, Response};
+use url::Url;
+
+use super::error::PageError;
+use super::{PageContent, WebPage, request};
+use crate::address::origin;
+
+/// A service that answers `GET {url}/{address of the page}` with Markdown, as Jina's reader does.
+#[derive(Clone)]
+pub struct ReaderService {
+    /// The operator chose it, so it may be anywhere.
+    url: Url,
+    bearer: Option<String>,
+    client: Client,
+}
+
+impl ReaderService {
+    pub fn new(url: Url, bearer: Option<String>) -> Self {
+        let client = kitbag_fetch::client_without_redirects().referer(false);
+        Self {
+            url,
+            bearer,
+            client: client.build().expect("the client is built from constants"),
+        }
+    }
+
+    pub(super) async fn read(
+        &self,
+        page: Url,
+        guard: &AddressGuard,
+        max_chars: usize,
+    ) -> Result<WebPage, PageError> {
+        stays_public(&page, guard).await?;
+        let sent = self.request(&page).send().await;
+        let response = sent.map_err(|error| self.failed(cause(error)))?;
+        if !response.status().is_success() {
+            return Err(self.failed(format!("it answered with {}", response.status())));
+        }
+        let markdown = self.markdown(response).await?;
+        Ok(WebPage {
+            url: page.into(),
+            status: 200,
+            media_type: "text/markdown".to_owned(),
+            title: title(&markdown),
+            content: PageContent::cut(markdown, max_chars),
+        })
+    }
+
+    fn request(&self, page: &Url) -> RequestBuilder {
+        let base = self.url.as_str().trim_end_matches('/');
+        let request = self.client.get(format!("{base}/{page}"));
+        let request = request.header(ACCEPT, "text/plain");
+        match &self.bearer {
+            Some(bearer) => request.header(AUTHORIZATION, format!("Bearer {bearer}")),
+            None => request,
+        }
+    }
+
+    /// The service might show the token that it was sent.
+    async fn markdown(&self, response: Response) -> Result<String, PageError> {
+        let body = request::read(response).await?;
+        let text = String::from_utf8_lossy(&body);
+        Ok(Secrets::of(&self.bearer).hidden_in(&text).into_owned())
+    }
+
+    fn failed(&self, reason: String) -> PageError {
+        let service = origin(&self.url);
+        PageError::Service { service, reason }
+    }
+}
+
+/// The name of a private place must not be told to a service of others.
+async fn stays_public(page: &Url, guard: &AddressGuard) -> Result<(), PageError> {
+    guard::check_literal(page, guard)?;
+    let Some(host) = page.domain() else {
+        return Ok(());
+    };
+    match guard::resolve(host, 443, guard).await {
+        Ok(_) => Ok(()),
+        Err(ResolveError::Refused(refused)) => Err(refused.into()),
+        Err(error @ ResolveError::Unknown(_)) => Err(PageError::Unreachable {
+            origin: origin(page),
+            reason: error.to_string(),
+        }),
+    }
+}
+
+/// Jina's reader begins its answer with such a line.
+fn title(markdown: &str) -> Option<String> {
+    let title = markdown.lines().next()?.strip_prefix("Title: ")?;
+    Some(title.trim().to_owned())
+}
+
+impl fmt::Debug for ReaderService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ReaderService({})", origin(&self.url))
+    }
+}

@@ -1,0 +1,9 @@
+//! Pages of real sites over HTTPS, read and pictured.
+
+#![expect(clippy::unwrap_used, reason = "a test says so by failing")]
+
+mod browser;
+mod hostile_pages;
+mod processes;
+mod reader;
+mod site;

@@ -1,0 +1,4 @@
+// Names the teams of the Linear workspace.
+// search: list linear teams
+const { teams } = await tools.Linear.get_teams({});
+return teams.map(team => team.name);

@@ -18,7 +18,7 @@ const FIRST_PLACES: usize = 5;
 
 /// A tool that this part of the neighbourhood used is lifted. A tenth lets several tools that are used
 /// together pass, and of two neighbours that contradict each other both.
-const LIFTING_SHARE: f32 = 0.11;
+const LIFTING_SHARE: f32 = 0.09;
 /// A tool that nearly all used leads. A single lesson is not enough for so large a share, nor are
 /// contexts that are merely alike.
 const LEADING_SHARE: f32 = 0.9;

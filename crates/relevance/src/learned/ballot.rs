@@ -12,18 +12,18 @@ use super::lesson::Signal;
 use super::votes::{Neighbour, Vote};
 
 /// A tool whose contexts are all less alike than this gets no vote, however often it was used there:
-/// about nineteen in twenty pairs of requests for different tools stay below it.
-const RELATED: f32 = 0.5;
-/// The likeness up to which two requests say nothing about each other; about nine in ten pairs for different
-/// tools stay below it. The weight of a context grows by the third power of the likeness beyond it. Contexts between
+/// about nine in ten pairs of requests for different tools stay below it.
+const RELATED: f32 = 0.43;
+/// The likeness of two requests that have nothing in common, the median over requests for different
+/// tools. The weight of a context grows by the third power of the likeness beyond it. Contexts between
 /// the two still make the neighbourhood larger, and so every share smaller.
-const UNLIKE: f32 = 0.4;
+const UNLIKE: f32 = 0.2;
 /// The weight with which a neighbourhood is undecided, so that a single far neighbour is no
 /// majority.
 pub(super) const UNDECIDED: f32 = 0.2;
-/// The bonus of a tool that the whole neighbourhood used: enough to change the order of tools that fit
-/// nearly equally well. With more, wrong uses cost the first place on sets of look-alike tools.
-const MOST_GAINED: f32 = 0.03;
+/// The bonus of a tool that the whole neighbourhood used. The first two tools of a request often
+/// lie as far apart, so agreement can change their order, and a small share cannot.
+const MOST_GAINED: f32 = 0.08;
 /// The loss of a tool that only failed in contexts like this one: several places among similar tools.
 const MOST_LOST: f32 = 0.05;
 /// The most that the uses of one context weigh: twice one use that began with a search. The

@@ -56,6 +56,7 @@ impl GuardedClient {
             Some(refused) => refused.clone().into(),
             None => RequestFault::Unreachable {
                 origin,
+                was_connected: !error.is_connect(),
                 reason: cause(error),
             },
         })

@@ -18,7 +18,12 @@ pub enum RequestFault {
     #[error("was not called: `{host}` leads where calls may not go: {reason}")]
     Address { host: String, reason: String },
     #[error("could not be reached at {origin}: {reason}")]
-    Unreachable { origin: String, reason: String },
+    Unreachable {
+        origin: String,
+        reason: String,
+        /// True if the connection broke when the request may have arrived already.
+        was_connected: bool,
+    },
     #[error("redirects {reason}")]
     Redirect { reason: String },
     #[error("redirects more than {max} times")]

@@ -21,7 +21,7 @@ use kitbag_apis::{
 };
 use kitbag_declared::{
     ActionDeclaration, ActionWrites, AnswerRule, AnswerType, ApiDeclaration, AuthScheme,
-    BodyTemplate, JsonTemplate, TextTemplate,
+    BodyTemplate, JsonTemplate, StorageDeclaration, TextTemplate,
 };
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -53,6 +53,8 @@ async fn amazons_services_accept_signed_actions_and_refuse_others() {
     let answer = moto.call("bedrock", &invocation(), &model, &user).await;
     assert_eq!(answer.status, 200, "{answer:?}");
 
+    images_are_stored(&moto, &user).await;
+
     let stranger = AwsUser {
         secret: "another-secret-key".to_owned(),
         ..user
@@ -61,6 +63,61 @@ async fn amazons_services_accept_signed_actions_and_refuse_others() {
     assert!(answer.is_error, "{answer:?}");
     let words = answer.tool_result().to_string();
     assert!(words.contains("SignatureDoesNotMatch"), "{words}");
+}
+
+/// An image that an action gets from one place of the storage is put into another.
+async fn images_are_stored(moto: &Moto, user: &AwsUser) {
+    let bucket = ActionDeclaration {
+        method: Method::PUT,
+        body: None,
+        ..action("/pictures", &json!({}))
+    };
+    let answer = moto.call("s3", &bucket, &json!({}), user).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let original = ActionDeclaration {
+        method: Method::PUT,
+        body: Some(BodyTemplate::Bytes("{bytes}".parse().unwrap())),
+        ..action("/pictures/original", &json!({}))
+    };
+    let kite = json!({ "bytes": "a2l0ZQ==" });
+    let answer = moto.call("s3", &original, &kite, user).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+
+    let mut again = ActionDeclaration {
+        method: Method::GET,
+        body: None,
+        ..action("/pictures/original", &json!({}))
+    };
+    again.answer.kind = AnswerType::Image;
+    let stored = moto.call_storing(&again, &json!({}), user).await;
+    let stored = json_of(&stored);
+    assert_eq!(
+        (&stored["type"], &stored["bytes"]),
+        (&json!("image/png"), &json!(4))
+    );
+    let url = stored["url"].as_str().unwrap();
+    let folder = moto.url.join("pictures/made/").unwrap();
+    assert!(
+        url.starts_with(folder.as_str()) && url.ends_with(".png"),
+        "{stored}"
+    );
+    let unsigned = reqwest::get(url).await.unwrap();
+    assert_eq!(unsigned.status(), 403, "the address alone opens nothing");
+    let mut look = again.clone();
+    look.path = url[moto.url.as_str().len() - 1..].parse().unwrap();
+    look.answer.kind = AnswerType::Text;
+    let found = moto.call("s3", &look, &json!({}), user).await;
+    let found = found.tool_result().to_string();
+    assert!(found.contains("kite"), "{found}");
+
+    let inline = moto
+        .call_storing(&again, &json!({ "inline": true }), user)
+        .await;
+    let shown = inline.tool_result().to_string();
+    assert!(
+        shown.contains("a2l0ZQ==") && !shown.contains("download"),
+        "{shown}"
+    );
 }
 
 /// A message as SES wants it, with only the parts that were given.
@@ -201,13 +258,47 @@ impl Moto {
         arguments: &Value,
         user: &AwsUser,
     ) -> ActionAnswer {
+        self.call_declared(declaration(service), action, arguments, user)
+            .await
+    }
+
+    /// The images of the answer go into a folder of the bucket.
+    async fn call_storing(
+        &self,
+        action: &ActionDeclaration,
+        arguments: &Value,
+        user: &AwsUser,
+    ) -> ActionAnswer {
+        let plain = declaration("s3");
+        let storage = StorageDeclaration {
+            url: "https://s3.{credential.region}.amazonaws.com/{credential.bucket}"
+                .parse()
+                .unwrap(),
+            auth: plain.auth.clone(),
+            unless: "inline".to_owned(),
+        };
+        let storing = ApiDeclaration {
+            storage: Some(storage),
+            ..plain
+        };
+        self.call_declared(storing, action, arguments, user).await
+    }
+
+    async fn call_declared(
+        &self,
+        declaration: ApiDeclaration,
+        action: &ActionDeclaration,
+        arguments: &Value,
+        user: &AwsUser,
+    ) -> ActionAnswer {
         let overrides = ApiOverrides {
             url: Some(self.url.clone()),
-            token_url: None,
+            storage_url: Some(self.url.join("pictures/made").unwrap()),
+            ..ApiOverrides::default()
         };
         let api = DeclaredApi::new(
             "aws".parse().unwrap(),
-            Arc::new(declaration(service)),
+            Arc::new(declaration),
             overrides,
             GuardedClient::new(Arc::new(anywhere)),
             Clock::system(),
@@ -246,6 +337,7 @@ fn declaration(service: &str) -> ApiDeclaration {
         timeout: Duration::from_secs(60),
         max_response_bytes: ApiDeclaration::DEFAULT_MAX_RESPONSE_BYTES,
         requests_per_minute: None,
+        storage: None,
     }
 }
 
@@ -254,6 +346,7 @@ fn credential(user: &AwsUser) -> Credential {
         ("access_key_id", user.key.as_str()),
         ("secret_access_key", &user.secret),
         ("region", "us-east-1"),
+        ("bucket", "pictures"),
     ];
     let fields: BTreeMap<_, _> = fields
         .map(|(name, value)| (name.to_owned(), value.to_owned()))

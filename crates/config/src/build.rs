@@ -15,7 +15,7 @@ use super::sections::provider::{self, RawProvider};
 use super::sections::server::{self, RawServer};
 use super::sections::{
     agents, audit, catalog, code, context, import, index, learning, lock, models, policy, priors,
-    registry, secrets, serve, store, surfaces, telemetry, tools,
+    registry, secrets, serve, store, surfaces, telemetry, tools, web,
 };
 use super::values::{Section, parse_key};
 use super::{CatalogSettings, Config, Project, ProviderConfig};
@@ -44,6 +44,7 @@ pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
         catalog: catalog::build(raw.catalog, raw.endpoints, ground)?,
         lock: lock::build(raw.lock)?,
         context: context::build(raw.context),
+        web: web::build(raw.web, raw.browser, ground)?,
         surfaces: surfaces::build(raw.surfaces, raw.groups)?,
         code: code::build(raw.code, ground)?,
         models: models::build(raw.models)?,

@@ -133,6 +133,10 @@ pub enum Problem {
     VendorUrl,
     #[error("not the address of a registry")]
     RegistryUrl,
+    #[error("not the address of a reader service")]
+    ReaderUrl,
+    #[error("a token is for a reader service, and there is none")]
+    NoReader,
     #[error("without a method it could never be called")]
     NoMethods,
     #[error(transparent)]
@@ -222,6 +226,14 @@ impl Problem {
             }
             Self::Schedule { .. } => {
                 "write minute, hour, day, month and weekday, like \"0 3 * * *\", or \"never\"".to_owned()
+            }
+            Self::ReaderUrl => {
+                "write the part before the address of a page, like \"https://reader.example\", and a token as \
+                 `reader_token`"
+                    .to_owned()
+            }
+            Self::NoReader => {
+                "name the service with `reader`, or remove `reader_token`".to_owned()
             }
             Self::RegistryUrl => "write the part before `/v0.1/servers`, like \"https://host\"".to_owned(),
             Self::ReservedTenant => {

@@ -67,6 +67,7 @@ pub use sections::store::StorePlace;
 pub use sections::surfaces::{ColdStart, Surfaces};
 pub use sections::telemetry::Telemetry;
 pub use sections::tools::{DeclaredTool, RESERVED as RESERVED_TOOL_NAMES};
+pub use sections::web::{ReaderEndpoint, WebSettings};
 pub use trust::{Trust, TrustError, TrustFile, create_private};
 
 #[derive(Debug, Clone)]
@@ -90,6 +91,8 @@ pub struct Config {
     /// The definitions of other people's tools and prompts that were approved.
     pub lock: Lock,
     pub context: ContextSettings,
+    /// The reader and the browser for pages of the web.
+    pub web: WebSettings,
     pub surfaces: Surfaces,
     pub code: Code,
     pub models: Models,

@@ -34,6 +34,7 @@ use super::sections::store::RawStore;
 use super::sections::surfaces::RawSurfaces;
 use super::sections::telemetry::RawTelemetry;
 use super::sections::tools::RawTool;
+use super::sections::web::{RawBrowser, RawWeb};
 
 /// A key that a person chose, such as the name of a server or a tenant.
 pub(super) type Named<T> = BTreeMap<Spanned<String>, T>;
@@ -55,6 +56,8 @@ pub(super) struct RawConfig {
     pub(super) endpoints: Named<RawEndpoint>,
     pub(super) lock: RawLock,
     pub(super) context: RawContext,
+    pub(super) web: RawWeb,
+    pub(super) browser: RawBrowser,
     pub(super) surfaces: RawSurfaces,
     pub(super) groups: Named<Texts>,
     pub(super) code: RawCode,

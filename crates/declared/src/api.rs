@@ -11,6 +11,7 @@ use crate::auth::AuthScheme;
 use crate::host::HostPattern;
 use crate::names::CredentialName;
 use crate::placeholder::Placeholder;
+use crate::storage::StorageDeclaration;
 use crate::text_template::TextTemplate;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub struct ApiDeclaration {
     pub max_response_bytes: usize,
     /// For each tenant.
     pub requests_per_minute: Option<NonZeroU32>,
+    /// Absent if images stay in the answers.
+    pub storage: Option<StorageDeclaration>,
 }
 
 impl ApiDeclaration {

@@ -24,6 +24,7 @@ pub mod names;
 pub mod path_template;
 pub mod placeholder;
 pub mod pointer;
+pub mod storage;
 pub mod text_template;
 
 pub use action::{ActionDeclaration, BodyTemplate};
@@ -39,4 +40,5 @@ pub use names::{ActionName, CredentialName, DeclaredNameError, ToolId, WireName}
 pub use path_template::{PathTemplate, PathUnfilled};
 pub use placeholder::{Placeholder, PlaceholderError};
 pub use pointer::{JsonPointer, NoJsonPointer};
+pub use storage::StorageDeclaration;
 pub use text_template::TextTemplate;

@@ -11,7 +11,7 @@ pub struct NanoUsd(pub i64);
 pub struct CallCost {
     /// About how many tokens of the answer a model is given.
     pub tokens: Option<u64>,
-    /// The price that the operator declares for a call.
+    /// The price that the operator declares for a call, or else the one that the call itself shows.
     pub price: Option<NanoUsd>,
 }
 

@@ -259,6 +259,11 @@ impl Catalog {
         all.filter(move |entry| entry.capability.server == *server)
     }
 
+    /// Returns the lists of a server that it was built of.
+    pub(crate) fn listing(&self, server: &ServerName) -> Option<&Arc<Listing>> {
+        self.listings.get(server)
+    }
+
     pub(crate) fn listings(&self) -> impl Iterator<Item = (&ServerName, &Arc<Listing>)> {
         self.listings.iter()
     }

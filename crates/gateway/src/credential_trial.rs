@@ -10,7 +10,7 @@ use kitbag_manifest::ToolFile;
 use kitbag_store::{Error, Vault};
 
 use crate::credentials::Credentials;
-use crate::tool_files::FileTool;
+use crate::tool_files::{CarriedOutBy, FileTool};
 
 /// The outcome of trying a credential out.
 pub enum CredentialTrial {
@@ -33,7 +33,7 @@ pub async fn try_out(
     tenant: &Tenant,
 ) -> Result<CredentialTrial, Error> {
     let tool = FileTool::alone(file, settings);
-    let (Some(api), Some(declared)) = (&tool.api, &file.api) else {
+    let (CarriedOutBy::Api(api), Some(declared)) = (&tool.carried_out_by, &file.api) else {
         return Ok(CredentialTrial::NothingHarmless);
     };
     let credentials = Credentials::open(vault).await?;

@@ -25,6 +25,7 @@ use crate::model_vendors::ModelVendors;
 use crate::providers::Providers;
 use crate::services::Services;
 use crate::tool_files::DeclaredTools;
+use crate::web_pages::ConfiguredWeb;
 use crate::workers::sandbox_of;
 use kitbag_telemetry::figures::UsageFigures;
 
@@ -54,6 +55,7 @@ pub struct Gateway {
     pub(crate) tool_files: DeclaredTools,
     /// Carries out those of them that have no API.
     pub(crate) platform: Platform,
+    pub(crate) web: ConfiguredWeb,
     /// Swapped when a server lists something else. A request takes it once, into its turn.
     catalog: ArcSwap<Catalog>,
     pub services: Arc<Services>,
@@ -65,6 +67,7 @@ pub(crate) struct Reached {
     pub(crate) providers: Providers,
     pub(crate) models: ModelVendors,
     pub(crate) tool_files: DeclaredTools,
+    pub(crate) web: ConfiguredWeb,
 }
 
 impl Gateway {
@@ -75,6 +78,7 @@ impl Gateway {
             providers,
             models,
             tool_files,
+            web,
         } = reached;
         Self {
             serve: config.serve.clone(),
@@ -94,7 +98,8 @@ impl Gateway {
             providers,
             models,
             tool_files,
-            platform: platform(config, &services),
+            platform: platform(config, &services, &web),
+            web,
             catalog: ArcSwap::default(),
             services,
         }
@@ -223,13 +228,14 @@ impl Gateway {
     }
 }
 
-fn platform(config: &Config, services: &Services) -> Platform {
+fn platform(config: &Config, services: &Services, web: &ConfiguredWeb) -> Platform {
     Platform::new(PlatformServices {
         store: services.store.clone(),
         embed: embed_function(services.index.embedder()),
         now,
         context: config.context.enabled,
         data_files: config.catalog.data.clone(),
+        web: web.pages.clone(),
     })
 }
 

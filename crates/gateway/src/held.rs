@@ -3,10 +3,12 @@
 //! The catalog has no entry of them, so that no list and no search shows one; the names lead here
 //! instead, so that a caller reads why.
 
+use std::sync::Arc;
+
 use kitbag_config::ServerLock;
 use kitbag_domain::{Capability, Kind};
 use kitbag_lockfile::{HeldReason, ListedDefinition};
-use kitbag_upstream::{CallError, Listing};
+use kitbag_upstream::{CallError, CurrentLists, Listing};
 use kitbag_wire::Raw;
 
 use crate::announce::Changes;
@@ -55,8 +57,8 @@ fn reason_in(turn: &Turn, capability: &Capability, listing: &Listing) -> Option<
     judgement.reason(offer(listing), capability)
 }
 
-/// Looks once more at a server that was started for this call: its program may be another one than
-/// when it was listed last, and then a model has read a definition that no longer holds.
+/// Looks once more at a server whose lists are not those that the catalog was built of: its program
+/// may be another one since, and then a model has read a definition that no longer holds.
 pub(crate) async fn still_approved(
     turn: &Turn,
     target: &McpTarget,
@@ -64,21 +66,33 @@ pub(crate) async fn still_approved(
 ) -> Result<(), Failure> {
     let is_named =
         matches!(capability.kind, Kind::Tool | Kind::Prompt) && !capability.name.is_empty();
-    let lock = &turn.gateway.lock;
-    if !is_named || !lock.holds(&capability.server) {
+    if !is_named || !turn.gateway.lock.holds(&capability.server) {
         return Ok(());
     }
-    let before = target.server.listing();
-    let Some(listing) = Box::pin(target.server.list_if_stale()).await? else {
+    let judged = turn.catalog.listing(&capability.server);
+    let listing = current_listing(target, judged).await?;
+    if judged.is_some_and(|judged| Arc::ptr_eq(judged, &listing)) {
         return Ok(());
-    };
-    if before.is_none_or(|before| Changes::between(Some(&before), &listing).any()) {
-        target.server.doubt_lists();
     }
     match reason_in(turn, capability, &listing) {
         Some(reason) => Err(refusal(&target.subject, reason)),
         None => Ok(()),
     }
+}
+
+/// Returns the lists of the program that runs. Other lists than were judged go into the catalog, too.
+async fn current_listing(
+    target: &McpTarget,
+    judged: Option<&Arc<Listing>>,
+) -> Result<Arc<Listing>, Failure> {
+    let listing = match Box::pin(target.server.current_lists()).await? {
+        CurrentLists::Known(listing) => return Ok(listing),
+        CurrentLists::ReadNow(listing) => listing,
+    };
+    if judged.is_none_or(|judged| Changes::between(Some(judged), &listing).any()) {
+        target.server.doubt_lists();
+    }
+    Ok(listing)
 }
 
 fn refusal(subject: &CallSubject, reason: HeldReason) -> Failure {

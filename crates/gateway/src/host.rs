@@ -23,6 +23,7 @@ use crate::store_place::store_address;
 use crate::template_check::check_templates;
 use crate::tool_files::{DeclaredTools, FileTools};
 use crate::vault;
+use crate::web_pages::ConfiguredWeb;
 use kitbag_domain::sync::lock;
 use kitbag_embed::TextEmbedder;
 
@@ -59,7 +60,8 @@ impl GatewayHost {
             &credentials.names(),
             &FileTools::default(),
         );
-        let reached = reached(config, upstreams, tool_files, &context.lookup);
+        let web = ConfiguredWeb::new(&config.web, &context.lookup);
+        let reached = reached(config, upstreams, tool_files, web, &context.lookup);
         let services = Arc::new(Services::new(config, store, embedder, credentials));
         let gateway = ArcSwap::from_pointee(Gateway::new(config, reached, services));
         let host = Arc::new(Self {
@@ -120,7 +122,8 @@ impl GatewayHost {
             &before.services.credentials.names(),
             &before.tool_files.offered(),
         );
-        let reached = reached(config, upstreams, tool_files, &context.lookup);
+        let web = before.web.succeeded_by(&config.web, &context.lookup);
+        let reached = reached(config, upstreams, tool_files, web, &context.lookup);
         let after = Arc::new(before.succeeded_by(config, reached));
         // The first request to the new gateway must not find the catalog empty.
         let empty = after.clone();
@@ -174,11 +177,13 @@ fn reached(
     config: &Config,
     upstreams: Arc<Upstreams>,
     tool_files: DeclaredTools,
+    web: ConfiguredWeb,
     lookup: &Lookup,
 ) -> Reached {
     Reached {
         upstreams,
         tool_files,
+        web,
         providers: Providers::new(&config.providers, lookup),
         models: ModelVendors::new(&config.models, lookup),
     }

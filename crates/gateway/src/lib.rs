@@ -84,4 +84,5 @@ mod tool_files;
 mod turn;
 pub mod vault;
 pub mod view;
+mod web_pages;
 pub mod workers;

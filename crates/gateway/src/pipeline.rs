@@ -60,6 +60,9 @@ async fn attempt(
         answer = dispatch(turn, target) => answer,
         () = turn.cancelled.cancelled() => Err(Failure::Cancelled),
     };
+    if let Some(price) = target.spent() {
+        record.has_cost(price);
+    }
     // Also a call that failed may have changed something.
     if write_class(turn, target) != WriteClass::Read {
         let server = &target.capability.server;
@@ -205,7 +208,11 @@ async fn dispatch(turn: &Turn, target: &mut CallTarget) -> Result<Raw, Failure> 
             shallow(target, result)
         }
         Executor::Api(target) => ask_api(turn, target).await,
-        Executor::Declared(target) => Box::pin(declared_call::carry_out(turn, target)).await,
+        Executor::Declared(target) => {
+            let done = Box::pin(declared_call::carry_out(turn, target)).await?;
+            target.spent = done.spent;
+            Ok(done.result)
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::clock::now;
 use crate::gateway::Gateway;
 use crate::host::GatewayHost;
 use crate::priors::{PriorsSummary, count};
+use crate::tool_files::is_model;
 
 /// The interval at which it is looked whether a run is due: schedules are written in minutes.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
@@ -83,7 +84,9 @@ pub(crate) async fn run(gateway: &Gateway, namespace: &str) -> Result<PriorsSumm
     gateway.services.audit.flush().await;
     let unlisted = gateway.unlisted();
     let listed: HashSet<&Capability> = catalog.tools.iter().map(|it| &it.capability).collect();
-    let known = |tool: &Capability| listed.contains(tool) || unlisted.contains(&tool.server);
+    let known = |tool: &Capability| {
+        listed.contains(tool) || unlisted.contains(&tool.server) || is_model(tool)
+    };
     count(store, namespace, known, now()).await
 }
 

@@ -71,6 +71,13 @@ impl CallRecord {
         self.noted = noted;
     }
 
+    /// Says what the call has cost, as it shows itself. A price that the operator declares stays.
+    pub(crate) fn has_cost(&mut self, price: NanoUsd) {
+        if let Some(observation) = &mut self.observation {
+            observation.cost.price.get_or_insert(price);
+        }
+    }
+
     /// To be called before any server is touched. Where the audit is required it comes back when
     /// the call is on record for good, and fails when it cannot be.
     pub(crate) async fn begin(&mut self, turn: &Turn) -> Result<(), Failure> {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use kitbag_apis::{Provider, ProviderCall};
-use kitbag_domain::{Capability, ExposedName, Kind, ServerName};
+use kitbag_domain::{Capability, ExposedName, Kind, NanoUsd, ServerName};
 use kitbag_upstream::{Listing, Outbound, Server};
 use kitbag_wire::RawObject;
 
@@ -53,6 +53,14 @@ impl CallTarget {
             Executor::Mcp(target) => Some(target.outbound.params.get("arguments")?.get()),
             Executor::Api(target) => Some(target.request.body.as_ref()?.get()),
             Executor::Declared(target) => Some(target.arguments.get()),
+        }
+    }
+
+    /// The price of the call, if carrying it out has shown one.
+    pub(crate) fn spent(&self) -> Option<NanoUsd> {
+        match &self.executor {
+            Executor::Declared(target) => target.spent,
+            Executor::Mcp(_) | Executor::Api(_) => None,
         }
     }
 }

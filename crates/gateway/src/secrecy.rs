@@ -107,6 +107,8 @@ pub(crate) fn hide_typed(config: &Config) {
         .into_iter()
         .filter_map(|vendor| vendor.key.as_ref())
         .for_each(hide_whole);
+    let reader = config.web.reader.iter();
+    reader.flat_map(|it| &it.token).for_each(hide_whole);
     if let Embedder::Endpoint(endpoint) = &config.embedder {
         endpoint.api_key.iter().for_each(hide_whole);
     }

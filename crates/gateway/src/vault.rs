@@ -193,6 +193,7 @@ fn templates(config: &Config) -> Vec<&Template> {
     servers
         .chain(providers)
         .chain(vendors.into_iter().filter_map(|it| it.key.as_ref()))
+        .chain(config.web.reader.iter().flat_map(|it| &it.token))
         .chain(embedder)
         .chain(store)
         .collect()
@@ -279,6 +280,10 @@ mod tests {
             ),
             (
                 "[index.embedder]\nendpoint = 'https://a'\nmodel = 'm'\napi_key = '${secret:x}'",
+                true,
+            ),
+            (
+                "[web]\nreader = 'https://a'\nreader_token = '${secret:x}'",
                 true,
             ),
             (

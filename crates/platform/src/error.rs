@@ -1,6 +1,9 @@
 //! The reasons why an action was not carried out: a word for programs, a sentence, and advice.
 
 use kitbag_domain::Remedy;
+use kitbag_web::{BrowserError, PageError};
+
+use crate::{browser, web_fetch};
 
 #[derive(Debug, thiserror::Error)]
 pub enum PlatformError {
@@ -40,6 +43,18 @@ pub enum PlatformError {
     UnknownIcpProfile { wanted: String, known: Vec<String> },
     #[error("there are several ideal customer profiles")]
     WhichIcpProfile { known: Vec<String> },
+    #[error(transparent)]
+    Page(#[from] PageError),
+    #[error(transparent)]
+    Browser(BrowserError),
+    #[error(
+        "pages are pictured with a browser, and the one that the configuration names is not there"
+    )]
+    NoBrowser { advice: String },
+    #[error("the browser could not be started")]
+    BrowserNotStarted { advice: String },
+    #[error("the certificate authorities of the configuration cannot be used")]
+    NoWebPages,
     /// The reason is for the operator; it is in the log.
     #[error("what Kitbag keeps cannot be reached at the moment")]
     Store,
@@ -60,8 +75,11 @@ impl PlatformError {
                 "LIMIT_REACHED"
             }
             Self::NoContextPlane => "CONTEXT_PLANE_UNAVAILABLE",
-            Self::NoIcpProfile => "CONFIG_MISSING",
-            Self::DataFile { .. } => "CONFIG_INVALID",
+            Self::NoIcpProfile | Self::NoBrowser { .. } => "CONFIG_MISSING",
+            Self::DataFile { .. } | Self::NoWebPages => "CONFIG_INVALID",
+            Self::Page(error) => web_fetch::code(error),
+            Self::Browser(error) => browser::code(error),
+            Self::BrowserNotStarted { .. } => "BROWSER_FAILED",
             Self::Store => "STORE_UNAVAILABLE",
         }
     }
@@ -70,6 +88,14 @@ impl PlatformError {
 impl Remedy for PlatformError {
     fn remedy(&self) -> Option<String> {
         Some(match self {
+            Self::Page(error) => return error.remedy(),
+            Self::Browser(error) => return error.remedy(),
+            Self::NoBrowser { advice } | Self::BrowserNotStarted { advice } => advice.clone(),
+            Self::NoWebPages => {
+                "ask the operator to correct the file that `certificate_authorities` under [web] names; the reason is in the \
+                 log of the gateway"
+                    .to_owned()
+            }
             Self::UnknownAction { .. } | Self::Arguments { .. } => {
                 "read the schema of the tool, and call it again".to_owned()
             }

@@ -8,6 +8,7 @@
 //! - [`feedback`]: reports of agents to the operators
 //! - [`context`]: facts with their sources, and the weighing of claims
 //! - [`icp`]: companies against the operator's ideal customer profile
+//! - `web_fetch`, `browser`: pages of the web, read and pictured
 //! - [`embedding`]: the function that makes vectors of texts; it is handed in
 //! - `data_files`: the operator's dated data
 //! - `arguments`: the arguments of an action as a type; `moment`: moments as people and models read them
@@ -15,6 +16,7 @@
 
 pub mod agent_state;
 mod arguments;
+mod browser;
 pub mod context;
 mod data_files;
 pub mod embedding;
@@ -24,6 +26,7 @@ pub mod icp;
 mod moment;
 #[cfg(test)]
 mod tests;
+mod web_fetch;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -32,6 +35,7 @@ use std::sync::Arc;
 use kitbag_declared::{ActionName, ToolId};
 use kitbag_domain::{KeyId, ShortText, Tenant, Timestamp};
 use kitbag_store::Store;
+use kitbag_web::{Browser, PageReader};
 use serde_json::{Map, Value};
 
 pub use embedding::{EmbedFunction, EmbeddedTexts, EmbeddingFailed, TextsToEmbed};
@@ -57,6 +61,15 @@ pub struct PlatformServices {
     pub context: bool,
     /// The operator's files of dated data, such as ideal customer profiles.
     pub data_files: Vec<PathBuf>,
+    /// Absent if the certificate authorities of the configuration cannot be used.
+    pub web: Option<Arc<WebPages>>,
+}
+
+/// The rooms for pages of the web.
+#[derive(Debug)]
+pub struct WebPages {
+    pub reader: PageReader,
+    pub browser: Browser,
 }
 
 /// The caller of a tool.
@@ -123,6 +136,13 @@ impl Platform {
             (Some(OwnTool::IcpScorer), "score") => {
                 icp::score(services, arguments::read(arguments)?).await?
             }
+            (Some(OwnTool::WebFetch), "fetch") => {
+                let page = web_fetch::fetch(services, arguments::read(arguments)?).await?;
+                return Ok(PlatformAnswer::Text(page));
+            }
+            (Some(OwnTool::Browser), "screenshot") => {
+                return browser::screenshot(services, arguments::read(arguments)?).await;
+            }
             _ => {
                 return Err(PlatformError::UnknownAction {
                     tool: id.to_string(),
@@ -142,15 +162,19 @@ enum OwnTool {
     ContextQuery,
     ContextExplain,
     IcpScorer,
+    WebFetch,
+    Browser,
 }
 
 impl OwnTool {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 7] = [
         Self::AgentState,
         Self::SubmitFeedback,
         Self::ContextQuery,
         Self::ContextExplain,
         Self::IcpScorer,
+        Self::WebFetch,
+        Self::Browser,
     ];
 
     fn of(id: &ToolId) -> Option<Self> {
@@ -164,7 +188,15 @@ impl OwnTool {
             Self::ContextQuery => "context-query",
             Self::ContextExplain => "context-explain",
             Self::IcpScorer => "icp-scorer",
+            Self::WebFetch => "web-fetch",
+            Self::Browser => "browser",
         }
+    }
+}
+
+impl PlatformServices {
+    fn web_pages(&self) -> Result<&WebPages, PlatformError> {
+        self.web.as_deref().ok_or(PlatformError::NoWebPages)
     }
 }
 

@@ -7,14 +7,17 @@
 //! - [`postgres`]: a PostgreSQL server that a test may break
 //! - [`guide`]: the documents of the repository; [`transcript`]: the terminals that they show
 //! - [`shelf`]: a registry of MCP servers; [`vendor`]: the service of a vendor of models
+//! - [`site`]: a site over HTTPS; [`pixels`]: the colours of a picture
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
 pub mod guide;
 pub mod home;
+pub mod pixels;
 pub mod postgres;
 pub mod processes;
 pub mod programs;
 pub mod shelf;
+pub mod site;
 pub mod transcript;
 pub mod vendor;

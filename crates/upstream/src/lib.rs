@@ -78,7 +78,7 @@ pub use listing::{Listing, ListingProblem};
 pub use logfile::{LogFile, LogLine, LogStream};
 pub use process::INHERITED;
 pub use router::{Notice, NoticeKind};
-pub use server::Server;
+pub use server::{CurrentLists, Server};
 pub use spec::{ServerKind, ServerLimits, ServerSpec};
 pub use time::in_words;
 pub use upstreams::{UpstreamContext, Upstreams};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use reqwest::Certificate;
 
 /// Certificates in PEM, each in a text of its own.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RootCertificates(Vec<String>);
 
 /// A file of certificates cannot be used.

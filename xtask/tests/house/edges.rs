@@ -60,15 +60,25 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-schema",
         ],
     ),
-    ("kitbag-web", &["kitbag-domain", "kitbag-fetch"]),
-    // A room above the store: its tools are little more than what the store keeps.
+    (
+        "kitbag-web",
+        &["kitbag-domain", "kitbag-fetch", "kitbag-testkit"],
+    ),
+    // A room above the manifest, whose dated data says which models there are.
+    (
+        "kitbag-inference",
+        &["kitbag-declared", "kitbag-domain", "kitbag-manifest"],
+    ),
+    // A room above the store and the web: its tools are little more than those. Its tests want a guard.
     (
         "kitbag-platform",
         &[
             "kitbag-declared",
             "kitbag-domain",
+            "kitbag-fetch",
             "kitbag-manifest",
             "kitbag-store",
+            "kitbag-web",
         ],
     ),
     (
@@ -117,6 +127,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &[
             "kitbag-declared",
             "kitbag-manifest",
+            "kitbag-inference",
             "kitbag-platform",
             "kitbag-embed",
             "kitbag-config",
@@ -148,6 +159,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-apis",
             "kitbag-declared",
             "kitbag-manifest",
+            "kitbag-inference",
             "kitbag-platform",
             "kitbag-review",
             "kitbag-sandbox",

@@ -33,6 +33,18 @@ impl DeclaredApi {
         }
     }
 
+    /// Returns the folder that images are put into. The file names it, so it need not be one of the hosts.
+    pub(super) fn storage_address(
+        &self,
+        declared: &TextTemplate,
+        values: &FillValues<'_>,
+    ) -> Result<Url, ActionFault> {
+        match &self.overrides.storage_url {
+            Some(url) => Ok(url.clone()),
+            None => filled(declared, values),
+        }
+    }
+
     /// Checks a request that a redirect makes.
     pub(super) fn judge(&self, request: &PendingRequest) -> Result<(), ActionFault> {
         if self.may_reach(&request.url) || self.is_overridden_by(&request.url) {

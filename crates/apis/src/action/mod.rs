@@ -5,7 +5,7 @@
 //! - `run`: one action being carried out; `attempts`: sending it, and sending it again where that is safe
 //! - `address`: the addresses it may reach; `build`: the request; `body`, `multipart`: its body
 //! - `prove`: the proof that the request carries
-//! - `pages`: the further pages of an answer; `answer`: what is handed on of it
+//! - `pages`: the further pages of an answer; `answer`: what is handed on of it; `storage`: its images
 //! - `error`: the failures of a call; `advice`: the advice on answers that refuse it
 
 mod address;
@@ -20,11 +20,13 @@ mod multipart;
 mod pages;
 mod prove;
 mod run;
+mod storage;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kitbag_declared::{ActionDeclaration, ApiDeclaration, WireName};
 use serde_json::{Map, Value};
@@ -56,6 +58,7 @@ pub struct DeclaredApi {
 pub struct ApiOverrides {
     pub url: Option<Url>,
     pub token_url: Option<Url>,
+    pub storage_url: Option<Url>,
 }
 
 impl DeclaredApi {
@@ -128,6 +131,19 @@ impl DeclaredApi {
             by_login: self.declaration.auth.logs_in(),
             fields,
         }))
+    }
+
+    /// Checks that the next call with the credential would not be held back for longer than this.
+    pub fn check_pace(
+        &self,
+        credential: &Credential,
+        longest: Duration,
+    ) -> Result<(), ActionError> {
+        let wait = self.paces.wait(credential.owner(), self.clock.now());
+        if wait <= longest {
+            return Ok(());
+        }
+        Err(self.error(ActionFault::RateLimited { wait }))
     }
 
     fn error(&self, fault: ActionFault) -> ActionError {

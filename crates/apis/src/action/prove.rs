@@ -34,7 +34,7 @@ impl ActionRun<'_> {
             scopes,
         } = &self.api.declaration.auth
         else {
-            let proof = self.fixed_proof(values)?;
+            let proof = self.fixed_proof(&self.api.declaration.auth, values)?;
             return Ok(Proven { proof, token: None });
         };
         let request = TokenRequest {
@@ -72,9 +72,14 @@ impl ActionRun<'_> {
         }
     }
 
-    fn fixed_proof(&self, values: &FillValues<'_>) -> Result<Proof, RequestFault> {
+    /// Returns a proof that needs no token; nothing for a scheme that does.
+    pub(super) fn fixed_proof(
+        &self,
+        auth: &AuthScheme,
+        values: &FillValues<'_>,
+    ) -> Result<Proof, RequestFault> {
         let credential = self.credential;
-        match &self.api.declaration.auth {
+        match auth {
             AuthScheme::Nothing | AuthScheme::OAuth2 { .. } => Ok(Proof::Nothing),
             AuthScheme::Bearer => Proof::header(
                 AUTHORIZATION,

@@ -50,15 +50,19 @@ impl<'a> ActionRun<'a> {
         &self,
         arguments: &Map<String, Value>,
     ) -> Result<ActionAnswer, ActionFault> {
+        let mut of_request = arguments.clone();
+        if let Some(storage) = &self.api.declaration.storage {
+            of_request.shift_remove(&storage.unless);
+        }
         let first = PageRequest {
-            arguments: arguments.clone(),
+            arguments: of_request,
             link: None,
             max_bytes: self.api.declaration.max_response_bytes,
         };
         let page = self.page(&first).await?;
         match &self.action.pages {
             Some(rule) => Ok(pages::gathered(self, rule, first, page).await),
-            None => Ok(self.shaped(page)),
+            None => Ok(self.stored(self.shaped(page), arguments).await),
         }
     }
 

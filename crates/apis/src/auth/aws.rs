@@ -1,13 +1,16 @@
 //! Signatures as Amazon's services want them: Signature Version 4.
 
+use std::time::Duration;
+
 use aws_credential_types::Credentials;
 use aws_sigv4::http_request::{
-    PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SigningInstructions,
-    SigningSettings, UriPathNormalizationMode, sign,
+    PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SignatureLocation,
+    SigningInstructions, SigningSettings, UriPathNormalizationMode, sign,
 };
 use aws_sigv4::sign::v4;
-use http::HeaderValue;
+use http::{HeaderValue, Method};
 use reqwest::Request;
+use url::Url;
 
 use crate::clock::Clock;
 use crate::fault::RequestFault;
@@ -25,7 +28,10 @@ pub(crate) struct AwsSigner {
 impl AwsSigner {
     /// Adds the signature of the request as it is now, and the time and session that belong to it.
     pub(crate) fn sign(&self, request: &mut Request) -> Result<(), RequestFault> {
-        let instructions = self.instructions(request).map_err(unsigned)?;
+        let body = request.body().and_then(reqwest::Body::as_bytes);
+        let body = SignableBody::Bytes(body.unwrap_or_default());
+        let instructions = self.instructions(request, body, self.settings());
+        let instructions = instructions.map_err(unsigned)?;
         let (headers, _) = instructions.into_parts();
         for header in headers {
             let mut value = HeaderValue::try_from(header.value()).map_err(unsigned)?;
@@ -35,9 +41,26 @@ impl AwsSigner {
         Ok(())
     }
 
+    /// Returns an address by which everyone can get the object for a while, without a credential.
+    pub(crate) fn presigned(&self, url: &Url, lifetime: Duration) -> Result<Url, RequestFault> {
+        let request = Request::new(Method::GET, url.clone());
+        let mut settings = self.settings();
+        settings.signature_location = SignatureLocation::QueryParams;
+        settings.expires_in = Some(lifetime);
+        settings.payload_checksum_kind = PayloadChecksumKind::NoHeader;
+        let body = SignableBody::UnsignedPayload;
+        let instructions = self.instructions(&request, body, settings);
+        let instructions = instructions.map_err(unsigned)?;
+        let mut signed = url.clone();
+        signed.query_pairs_mut().extend_pairs(instructions.params());
+        Ok(signed)
+    }
+
     fn instructions(
         &self,
         request: &Request,
+        body: SignableBody<'_>,
+        settings: SigningSettings,
     ) -> Result<SigningInstructions, Box<dyn std::error::Error + Send + Sync>> {
         let identity = self.credentials().into();
         let params = v4::SigningParams::builder()
@@ -45,18 +68,17 @@ impl AwsSigner {
             .region(&self.region)
             .name(&self.service)
             .time(self.clock.now())
-            .settings(self.settings())
+            .settings(settings)
             .build()?;
         let mut headers = Vec::new();
         for (name, value) in request.headers() {
             headers.push((name.as_str(), value.to_str()?));
         }
-        let body = request.body().and_then(reqwest::Body::as_bytes);
         let signable = SignableRequest::new(
             request.method().as_str(),
             request.url().as_str(),
             headers.into_iter(),
-            SignableBody::Bytes(body.unwrap_or_default()),
+            body,
         )?;
         Ok(sign(signable, &params.into())?.into_parts().0)
     }
@@ -91,10 +113,9 @@ fn unsigned(error: impl std::fmt::Display) -> RequestFault {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, SystemTime};
+    use std::time::SystemTime;
 
-    use http::{HeaderName, Method};
-    use url::Url;
+    use http::HeaderName;
 
     use super::*;
 
@@ -192,6 +213,27 @@ mod tests {
         signer.sign(&mut request).unwrap();
         let sent = request.headers()["authorization"].to_str().unwrap();
         sent.rsplit_once("Signature=").unwrap().1.to_owned()
+    }
+
+    #[test]
+    fn an_address_that_opens_for_a_while_is_the_one_that_amazon_publishes() {
+        let signer = AwsSigner {
+            access_key_id: "AKIAIOSFODNN7EXAMPLE".to_owned(),
+            secret_access_key: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".to_owned(),
+            session_token: None,
+            service: "s3".to_owned(),
+            region: "us-east-1".to_owned(),
+            clock: standing_at(1_369_353_600),
+        };
+        let url: Url = "https://examplebucket.s3.amazonaws.com/test.txt"
+            .parse()
+            .unwrap();
+        let day = Duration::from_secs(86_400);
+        let expected = "https://examplebucket.s3.amazonaws.com/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256\
+            &X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request\
+            &X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host\
+            &X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404";
+        assert_eq!(signer.presigned(&url, day).unwrap().as_str(), expected);
     }
 
     #[test]

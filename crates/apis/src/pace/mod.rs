@@ -67,6 +67,14 @@ impl Paces {
         Ok(wait)
     }
 
+    /// Returns the time for which a request would be held back now.
+    pub(crate) fn wait(&self, owner: &CredentialOwner, now: SystemTime) -> Duration {
+        let tenants = lock(&self.tenants);
+        let pace = tenants.get(owner);
+        let at = pace.map_or(now, |pace| pace.next(self.per_minute, now));
+        at.duration_since(now).unwrap_or_default()
+    }
+
     /// Holds the tenant's further requests back if an answer says that nothing remains.
     pub(crate) fn learn(
         &self,
@@ -155,6 +163,7 @@ mod tests {
             http::HeaderValue::from_static("30"),
         )]);
         paces.learn(&owner, start, StatusCode::TOO_MANY_REQUESTS, &headers);
+        assert_eq!(paces.wait(&owner, start + seconds(10)), seconds(20));
         assert_eq!(waits(&paces, "a", start + seconds(10), LONG), Ok(20));
         assert_eq!(waits(&paces, "a", start, seconds(5)), Err(30));
         assert_eq!(waits(&paces, "a", start + seconds(31), LONG), Ok(0));

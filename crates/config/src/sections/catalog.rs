@@ -90,6 +90,13 @@ const ENDPOINT: KeyTable = KeyTable {
             ..KeyRow::PLAIN
         },
         KeyRow {
+            name: "storage_url",
+            secrecy: Secrecy::Address,
+            default: Fallback::Unset("that of the tool file"),
+            meaning: "The folder that its images are put into, where it stores them.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
             name: "allow_private",
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(false)),
@@ -120,6 +127,7 @@ pub(crate) struct RawEndpoint {
     url: Option<Spanned<String>>,
     token_url: Option<Spanned<String>>,
     authorize_url: Option<Spanned<String>>,
+    storage_url: Option<Spanned<String>>,
     allow_private: bool,
     allow_addresses: Texts,
 }
@@ -152,6 +160,7 @@ pub struct ToolEndpoint {
     pub url: Option<Url>,
     pub token_url: Option<Url>,
     pub authorize_url: Option<Url>,
+    pub storage_url: Option<Url>,
     pub addresses: AddressRules,
 }
 
@@ -184,6 +193,7 @@ fn endpoint((id, raw): (Spanned<String>, RawEndpoint)) -> Result<(ToolId, ToolEn
         url: address("url", raw.url, &section)?,
         token_url: address("token_url", raw.token_url, &section)?,
         authorize_url: address("authorize_url", raw.authorize_url, &section)?,
+        storage_url: address("storage_url", raw.storage_url, &section)?,
         addresses: AddressRules {
             private: raw.allow_private,
             networks: networks(&raw.allow_addresses, &section)?,

@@ -28,6 +28,7 @@ pub(crate) mod telemetry;
 #[cfg(test)]
 pub(crate) mod tests;
 pub(crate) mod tools;
+pub(crate) mod web;
 
 use crate::rows::SectionRow;
 
@@ -46,6 +47,8 @@ pub(crate) const SECTIONS: &[SectionRow] = &[
     catalog::ENDPOINTS_SECTION,
     lock::SECTION,
     context::SECTION,
+    web::SECTION,
+    web::BROWSER_SECTION,
     surfaces::SECTION,
     surfaces::GROUPS_SECTION,
     code::SECTION,

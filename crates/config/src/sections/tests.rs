@@ -25,6 +25,7 @@ use super::store::RawStore;
 use super::surfaces::RawSurfaces;
 use super::telemetry::RawTelemetry;
 use super::tools::RawTool;
+use super::web::{RawBrowser, RawWeb};
 use super::*;
 use crate::raw::{self, RawConfig};
 use crate::rows::{KeyRow, KeyTable, TableLayout, ValueType};
@@ -46,6 +47,8 @@ const FIELDS: &[(&str, FieldNames)] = &[
     ("endpoints.ID", fields_of::<RawEndpoint>),
     ("lock", fields_of::<RawLock>),
     ("context", fields_of::<RawContext>),
+    ("web", fields_of::<RawWeb>),
+    ("browser", fields_of::<RawBrowser>),
     ("surfaces", fields_of::<RawSurfaces>),
     ("code", fields_of::<RawCode>),
     ("models", fields_of::<RawModels>),

@@ -48,6 +48,13 @@ url = "https://api.example/v1"
 [endpoints.desk]
 token_url = "https://host/token"
 authorize_url = "https://host/authorize"
+storage_url = "https://host/storage"
+[web]
+reader = "https://host/reader"
+reader_token = "${secret:reader}"
+certificate_authorities = "/etc/own.pem"
+[browser]
+program = "/opt/chromium"
 "#;
 
 fn config(text: &str) -> Result<Config, ConfigError> {

@@ -26,7 +26,7 @@ pub struct AuditLine<'a> {
     pub latency_ms: Option<f64>,
     /// About how many tokens of the answer the model was given.
     pub tokens: Option<u64>,
-    /// The declared price of the call.
+    /// The declared price of the call, or else what the answer of a model cost.
     pub cost_usd: Option<f64>,
     pub purpose: Option<&'static str>,
     pub request: Option<&'a str>,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kitbag_domain::WriteClass;
+use kitbag_domain::{NanoUsd, WriteClass};
 use kitbag_manifest::{ToolAction, ToolFile};
 use kitbag_schema::Checker;
 use kitbag_wire::{Raw, RawObject, is_too_deep, raw};
@@ -16,6 +16,8 @@ pub(crate) struct DeclaredTarget {
     pub(crate) tool: Arc<FileTool>,
     /// The arguments as the caller wrote them.
     pub(crate) arguments: Raw,
+    /// The price that carrying it out has shown.
+    pub(crate) spent: Option<NanoUsd>,
 }
 
 /// An action with arguments that fit its schema.
@@ -31,6 +33,7 @@ impl DeclaredTarget {
         Self {
             tool,
             arguments: given.unwrap_or_else(|| raw(&RawObject::new())),
+            spent: None,
         }
     }
 

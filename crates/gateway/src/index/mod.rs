@@ -141,6 +141,11 @@ impl CapabilityIndex {
         self.mirror.entry(name).await
     }
 
+    /// Returns what the last run over the audit found.
+    pub(crate) fn measured(&self) -> Arc<Measured> {
+        self.measured.load_full()
+    }
+
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.load_full()
     }

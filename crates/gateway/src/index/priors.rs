@@ -51,6 +51,13 @@ impl Measured {
         })
     }
 
+    /// Returns the success rate, and the tokens of an answer on average.
+    pub(crate) fn of_model(&self, model: &Capability) -> (Option<f64>, Option<f64>) {
+        let measured = self.tools.get(model);
+        let rate = measured.and_then(|it| it.priors.success_rate);
+        (rate, measured.and_then(|it| it.tokens_per_answer))
+    }
+
     /// A declared value replaces the measured one: the operator who declares it knows something
     /// that the calls do not show.
     pub(crate) fn with(

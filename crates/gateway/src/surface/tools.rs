@@ -206,3 +206,42 @@ impl AlwaysOn {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use kitbag_manifest::ToolCatalog;
+
+    use super::*;
+
+    #[test]
+    fn the_tool_files_of_always_on_tools_declare_what_lists_show() {
+        let catalog = ToolCatalog::built_in();
+        for (tool, id) in [
+            (AlwaysOn::Discover, "discover"),
+            (AlwaysOn::Call, "call-api"),
+            (AlwaysOn::Batch, "batch"),
+        ] {
+            let file = catalog.tools().iter().find(|it| it.id.as_str() == id);
+            let file = file.expect(id);
+            let mut listed = tool.listed();
+            write_out(&mut listed["inputSchema"]);
+            assert_eq!(file.name.as_str(), tool.name());
+            assert_eq!(json!(file.description), listed["description"]);
+            let declared = file.actions[0].arguments_schema();
+            assert_eq!(json!(declared), listed["inputSchema"]);
+        }
+    }
+
+    /// A tool file says of each object that its keys are free; lists spare the words.
+    fn write_out(schema: &mut Value) {
+        let is_free = *schema == json!({ "type": "object" });
+        if is_free {
+            schema["additionalProperties"] = json!({});
+        }
+        let inner = schema
+            .as_object_mut()
+            .into_iter()
+            .flat_map(|it| it.values_mut());
+        inner.filter(|it| it.is_object()).for_each(write_out);
+    }
+}

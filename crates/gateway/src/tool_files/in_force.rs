@@ -7,12 +7,14 @@ use kitbag_apis::{ApiOverrides, Clock, DeclaredApi, GuardedClient};
 use kitbag_config::{CatalogSettings, DeclaredTool, ToolEndpoint};
 use kitbag_declared::CredentialName;
 use kitbag_domain::NanoUsd;
+use kitbag_inference::{ModelTool, providers_of};
 use kitbag_manifest::{ToolAction, ToolCatalog, ToolFile, definition};
 use kitbag_platform::carries_out;
 use kitbag_policy::AddressRules;
 use kitbag_wire::{Raw, raw};
 use serde_json::json;
 
+use super::model_providers::ModelProviders;
 use crate::address_guard::address_guard;
 
 /// All tools of files that are in force at one moment.
@@ -21,6 +23,7 @@ pub(crate) struct FileTools {
     files: Arc<ToolCatalog>,
     credentials: BTreeSet<CredentialName>,
     tools: Vec<Arc<FileTool>>,
+    model_providers: Arc<ModelProviders>,
 }
 
 /// One tool, with everything that is made of its file once.
@@ -32,8 +35,15 @@ pub(crate) struct FileTool {
     /// For each action, the definition that its arguments are held against.
     pub(crate) action_definitions: Vec<Raw>,
     endpoint: ToolEndpoint,
-    /// Absent for a tool that Kitbag carries out itself.
-    pub(crate) api: Option<DeclaredApi>,
+    pub(crate) carried_out_by: CarriedOutBy,
+}
+
+/// The side that carries a tool out.
+#[derive(Debug)]
+pub(crate) enum CarriedOutBy {
+    Api(Box<DeclaredApi>),
+    Kitbag,
+    Models(ModelTool, Arc<ModelProviders>),
 }
 
 impl FileTools {
@@ -48,16 +58,26 @@ impl FileTools {
         let known: HashMap<_, _> = before.tools.iter().map(|it| (&it.file.id, it)).collect();
         let tools = files.tools().iter();
         let offered = tools.filter(|file| is_offered(file, settings, credentials));
-        let tools = offered.map(|file| {
+        let offered: Vec<_> = offered.collect();
+        let model_providers = match offered.iter().any(|file| model_tool(file).is_some()) {
+            true => before.model_providers.kept_or_new(settings, &mut clients),
+            false => Arc::default(),
+        };
+        let tools = offered.into_iter().map(|file| {
             let endpoint = settings.endpoint(&file.id);
             let same = known.get(&file.id).filter(|it| it.is(file, &endpoint));
-            match same {
-                Some(same) => Arc::clone(same),
-                None => Arc::new(FileTool::of(file, endpoint, &mut clients)),
+            match (same, model_tool(file)) {
+                (Some(same), None) => Arc::clone(same),
+                (_, Some(tool)) => {
+                    let models = CarriedOutBy::Models(tool, model_providers.clone());
+                    Arc::new(FileTool::new(file, endpoint, models))
+                }
+                (None, None) => Arc::new(FileTool::of(file, endpoint, &mut clients)),
             }
         });
         Self {
             tools: tools.collect(),
+            model_providers,
             credentials: credentials.clone(),
             files,
         }
@@ -78,9 +98,22 @@ impl FileTools {
 
 /// The HTTP clients of tools, one for each set of rules about addresses.
 #[derive(Default)]
-struct ApiClients(Vec<(AddressRules, GuardedClient)>);
+pub(super) struct ApiClients(Vec<(AddressRules, GuardedClient)>);
 
 impl ApiClients {
+    /// Returns the API of a file, where the operator says that it is.
+    pub(super) fn api(&mut self, file: &ToolFile, endpoint: &ToolEndpoint) -> Option<DeclaredApi> {
+        let api = file.api.clone()?;
+        let overrides = ApiOverrides {
+            url: endpoint.url.clone(),
+            token_url: endpoint.token_url.clone(),
+            storage_url: endpoint.storage_url.clone(),
+        };
+        let client = self.under(&endpoint.addresses);
+        let (name, clock) = (file.name.clone(), Clock::system());
+        Some(DeclaredApi::new(name, api, overrides, client, clock))
+    }
+
     fn under(&mut self, rules: &AddressRules) -> GuardedClient {
         if let Some((_, client)) = self.0.iter().find(|(known, _)| known == rules) {
             return client.clone();
@@ -92,44 +125,52 @@ impl ApiClients {
 }
 
 /// A file of the operator's own is offered. One that comes with the binary is offered if the operator
-/// names it, or has set the credential that it needs.
+/// names it, or has set a credential that it can be carried out with.
 fn is_offered(
     file: &ToolFile,
     settings: &CatalogSettings,
     credentials: &BTreeSet<CredentialName>,
 ) -> bool {
-    if file.api.is_none() && !carries_out(&file.id) {
+    let models = model_tool(file);
+    if file.api.is_none() && models.is_none() && !carries_out(&file.id) {
         return false;
     }
     if !file.is_built_in() {
         return true;
     }
-    let credential = file.api.as_ref().and_then(|api| api.credential.as_ref());
-    let has_credential = credential.is_some_and(|name| credentials.contains(name));
+    let has_credential = match models {
+        Some(_) => {
+            let mut providers = providers_of(file).into_iter();
+            providers.any(|provider| is_among(credentials, provider))
+        }
+        None => is_among(credentials, file),
+    };
     let mut named = settings.tools.iter();
     has_credential || named.any(|pattern| pattern.matches(file.id.as_str()))
 }
 
+fn model_tool(file: &ToolFile) -> Option<ModelTool> {
+    ModelTool::of(&file.id).filter(|_| file.api.is_none())
+}
+
+fn is_among(credentials: &BTreeSet<CredentialName>, file: &ToolFile) -> bool {
+    let credential = file.api.as_ref().and_then(|api| api.credential.as_ref());
+    credential.is_some_and(|name| credentials.contains(name))
+}
+
 impl FileTool {
     fn of(file: &Arc<ToolFile>, endpoint: ToolEndpoint, clients: &mut ApiClients) -> Self {
-        let api = file.api.as_ref().map(|api| {
-            let overrides = ApiOverrides {
-                url: endpoint.url.clone(),
-                token_url: endpoint.token_url.clone(),
-            };
-            let client = clients.under(&endpoint.addresses);
-            DeclaredApi::new(
-                file.name.clone(),
-                api.clone(),
-                overrides,
-                client,
-                Clock::system(),
-            )
-        });
+        let api = clients.api(file, &endpoint);
+        let carried_out_by =
+            api.map_or(CarriedOutBy::Kitbag, |api| CarriedOutBy::Api(Box::new(api)));
+        Self::new(file, endpoint, carried_out_by)
+    }
+
+    fn new(file: &Arc<ToolFile>, endpoint: ToolEndpoint, carried_out_by: CarriedOutBy) -> Self {
         Self {
             definition: raw(&definition(file)),
             action_definitions: file.actions.iter().map(action_definition).collect(),
-            api,
+            carried_out_by,
             endpoint,
             file: file.clone(),
         }

@@ -2,10 +2,13 @@
 //! file or a credential changes.
 //!
 //! - `in_force`: the tools, ready to be listed and called
+//! - `model_providers`: the providers of language models, which some of them ask
 
 mod in_force;
+mod model_providers;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
@@ -15,7 +18,8 @@ use kitbag_domain::ServerName;
 use kitbag_domain::sync::lock;
 use kitbag_manifest::{CatalogDirectories, ToolFileError};
 
-pub(crate) use in_force::{FileTool, FileTools};
+pub(crate) use in_force::{CarriedOutBy, FileTool, FileTools};
+pub(crate) use model_providers::{ModelProvider, ModelProviders, is_model, model_subject};
 
 /// The name that rules have for all tools that come from files.
 pub(crate) fn server() -> ServerName {
@@ -46,6 +50,11 @@ impl DeclaredTools {
             offered: ArcSwap::from_pointee(offered),
             settings,
         }
+    }
+
+    /// The operator's files of dated data.
+    pub(crate) fn data_files(&self) -> &[PathBuf] {
+        &self.settings.data
     }
 
     pub(crate) fn offered(&self) -> Arc<FileTools> {

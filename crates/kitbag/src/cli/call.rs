@@ -6,7 +6,7 @@ use clap::Args;
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use serde_json::{Map, Value};
 
-use super::arguments::{overlay, read_object};
+use super::arguments::{overlay, parse_object, read_object};
 use super::completions::{tool_arguments, tools};
 use super::content::block;
 use super::gateway::{JoinChoice, ReachedGateway};
@@ -21,7 +21,7 @@ pub struct Arguments {
     /// The tool, as `kitbag tools` shows it.
     #[arg(add = ArgValueCandidates::new(tools))]
     name: String,
-    /// Its arguments: `key=value`, `key:=json`, `outer.inner=value`.
+    /// Its arguments: `key=value`, `key:=json`, `outer.inner=value`, or an object as JSON.
     #[arg(value_name = "KEY=VALUE", add = ArgValueCompleter::new(tool_arguments))]
     words: Vec<String>,
     /// All arguments as a JSON object, in @FILE, or on stdin (-).
@@ -36,17 +36,14 @@ Examples:
   kitbag call time__get_current_time timezone=Europe/Berlin
   kitbag call github__search query='is:open label:bug' page=2 filter.state=open
   kitbag call github__get id:='\"12\"'
+  kitbag call web_fetch '{\"url\": \"https://example.com\"}'
   kitbag call files__write --args @note.json path=/tmp/note.txt
 
 A value is JSON if it reads as JSON, and text otherwise; `:=` insists on JSON.
 The exit code is 1 when the tool reports an error.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let base = arguments
-        .args
-        .as_deref()
-        .map_or_else(|| Ok(Map::new()), read_object)?;
-    let given = overlay(base, &arguments.words)?;
+    let given = given(arguments.args.as_deref(), &arguments.words)?;
     let mut gateway =
         ReachedGateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
     let called = call(&mut gateway, &arguments.name, given, invocation.output).await;
@@ -55,6 +52,16 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     invocation.output.show(&result, for_people)?;
     let failed = result.get("isError").and_then(Value::as_bool);
     Ok(exit_code(failed != Some(true)))
+}
+
+/// Returns the words laid over the object before them, if there is one.
+fn given(args: Option<&str>, words: &[String]) -> anyhow::Result<Map<String, Value>> {
+    let (base, words) = match (args, words) {
+        (Some(source), words) => (read_object(source)?, words),
+        (None, [object, words @ ..]) if object.starts_with('{') => (parse_object(object)?, words),
+        (None, words) => (Map::new(), words),
+    };
+    Ok(overlay(base, words)?)
 }
 
 async fn call(
@@ -123,6 +130,25 @@ mod tests {
         check(2.0, Some(4.0), Some("reading"), "50 %, reading");
         check(17.0, None, Some("files"), "17, files");
         check(1.0, Some(0.0), None, "1");
+    }
+
+    #[test]
+    fn arguments_are_words_or_an_object_with_words_over_it() {
+        let check = |args: Option<&str>, words: &[&str], expected: Value| {
+            let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+            assert_eq!(Value::Object(given(args, &words).unwrap()), expected);
+        };
+        check(None, &[], json!({}));
+        check(None, &["a=1"], json!({ "a": 1 }));
+        check(None, &[r#"{ "a": "b=c" }"#], json!({ "a": "b=c" }));
+        check(None, &[r#"{"a":1}"#, "b=2"], json!({ "a": 1, "b": 2 }));
+        check(Some(r#"{"a":1}"#), &["a=2"], json!({ "a": 2 }));
+        let words = [r#"{"a":1"#.to_owned()];
+        let error = given(None, &words).unwrap_err().to_string();
+        assert!(
+            error.starts_with("the arguments are not a JSON object"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
+use kitbag_config::CatalogSettings;
 use kitbag_domain::ServerName;
 
 use super::Invocation;
@@ -42,8 +43,9 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     gateway.close().await;
     let mut rows = listed?;
     let known = rows.len();
+    let is_first_run = is_bare(&config) && !rows.iter().any(is_of_file);
     rows.retain(|row| arguments.accept(row));
-    if is_bare(&config) {
+    if is_first_run {
         invocation.output.note(&first_steps(invocation));
     } else if rows.is_empty() && known > 0 {
         invocation.output.note(&arguments.nothing_fits(known));
@@ -94,6 +96,10 @@ impl Arguments {
                 .iter()
                 .all(|word| text.contains(&word.to_lowercase()))
     }
+}
+
+fn is_of_file(row: &ToolRow) -> bool {
+    row.server.as_str() == CatalogSettings::SERVER
 }
 
 fn cells(row: &ToolRow) -> [String; 2] {

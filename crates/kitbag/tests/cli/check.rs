@@ -1,6 +1,6 @@
 //! `kitbag check`: each check finds what was planted, and nothing in the catalog of this repository.
 
-use kitbag_testkit::home::{CommandOutcome, Home};
+use kitbag_testkit::home::{CONFIG, CommandOutcome, Home};
 use serde_json::json;
 
 const TICKET: &str = r#"name = "ticket"
@@ -180,4 +180,14 @@ fn a_directory_of_ones_own_stands_beside_the_built_in_tools() {
         "{}",
         told.stderr
     );
+}
+
+#[test]
+fn the_operators_data_is_checked_with_everything_in_force() {
+    let home = Home::new();
+    home.write("mine.toml", &MODELS.replacen("= 1\n", "= -1\n", 1));
+    home.write(CONFIG, "[catalog]\ndata = ['~/mine.toml']\n");
+    let told = home.run(&["check", "--only", "files"]);
+    assert_eq!(told.code, Some(1), "{}", told.stdout);
+    assert!(told.stdout.contains("mine.toml:"), "{}", told.stdout);
 }

@@ -43,6 +43,8 @@ fn a_call_is_checked_before_its_server_is_started_and_explained_as_to_any_client
         "nothing was started"
     );
 
+    let told = home.ok(&["call", "bed__slow", "{\"ms\": 1}"]);
+    assert!(told.starts_with("slept 1 ms"), "{told}");
     let told = home.ok(&["call", "bed__slow", "ms:=\"1\""]);
     assert!(
         told.contains("slept 1 ms") && told.contains("Taken as: ms = 1 (was a string)"),
@@ -73,4 +75,13 @@ fn a_tool_is_described_with_its_parameters_and_a_search_without_a_match_says_so(
         "{}",
         told.stderr
     );
+}
+
+#[test]
+fn a_tool_of_the_catalog_needs_no_server_beside_it() {
+    let home = Home::new();
+    home.write(CONFIG, "[catalog]\ntools = ['agent-state']\n");
+    let told = home.run(&["tools"]);
+    assert!(told.stdout.contains("agent_state"), "{}", told.stdout);
+    assert!(!told.stderr.contains("No servers"), "{}", told.stderr);
 }

@@ -24,6 +24,7 @@
 //! - [`exam`]: models that choose tools, and how well they do
 //! - [`overrides`]: tools in another form than their servers give them
 //! - [`reload`]: a configuration that is edited while the gateway runs
+//! - [`web_pages`]: pages of the web, read and pictured
 //! - [`mod@retrieve`]: the tools for an intent; [`index`]: what stands behind the answer
 
 #![expect(
@@ -66,3 +67,4 @@ mod rules;
 mod shared_store;
 mod surfaces;
 mod upstreams;
+mod web_pages;

@@ -130,7 +130,9 @@ fn unused_arguments(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
     if request.takes_rest() {
         return Vec::new();
     }
-    let named = request.named();
+    let mut named = request.named();
+    let storage = tool.api.as_ref().and_then(|api| api.storage.as_ref());
+    named.extend(storage.map(|storage| storage.unless.as_str()));
     properties(&action.input)
         .filter(|(name, _)| !named.contains(name.as_str()))
         .map(|(name, _)| {

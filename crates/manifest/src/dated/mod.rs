@@ -2,9 +2,11 @@
 //! is known, an end, so that a question is always asked about a day.
 //!
 //! - `rows`: the kinds of rows; [`icp`]: profiles of ideal customers
+//! - `files`: the operator's own rows
 //! - `read`: rows in TOML; `check`: rows that contradict each other or have ended
 
 mod check;
+mod files;
 pub mod icp;
 mod read;
 mod rows;
@@ -15,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::civil::Date;
 
+pub use files::DataFileError;
 pub use icp::{IcpProfile, IcpScore};
 pub use rows::{ModelAlias, ModelRow, ProviderRow, RouteRequest, RouteRow, TierRow};
 
@@ -108,14 +111,46 @@ const BUILT_IN: [(&str, &str); 5] = texts![
 impl<'a> DataOfDay<'a> {
     /// Returns a model by its name, or by an old name that leads to it.
     pub fn model(&self, provider: &str, name: &str) -> Option<&'a ModelRow> {
-        let alias = self.holding(&self.data.aliases);
-        let alias = alias
-            .into_iter()
-            .find(|it| it.provider == provider && it.alias == name);
+        let alias = self.alias(provider, name);
         let id = alias.map_or(name, |alias| alias.model.as_str());
-        let models = self.holding(&self.data.models).into_iter();
-        let mut models = models.filter(|it| it.provider == provider);
+        let mut models = self.models_of(provider).into_iter();
         models.find(|it| it.id == id)
+    }
+
+    /// Returns the model that an old name leads to.
+    pub fn alias(&self, provider: &str, name: &str) -> Option<&'a ModelAlias> {
+        let mut aliases = self.holding(&self.data.aliases).into_iter();
+        aliases.find(|it| it.provider == provider && it.alias == name)
+    }
+
+    pub fn models_of(&self, provider: &str) -> Vec<&'a ModelRow> {
+        let mut models = self.holding(&self.data.models);
+        models.retain(|it| it.provider == provider);
+        models
+    }
+
+    /// Returns every provider that has a model of this name, or of an old name that leads to it.
+    pub fn providers_of(&self, model: &str) -> Vec<&'a str> {
+        let mut providers: Vec<&str> = self.models().map(|it| it.provider.as_str()).collect();
+        providers.sort_unstable();
+        providers.dedup();
+        providers.retain(|provider| self.model(provider, model).is_some());
+        providers
+    }
+
+    pub fn models(&self) -> impl Iterator<Item = &'a ModelRow> {
+        self.holding(&self.data.models).into_iter()
+    }
+
+    /// Returns the day since which a model that was known is gone.
+    pub fn model_ended(&self, provider: &str, id: &str) -> Option<Date> {
+        if self.model(provider, id).is_some() {
+            return None;
+        }
+        let rows = self.data.models.rows.iter();
+        let rows = rows.filter(|row| row.value.provider == provider && row.value.id == id);
+        let ends = rows.filter_map(|row| row.until);
+        ends.filter(|until| *until <= self.day).max()
     }
 
     pub fn tier(&self, name: &str) -> Option<&'a TierRow> {
@@ -123,11 +158,14 @@ impl<'a> DataOfDay<'a> {
         tiers.into_iter().find(|tier| tier.tier == name)
     }
 
-    /// Returns the first route whose conditions a request meets.
-    pub fn route(&self, request: &RouteRequest) -> Option<&'a RouteRow> {
+    /// Returns the routes of the lowest order whose conditions a request meets, those that only stand in last.
+    pub fn routes(&self, request: &RouteRequest) -> Vec<&'a RouteRow> {
         let mut routes = self.holding(&self.data.routes);
-        routes.sort_by_key(|route| route.order);
-        routes.into_iter().find(|route| route.fits(request))
+        routes.retain(|route| route.fits(request));
+        let lowest = routes.iter().map(|route| route.order).min();
+        routes.retain(|route| Some(route.order) == lowest);
+        routes.sort_by_key(|route| route.stand_in);
+        routes
     }
 
     pub fn provider(&self, name: &str) -> Option<&'a ProviderRow> {

@@ -53,6 +53,8 @@ pub struct RouteRow {
     pub model: String,
     /// The action of the provider's file that carries it out.
     pub action: String,
+    /// True for a model that answers when the others of the same order cannot.
+    pub stand_in: bool,
     /// The conditions, of which one is enough.
     pub needs_web: bool,
     pub intents: Vec<String>,
@@ -77,6 +79,9 @@ pub struct ProviderRow {
     pub text: String,
     pub input_tokens: String,
     pub output_tokens: String,
+    /// Output that is paid for and counted apart.
+    pub thinking_tokens: Option<String>,
+    pub finish_reason: Option<String>,
 }
 
 impl RouteRow {
@@ -111,10 +116,25 @@ impl ProviderRow {
 
     /// Returns the tokens that went in and came out.
     pub fn usage_of(&self, answer: &Value) -> (Option<u64>, Option<u64>) {
-        let [input, output] = [&self.input_tokens, &self.output_tokens]
-            .map(|place| answer.pointer(place).and_then(Value::as_u64));
-        (input, output)
+        let thinking = self.thinking_tokens.as_deref();
+        let thinking = thinking.and_then(|place| count_at(answer, place));
+        let output = count_at(answer, &self.output_tokens);
+        let output = match (output, thinking) {
+            (None, None) => None,
+            (output, thinking) => Some(output.unwrap_or_default() + thinking.unwrap_or_default()),
+        };
+        (count_at(answer, &self.input_tokens), output)
     }
+
+    /// Returns the provider's word for why the answer ends where it does.
+    pub fn finish_reason_of(&self, answer: &Value) -> Option<String> {
+        let found = answer.pointer(self.finish_reason.as_deref()?)?;
+        found.as_str().map(str::to_owned)
+    }
+}
+
+fn count_at(answer: &Value, place: &str) -> Option<u64> {
+    answer.pointer(place).and_then(Value::as_u64)
 }
 
 fn texts_at<'v>(value: &'v Value, steps: &[&str]) -> Vec<&'v str> {
@@ -212,6 +232,7 @@ impl DatedEntry for RouteRow {
             "provider",
             "model",
             "action",
+            "stand_in",
             "needs_web",
             "intents",
             "qualities",
@@ -227,6 +248,7 @@ impl DatedEntry for RouteRow {
             action: view
                 .text("action")
                 .map_or_else(|| Self::ACTION.to_owned(), |it| it.value),
+            stand_in: view.flag("stand_in").unwrap_or_default(),
             needs_web: view.flag("needs_web").unwrap_or_default(),
             intents: view.plain_texts("intents"),
             qualities: view.plain_texts("qualities"),
@@ -248,14 +270,18 @@ impl DatedEntry for ProviderRow {
     const TABLE: &'static str = "provider";
 
     fn read(view: &TableView<'_>) -> Option<Self> {
-        const KEYS: [&str; 4] = ["name", "text", "input_tokens", "output_tokens"];
-        view.expect_dated_keys(&KEYS);
-        let [name, text, input_tokens, output_tokens] = KEYS.map(|key| view.needed_text(key));
+        const NEEDED: [&str; 4] = ["name", "text", "input_tokens", "output_tokens"];
+        const OTHERS: [&str; 2] = ["thinking_tokens", "finish_reason"];
+        view.expect_dated_keys(&[&NEEDED[..], &OTHERS].concat());
+        let [name, text, input_tokens, output_tokens] = NEEDED.map(|key| view.needed_text(key));
+        let [thinking_tokens, finish_reason] = OTHERS.map(|key| view.text(key));
         Some(Self {
             name: name?.value,
             text: text?.value,
             input_tokens: input_tokens?.value,
             output_tokens: output_tokens?.value,
+            thinking_tokens: thinking_tokens.map(|it| it.value),
+            finish_reason: finish_reason.map(|it| it.value),
         })
     }
 

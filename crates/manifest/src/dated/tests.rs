@@ -29,67 +29,6 @@ fn the_built_in_rows_have_no_mistake_and_lead_somewhere_on_every_day() {
 }
 
 #[test]
-fn a_request_takes_the_route_that_the_first_manifest_wrote_down() {
-    let data = DatedData::built_in();
-    let of = |day: Date, request: RouteRequest| {
-        let day = data.at(day);
-        let route = day.route(&request).unwrap();
-        let model = day.model(&route.provider, &route.model).unwrap();
-        format!("{} {} {}", route.name, route.action, model.id)
-    };
-    let spring = date(2026, 6, 1);
-    let request = RouteRequest::default();
-    assert_eq!(
-        of(spring, request.clone()),
-        "default chat claude-sonnet-4-6"
-    );
-    assert_eq!(
-        of(date(2026, 12, 1), request),
-        "default chat claude-sonnet-5-5"
-    );
-    for (request, expected) in [
-        (
-            json!({ "needs_web": true, "quality": "premium" }),
-            "web grounded gemini-2.5-flash",
-        ),
-        (
-            json!({ "intent": "search" }),
-            "web grounded gemini-2.5-flash",
-        ),
-        (
-            json!({ "context_tokens": 180_001 }),
-            "long chat gemini-2.5-pro",
-        ),
-        (
-            json!({ "context_tokens": 180_000 }),
-            "default chat claude-sonnet-4-6",
-        ),
-        (json!({ "intent": "doc" }), "long chat gemini-2.5-pro"),
-        (
-            json!({ "quality": "economy" }),
-            "economy chat deepseek-v4-flash",
-        ),
-        (
-            json!({ "intent": "bulk", "quality": "premium" }),
-            "economy chat deepseek-v4-flash",
-        ),
-        (
-            json!({ "quality": "premium" }),
-            "premium chat claude-opus-4-7",
-        ),
-    ] {
-        let text = |key: &str| request[key].as_str().map(str::to_owned);
-        let request = RouteRequest {
-            needs_web: request["needs_web"] == true,
-            intent: text("intent"),
-            quality: text("quality"),
-            context_tokens: request["context_tokens"].as_u64(),
-        };
-        assert_eq!(of(spring, request), expected);
-    }
-}
-
-#[test]
 fn an_old_name_leads_to_the_model_of_the_day() {
     let data = DatedData::built_in();
     for (day, name, expected) in [

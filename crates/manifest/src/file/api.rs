@@ -4,7 +4,8 @@ use std::num::NonZeroU32;
 
 use http::HeaderName;
 use kitbag_declared::{
-    ApiDeclaration, AuthScheme, CredentialName, HostPattern, OAuthGrant, TextTemplate,
+    ApiDeclaration, AuthScheme, CredentialName, HostPattern, OAuthGrant, StorageDeclaration,
+    TextTemplate,
 };
 use url::Url;
 
@@ -22,6 +23,7 @@ const KEYS: &[&str] = &[
     "timeout",
     "max_response_bytes",
     "requests_per_minute",
+    "storage",
 ];
 
 pub(super) fn read(view: &TableView<'_>) -> Option<ApiDeclaration> {
@@ -34,6 +36,7 @@ pub(super) fn read(view: &TableView<'_>) -> Option<ApiDeclaration> {
     let timeout = view.duration("timeout");
     let max_response_bytes = view.number("max_response_bytes", 1024);
     let requests_per_minute = view.number("requests_per_minute", 1);
+    let storage = view.table("storage").map(|it| read_storage(&it));
     let url = url.and_then(|url| base(view, &url));
     let api = ApiDeclaration {
         url: url?,
@@ -49,6 +52,7 @@ pub(super) fn read(view: &TableView<'_>) -> Option<ApiDeclaration> {
         requests_per_minute: requests_per_minute
             .and_then(|number| u32::try_from(number).ok())
             .and_then(NonZeroU32::new),
+        storage: storage.unwrap_or(Some(None))?,
     };
     if api.credential.is_none() && !api.fields().is_empty() && !view.has("credential") {
         view.note(ToolFileMistake::NoCredential);
@@ -160,6 +164,18 @@ fn host_of(url: &str) -> Option<String> {
     let host = rest.split(['/', '?', '#']).next()?;
     let host = host.rsplit('@').next()?;
     Some(host.split(':').next().unwrap_or(host).to_owned())
+}
+
+fn read_storage(view: &TableView<'_>) -> Option<Option<StorageDeclaration>> {
+    view.expect_keys(&["url", "auth", "unless"]);
+    let url = view.needed_text("url");
+    let auth = view.table("auth").map(|it| read_auth(&it));
+    let unless = view.needed_text("unless");
+    Some(Some(StorageDeclaration {
+        url: base(view, &url?)?,
+        auth: auth.unwrap_or(Some(AuthScheme::Nothing))?,
+        unless: unless?.value,
+    }))
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -198,6 +198,7 @@ async fn a_question_is_compared_by_words_where_meanings_cannot_be_computed() {
             now: || NOW,
             context: true,
             data_files: Vec::new(),
+            web: None,
         }),
         ..kitbag
     };

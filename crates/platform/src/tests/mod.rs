@@ -1,6 +1,7 @@
 //! The tools through the one door that the gateway uses.
 
 mod context;
+mod web;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -39,6 +40,7 @@ impl TestPlatform {
             now: || NOW,
             context: true,
             data_files: file.into_iter().collect(),
+            web: Some(Arc::new(web::unreachable_pages())),
         };
         Self {
             platform: Platform::new(services),
@@ -303,6 +305,7 @@ async fn what_the_operator_has_not_switched_on_or_written_says_so() {
         now: || NOW,
         context: false,
         data_files: Vec::new(),
+        web: None,
     });
     let kitbag = TestPlatform {
         platform: off,

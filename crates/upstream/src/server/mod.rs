@@ -47,8 +47,10 @@ pub struct Server {
     successor: OnceLock<Arc<Self>>,
     /// Its lists when they were read last. Their era is the one to greet it in.
     listing: ArcSwapOption<Listing>,
-    /// True if its lists were read since it was started.
+    /// True if its lists were read since it was started, or are being read.
     listed: AtomicBool,
+    /// Held while its lists are read.
+    reading: tokio::sync::Mutex<()>,
     slots: CallSlots,
     counters: ServerCounters,
     last_used: Mutex<Instant>,
@@ -60,6 +62,14 @@ pub struct Server {
 struct LiveConnection {
     connection: Arc<Connection>,
     watch: ResourceWatch,
+}
+
+/// The lists of the program that runs.
+#[derive(Debug)]
+pub enum CurrentLists {
+    Known(Arc<Listing>),
+    /// They were read because of the caller that got them.
+    ReadNow(Arc<Listing>),
 }
 
 /// The facts and channels that a server is made of.
@@ -100,6 +110,7 @@ impl Server {
             successor: OnceLock::new(),
             listing: ArcSwapOption::from(parts.listing.map(Arc::new)),
             listed: AtomicBool::new(false),
+            reading: tokio::sync::Mutex::default(),
             counters: ServerCounters::default(),
             last_used: Mutex::new(Instant::now()),
             stop_blocks: AtomicUsize::new(0),
@@ -209,7 +220,10 @@ impl Server {
         self: &Arc<Self>,
         early: impl FnOnce(&Listing),
     ) -> Result<Arc<Listing>, CallError> {
-        let listed = self.read_lists(early).await;
+        let listed = {
+            let _reading = self.reading.lock().await;
+            self.read_lists(early).await
+        };
         if self.spec.launch().is_some() {
             let server = self.clone();
             tokio::spawn(async move { server.stop_if_only_listed().await });
@@ -217,14 +231,15 @@ impl Server {
         listed
     }
 
-    /// Reads its lists, and starts it for that, unless they were read since it was started. It goes on
-    /// running, because a call follows.
-    pub async fn list_if_stale(self: &Arc<Self>) -> Result<Option<Arc<Listing>>, CallError> {
+    /// Returns the lists of the program that runs, and starts it if none does. Callers that come while
+    /// they are read wait for them. It goes on running, because a call follows.
+    pub async fn current_lists(self: &Arc<Self>) -> Result<CurrentLists, CallError> {
         let _block = self.block_stop();
         self.started().await?;
-        match self.is_stale() {
-            true => self.read_lists(|_| {}).await.map(Some),
-            false => Ok(None),
+        let _reading = self.reading.lock().await;
+        match self.listing().filter(|_| !self.is_stale()) {
+            Some(listing) => Ok(CurrentLists::Known(listing)),
+            None => self.read_lists(|_| {}).await.map(CurrentLists::ReadNow),
         }
     }
 
@@ -244,11 +259,16 @@ impl Server {
         let _block = self.block_stop();
         let live = self.started().await?;
         self.touch();
+        // Before they are read: if it is started anew meanwhile, they are those of a former run.
         self.listed.store(true, Ordering::Relaxed);
         let listing = live.connection.list(|first| early(&self.keep_tools(first)));
-        let listing = Arc::new(listing.await?);
+        let listing = Arc::new(listing.await.inspect_err(|_| self.forget_listed())?);
         self.listing.store(Some(listing.clone()));
         Ok(listing)
+    }
+
+    fn forget_listed(&self) {
+        self.listed.store(false, Ordering::Relaxed);
     }
 
     /// Takes over a listing that another process has read from the same server.

@@ -4,7 +4,6 @@
 //! One task talks. Events that arrive while it waits for an answer change the state of the page.
 
 use std::io;
-use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -113,11 +112,6 @@ impl Devtools {
             }
         }
         Ok(true)
-    }
-
-    pub(super) async fn follow_for(&mut self, time: Duration) -> Result<(), DevtoolsError> {
-        let until = Instant::now() + time;
-        self.follow(until, |_| false).await.map(drop)
     }
 
     async fn send(&mut self, method: &str, params: &Value) -> Result<u64, DevtoolsError> {

@@ -7,6 +7,7 @@ use kitbag_domain::Remedy;
 use kitbag_fetch::guard::AddressRefused;
 
 use crate::AddressError;
+use crate::reader::REFUSED;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BrowserError {
@@ -45,14 +46,16 @@ impl Remedy for BrowserError {
             Self::Missing => {
                 "install Chromium (`apt-get install chromium` on Debian), or name the program of a Chromium or Chrome in `program` under [browser]"
             }
-            Self::MissingProgram { .. } => "correct `program` under [browser], or leave it out",
+            Self::MissingProgram { .. } => {
+                "install Chromium (`apt-get install chromium` on Debian), and correct `program` under [browser] or leave it out"
+            }
             Self::MissingCertutil => "install it (`apt-get install libnss3-tools` on Debian)",
             Self::NotStarted { reason } if reason.contains("sandbox") => {
                 "Chromium needs user namespaces or its own helper (`apt-get install chromium-sandbox` on Debian) to close its pages in"
             }
             Self::NotStarted { .. } => "start the program by hand to see the reason",
             Self::Unreachable { reason, .. } if reason.contains("ERR_CERT") => {
-                "if the site's certificate is signed by an authority of your own, the operator can name it in the settings"
+                "if the site's certificate is signed by an authority of your own, the operator can name it in `certificate_authorities` under [web]"
             }
             Self::Unreachable { .. } => "check the address",
             Self::Download => "fetch the file instead of picturing it",
@@ -60,7 +63,8 @@ impl Remedy for BrowserError {
                 "try again later, or read the page as text"
             }
             Self::TooLarge { .. } => "ask for a JPEG, or for the first screen only",
-            Self::Size { .. } | Self::Quality | Self::Refused { .. } => return None,
+            Self::Size { .. } | Self::Quality => "ask again within these bounds",
+            Self::Refused { .. } => REFUSED,
         };
         Some(advice.to_owned())
     }

@@ -130,7 +130,9 @@ impl Photographer {
         let idle_until = load_until.min(Instant::now() + IDLE_WITHIN);
         let wanted = |page: &super::events::PageState| page.has_loaded && page.is_idle;
         self.devtools.follow(idle_until, wanted).await?;
-        self.devtools.follow_for(view.wait).await?;
+        // A page that took its time to load waits less, so that there is time left for its picture.
+        let shown_by = load_until.min(Instant::now() + view.wait);
+        self.devtools.follow(shown_by, |_| false).await?;
         Ok(has_loaded)
     }
 

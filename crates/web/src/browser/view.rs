@@ -4,14 +4,10 @@ use std::time::Duration;
 
 use super::error::BrowserError;
 
-/// Larger screens are rare, and memory grows with the area.
-const MAX_SIDE: u32 = 4096;
 /// A page that is longer is cut.
 const MAX_HEIGHT: u32 = 50_000;
 /// 50,000 lines of the usual width; Chromium holds each pixel in four bytes.
 const MAX_PIXELS: u32 = 64_000_000;
-/// A page that has not shown itself by then will not.
-const MAX_WAIT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScreenshotRequest {
@@ -55,6 +51,11 @@ pub struct Screenshot {
 }
 
 impl ScreenshotRequest {
+    /// Larger screens are rare, and memory grows with the area.
+    pub const MAX_SIDE: u32 = 4096;
+    /// A page that has not shown itself by then will not.
+    pub const MAX_WAIT: Duration = Duration::from_secs(10);
+
     /// Returns the request for the first screen of a page, on a screen of the usual size.
     pub fn of(url: impl Into<String>) -> Self {
         Self {
@@ -90,8 +91,9 @@ pub(super) struct PictureView {
 impl PictureView {
     pub(super) fn of(request: &ScreenshotRequest) -> Result<Self, BrowserError> {
         let sides = [request.width, request.height];
-        if sides.iter().any(|side| !(1..=MAX_SIDE).contains(side)) {
-            return Err(BrowserError::Size { max: MAX_SIDE });
+        let max = ScreenshotRequest::MAX_SIDE;
+        if sides.iter().any(|side| !(1..=max).contains(side)) {
+            return Err(BrowserError::Size { max });
         }
         if matches!(request.format, ImageFormat::Jpeg { quality } if !(1..=100).contains(&quality))
         {
@@ -102,7 +104,7 @@ impl PictureView {
             height: request.height,
             full_page: request.full_page,
             format: request.format,
-            wait: request.wait.min(MAX_WAIT),
+            wait: request.wait.min(ScreenshotRequest::MAX_WAIT),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kitbag_domain::Remedy;
+use kitbag_domain::{MissingVariable, Remedy};
 use kitbag_fetch::guard::AddressRefused;
 
 use crate::AddressError;
@@ -43,6 +43,8 @@ pub enum PageError {
     },
     #[error("the HTML of the page could not be turned into Markdown")]
     Unparsable,
+    #[error("the token of the reader service cannot be used: {0}")]
+    ServiceToken(#[from] MissingVariable),
     #[error("the reader service {service} did not read the page: {reason}")]
     Service { service: String, reason: String },
 }
@@ -51,8 +53,9 @@ impl Remedy for PageError {
     fn remedy(&self) -> Option<String> {
         let advice = match self {
             Self::Address(error) => return error.remedy(),
+            Self::ServiceToken(missing) => return missing.remedy(),
             Self::Unreachable { reason, .. } if reason.contains("certificate") => {
-                "if the site's certificate is signed by an authority of your own, the operator can name it in the settings"
+                "if the site's certificate is signed by an authority of your own, the operator can name it in `certificate_authorities` under [web]"
             }
             Self::Unreachable { .. } => "check the name in the address",
             Self::TimedOut { .. } | Self::Lost { .. } => "try again later, or another page",
@@ -67,13 +70,17 @@ impl Remedy for PageError {
             Self::Service { .. } => {
                 "ask for the raw page, or let the operator check the reader service"
             }
-            Self::Refused { .. } | Self::Redirect { .. } | Self::TooManyRedirects { .. } => {
-                return None;
+            Self::Refused { .. } => REFUSED,
+            Self::Redirect { .. } | Self::TooManyRedirects { .. } => {
+                "ask for the address that the page has now, if you know it"
             }
         };
         Some(advice.to_owned())
     }
 }
+
+/// The advice for an address that the guard refuses.
+pub(crate) const REFUSED: &str = "ask for a page of the public web; the operator can permit other addresses with `allow_addresses` under [web]";
 
 impl From<AddressRefused> for PageError {
     fn from(AddressRefused { host, reason }: AddressRefused) -> Self {

@@ -17,7 +17,7 @@ mod request;
 mod service;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use kitbag_fetch::AddressGuard;
@@ -28,6 +28,7 @@ use crate::RootCertificates;
 use crate::address;
 
 pub use error::PageError;
+pub(crate) use error::REFUSED;
 pub use service::ReaderService;
 
 use markdown::Readable;
@@ -54,7 +55,8 @@ pub struct ReaderSettings {
 /// Reads pages. It has no cookies, sends no login and tries nothing twice.
 pub struct PageReader {
     settings: ReaderSettings,
-    client: Client,
+    /// Made for the first page: to read the certificates of the machine takes a while.
+    client: OnceLock<Client>,
     parsers: Arc<Semaphore>,
 }
 
@@ -107,18 +109,21 @@ impl ReaderSettings {
             timeout: TIMEOUT,
         }
     }
+
+    fn client(&self) -> Client {
+        kitbag_fetch::guarded_client(self.guard.clone())
+            .https_only(true)
+            .tls_certs_merge(self.roots.for_client())
+            .build()
+            .expect("the certificates were checked, and the rest are constants")
+    }
 }
 
 impl PageReader {
     pub fn new(settings: ReaderSettings) -> Self {
-        let client = kitbag_fetch::guarded_client(settings.guard.clone())
-            .https_only(true)
-            .tls_certs_merge(settings.roots.for_client())
-            .build()
-            .expect("the certificates were checked, and the rest are constants");
         Self {
             settings,
-            client,
+            client: OnceLock::new(),
             parsers: Arc::new(Semaphore::new(PARSERS)),
         }
     }
@@ -127,6 +132,10 @@ impl PageReader {
         let after = self.settings.timeout;
         let done = tokio::time::timeout(after, Box::pin(self.read_unhurried(request))).await;
         done.unwrap_or(Err(PageError::TimedOut { after }))
+    }
+
+    fn client(&self) -> &Client {
+        self.client.get_or_init(|| self.settings.client())
     }
 
     async fn read_unhurried(&self, request: PageRequest) -> Result<WebPage, PageError> {

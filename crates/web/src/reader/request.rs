@@ -52,7 +52,7 @@ impl PageReader {
 
     async fn send(&self, url: &Url, wanted: &HeaderValue) -> Result<Response, PageError> {
         guard::check_literal(url, &self.settings.guard)?;
-        let request = self.client.get(url.clone()).header(ACCEPT, wanted);
+        let request = self.client().get(url.clone()).header(ACCEPT, wanted);
         request
             .send()
             .await

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use http::header::{ACCEPT, AUTHORIZATION};
+use kitbag_domain::{Lookup, MissingVariable, Template};
 use kitbag_fetch::guard::{self, ResolveError};
 use kitbag_fetch::{AddressGuard, Secrets, cause};
 use reqwest::{Client, RequestBuilder, Response};
@@ -17,16 +18,19 @@ use crate::address::origin;
 pub struct ReaderService {
     /// The operator chose it, so it may be anywhere.
     url: Url,
-    bearer: Option<String>,
+    token: Option<Template>,
+    /// Asked for the variables in the token at each page.
+    lookup: Lookup,
     client: Client,
 }
 
 impl ReaderService {
-    pub fn new(url: Url, bearer: Option<String>) -> Self {
+    pub fn new(url: Url, token: Option<Template>, lookup: Lookup) -> Self {
         let client = kitbag_fetch::client_without_redirects().referer(false);
         Self {
             url,
-            bearer,
+            token,
+            lookup,
             client: client.build().expect("the client is built from constants"),
         }
     }
@@ -38,12 +42,13 @@ impl ReaderService {
         max_chars: usize,
     ) -> Result<WebPage, PageError> {
         stays_public(&page, guard).await?;
-        let sent = self.request(&page).send().await;
+        let token = self.token()?;
+        let sent = self.request(&page, token.as_deref()).send().await;
         let response = sent.map_err(|error| self.failed(cause(error)))?;
         if !response.status().is_success() {
             return Err(self.failed(format!("it answered with {}", response.status())));
         }
-        let markdown = self.markdown(response).await?;
+        let markdown = markdown(response, &token).await?;
         Ok(WebPage {
             url: page.into(),
             status: 200,
@@ -53,27 +58,32 @@ impl ReaderService {
         })
     }
 
-    fn request(&self, page: &Url) -> RequestBuilder {
+    fn token(&self) -> Result<Option<String>, MissingVariable> {
+        let token = self.token.as_ref();
+        token.map(|it| it.resolve(&*self.lookup)).transpose()
+    }
+
+    fn request(&self, page: &Url, token: Option<&str>) -> RequestBuilder {
         let base = self.url.as_str().trim_end_matches('/');
         let request = self.client.get(format!("{base}/{page}"));
         let request = request.header(ACCEPT, "text/plain");
-        match &self.bearer {
-            Some(bearer) => request.header(AUTHORIZATION, format!("Bearer {bearer}")),
+        match token {
+            Some(token) => request.header(AUTHORIZATION, format!("Bearer {token}")),
             None => request,
         }
-    }
-
-    /// The service might show the token that it was sent.
-    async fn markdown(&self, response: Response) -> Result<String, PageError> {
-        let body = request::read(response).await?;
-        let text = String::from_utf8_lossy(&body);
-        Ok(Secrets::of(&self.bearer).hidden_in(&text).into_owned())
     }
 
     fn failed(&self, reason: String) -> PageError {
         let service = origin(&self.url);
         PageError::Service { service, reason }
     }
+}
+
+/// The service might show the token that it was sent.
+async fn markdown(response: Response, token: &Option<String>) -> Result<String, PageError> {
+    let body = request::read(response).await?;
+    let text = String::from_utf8_lossy(&body);
+    Ok(Secrets::of(token).hidden_in(&text).into_owned())
 }
 
 /// The name of a private place must not be told to a service of others.

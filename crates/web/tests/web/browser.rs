@@ -8,6 +8,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect};
 use axum::routing::get;
 use kitbag_domain::Remedy;
+use kitbag_testkit::pixels::Pixels;
 use kitbag_web::{
     Browser, BrowserError, BrowserSettings, ImageFormat, Screenshot, ScreenshotRequest,
 };
@@ -24,33 +25,14 @@ pub(crate) fn settings() -> BrowserSettings {
     }
 }
 
-/// The colours of a picture.
-pub(crate) struct Pixels {
-    samples: Vec<u8>,
-    line: usize,
-    each: usize,
-}
-
-impl Pixels {
-    #[track_caller]
-    pub(crate) fn of(picture: &Screenshot) -> Self {
-        let decoder = png::Decoder::new(std::io::Cursor::new(&picture.bytes));
-        let mut reader = decoder.read_info().unwrap();
-        let mut samples = vec![0; reader.output_buffer_size().unwrap()];
-        let frame = reader.next_frame(&mut samples).unwrap();
-        assert_eq!((frame.width, frame.height), (picture.width, picture.height));
-        let (line, each) = (frame.line_size, frame.color_type.samples());
-        Self {
-            samples,
-            line,
-            each,
-        }
-    }
-
-    pub(crate) fn at(&self, x: usize, y: usize) -> [u8; 3] {
-        let start = y * self.line + x * self.each;
-        [0, 1, 2].map(|sample| self.samples[start + sample])
-    }
+#[track_caller]
+pub(crate) fn pixels(picture: &Screenshot) -> Pixels {
+    let pixels = Pixels::of(&picture.bytes);
+    assert_eq!(
+        (pixels.width, pixels.height),
+        (picture.width, picture.height)
+    );
+    pixels
 }
 
 /// Nothing of this page is green before its scripts have run.
@@ -79,7 +61,7 @@ async fn a_page_is_pictured_as_its_scripts_have_made_it() {
         ..ScreenshotRequest::of(format!("https://{address}/"))
     };
     let picture = Browser::new(settings()).screenshot(request).await.unwrap();
-    assert_eq!(Pixels::of(&picture).at(600, 400), GREEN);
+    assert_eq!(pixels(&picture).at(600, 400), GREEN);
     assert_eq!((picture.width, picture.height), (640, 480));
     assert_eq!(picture.url, format!("https://{address}/page"));
     assert_eq!(picture.title.as_deref(), Some("Lively"));
@@ -101,7 +83,7 @@ async fn a_page_is_pictured_down_to_its_end_or_the_bound() {
     let browser = Browser::new(settings());
     let picture = browser.screenshot(request.clone()).await.unwrap();
     assert_eq!((picture.height, picture.page_height), (50_000, 200_000));
-    let pixels = Pixels::of(&picture);
+    let pixels = pixels(&picture);
     assert_eq!(pixels.at(50, 49_980), WHITE);
     assert_eq!(pixels.at(50, 49_999), GREEN);
 
@@ -131,7 +113,7 @@ async fn a_page_that_never_stops_loading_is_pictured_as_far_as_it_came() {
     });
     let request = ScreenshotRequest::of(format!("https://{address}/"));
     let picture = browser.screenshot(request).await.unwrap();
-    assert_eq!(Pixels::of(&picture).at(1000, 700), GREEN);
+    assert_eq!(pixels(&picture).at(1000, 700), GREEN);
     assert!(!picture.has_loaded);
 }
 

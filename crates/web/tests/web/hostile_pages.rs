@@ -11,7 +11,7 @@ use kitbag_fetch::AddressGuard;
 use kitbag_web::{Browser, BrowserSettings, Screenshot, ScreenshotRequest};
 use tokio::net::UdpSocket;
 
-use crate::browser::{Pixels, settings};
+use crate::browser::{pixels, settings};
 use crate::site;
 
 /// Asks for `PRIVATE` in every way that a page has, and turns green when it is through.
@@ -93,7 +93,7 @@ async fn visits(host: &str, guard: AddressGuard) -> (Screenshot, Visits) {
 async fn a_page_reaches_nothing_private_by_any_kind_of_request() {
     for host in ["127.0.0.1", "localhost"] {
         let (picture, visits) = visits(host, site::guard()).await;
-        assert_eq!(Pixels::of(&picture).at(1200, 700), [0, 128, 0], "{host}");
+        assert_eq!(pixels(&picture).at(1200, 700), [0, 128, 0], "{host}");
         assert_eq!((visits.over_tcp(), visits.over_udp()), (0, 0), "{host}");
         let reason = format!("{host}: 127.0.0.1 is private");
         assert!(picture.refused.contains(&reason), "{:?}", picture.refused);

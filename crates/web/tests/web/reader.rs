@@ -1,5 +1,6 @@
 //! Pages are read as they are, from nowhere else than the guard allows.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use axum::extract::Path;
 use axum::http::{HeaderMap, Uri, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
+use kitbag_domain::{Lookup, Template};
 use kitbag_web::{
     PageContent, PageError, PageFormat, PageReader, PageRequest, ReaderService, ReaderSettings,
     WebPage,
@@ -249,8 +251,13 @@ async fn a_reader_service_gets_the_address_of_a_public_page_and_its_own_token() 
     };
     let service = site::serve_plain(Router::new().fallback(answer)).await;
     let service = Url::parse(&format!("http://{service}/read")).unwrap();
+    let lookup: Lookup = Arc::new(|name| (name == "TOKEN").then(|| "s3cret-token".to_owned()));
     let reader = PageReader::new(ReaderSettings {
-        service: Some(ReaderService::new(service, Some("s3cret-token".to_owned()))),
+        service: Some(ReaderService::new(
+            service,
+            Some(Template::new("${TOKEN}")),
+            lookup,
+        )),
         ..settings()
     });
     for (url, expected) in [

@@ -85,6 +85,10 @@ impl ActionAnswer {
 }
 
 impl AnswerPart {
+    pub(super) fn is_image(&self) -> bool {
+        matches!(self, Self::Image { .. })
+    }
+
     fn block(&self) -> Value {
         match self {
             Self::Json(json) => text_block(json.get()),

@@ -78,6 +78,7 @@ impl Bench {
         let overrides = ApiOverrides {
             url: Some(site.url("/v1")),
             token_url: Some(site.url("/token")),
+            ..ApiOverrides::default()
         };
         Self::with(overrides, edit)
     }
@@ -152,6 +153,7 @@ fn declaration() -> ApiDeclaration {
         timeout: Duration::from_secs(20),
         max_response_bytes: 4096,
         requests_per_minute: None,
+        storage: None,
     }
 }
 

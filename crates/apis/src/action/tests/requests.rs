@@ -267,7 +267,7 @@ async fn redirects_stay_within_the_hosts_and_every_address_is_guarded() {
     let bench = Bench::with(
         ApiOverrides {
             url: Some("http://[::1]:1/".parse().unwrap()),
-            token_url: None,
+            ..ApiOverrides::default()
         },
         |_| {},
     );

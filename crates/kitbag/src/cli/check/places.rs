@@ -49,20 +49,22 @@ const BUILT_IN: &str = "built-in";
 const TOOLS: &str = "tools";
 
 impl CheckedPlaces {
-    /// The tools in the binary and those of the configured directories.
+    /// The tools in the binary with the operator's data over theirs, and those of the configured directories.
     pub(in crate::cli) fn in_force(config: &Config, beside: &BesidePlaces) -> anyhow::Result<Self> {
         let directories = &config.catalog.directories;
         let read = CatalogDirectories::read(directories.clone());
+        let (dated, mistakes) = with_files(DatedData::built_in(), &config.catalog.data)?;
         let built_in = CheckedPlace {
             name: BUILT_IN.to_owned(),
             manifest: Some(Manifest::built_in()),
-            dated: Some(DatedData::built_in()),
+            dated: Some(dated),
             providers: kitbag_manifest::providers().to_vec(),
             ..CheckedPlace::default()
         };
-        let built_in = built_in
+        let mut built_in = built_in
             .taking(read.current(), Path::new(BUILT_IN))
             .beside(beside)?;
+        built_in.problems.extend(mistakes);
         let there = directories.iter().filter(|it| it.exists());
         let own = there.map(|it| CheckedPlace::of_directory(it, read.current()));
         let own: Vec<CheckedPlace> = own.collect::<anyhow::Result<_>>()?;
@@ -217,21 +219,27 @@ fn read_manifest(path: &Path) -> anyhow::Result<Manifest> {
 
 /// Reads the rows of all files of a folder, which may be absent.
 fn read_data(folder: &Path) -> anyhow::Result<(DatedData, Vec<ToolFileError>)> {
-    let mut data = (DatedData::default(), Vec::new());
     let Ok(entries) = fs::read_dir(folder) else {
-        return Ok(data);
+        return Ok(<_>::default());
     };
     let mut files: Vec<PathBuf> = entries.filter_map(|it| Some(it.ok()?.path())).collect();
+    files.retain(|path| path.extension().is_some_and(|it| it == "toml"));
     files.sort();
-    for path in files
-        .iter()
-        .filter(|path| path.extension().is_some_and(|it| it == "toml"))
-    {
+    with_files(DatedData::default(), &files)
+}
+
+/// Lays the rows of files over others, and returns the mistakes in the files.
+fn with_files(
+    mut data: DatedData,
+    files: &[PathBuf],
+) -> anyhow::Result<(DatedData, Vec<ToolFileError>)> {
+    let mut mistakes = Vec::new();
+    for path in files {
         let text = fs::read_to_string(path)
             .with_context(|| format!("{} cannot be read", path.display()))?;
-        let (with_file, mistakes) = data.0.with_file(path, &text);
-        data.0 = with_file;
-        data.1.extend(mistakes);
+        let (with_file, of_file) = data.with_file(path, &text);
+        data = with_file;
+        mistakes.extend(of_file);
     }
-    Ok(data)
+    Ok((data, mistakes))
 }

@@ -4,40 +4,43 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kitbag_config::Config;
-use kitbag_declared::CredentialName;
+use kitbag_declared::{CredentialName, StorageDeclaration};
+use kitbag_inference::{ModelTool, providers_of};
 use kitbag_manifest::{CatalogDirectories, ToolFile};
 
-/// All tools of files, whether they are offered or not.
-pub(super) struct KnownTools(Vec<Arc<ToolFile>>);
+/// All tools of files, whether they are offered or not, and the providers of models that some of them ask.
+pub(super) struct KnownTools {
+    tools: Vec<Arc<ToolFile>>,
+    providers: &'static [Arc<ToolFile>],
+}
 
 impl KnownTools {
     pub(super) fn read(config: &Config) -> Self {
         let read = CatalogDirectories::read(config.catalog.directories.clone());
-        let providers = kitbag_manifest::providers().iter();
-        Self(
-            read.current()
-                .tools()
-                .iter()
-                .chain(providers)
-                .cloned()
-                .collect(),
-        )
+        Self {
+            tools: read.current().tools().to_vec(),
+            providers: kitbag_manifest::providers(),
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arc<ToolFile>> {
+        self.tools.iter().chain(self.providers)
     }
 
     pub(super) fn using(&self, name: &CredentialName) -> Vec<&Arc<ToolFile>> {
-        let tools = self.0.iter();
-        tools.filter(|tool| uses(tool, name)).collect()
+        self.all().filter(|tool| uses(tool, name)).collect()
     }
 
     /// Returns the names of the tools that use a credential.
     pub(super) fn names_using(&self, name: &CredentialName) -> Vec<String> {
-        let tools = self.using(name).into_iter();
-        tools.map(|tool| tool.name.to_string()).collect()
+        let tools = self.tools.iter();
+        let using = tools.filter(|tool| uses(tool, name) || asks_user_of(tool, name));
+        using.map(|tool| tool.name.to_string()).collect()
     }
 
     /// Returns the names of all credentials that some tool uses.
     pub(super) fn credentials(&self) -> BTreeSet<&str> {
-        let apis = self.0.iter().filter_map(|tool| tool.api.as_ref());
+        let apis = self.all().filter_map(|tool| tool.api.as_ref());
         apis.filter_map(|api| Some(api.credential.as_ref()?.as_str()))
             .collect()
     }
@@ -69,6 +72,8 @@ impl WantedFields {
         self.needed.extend(needed.map(str::to_owned));
         let optional = api.auth.optional_fields().iter().copied();
         let optional = optional.chain(api.optional_fields.iter().map(String::as_str));
+        let storage = api.storage.iter().flat_map(StorageDeclaration::fields);
+        let optional = optional.chain(storage);
         self.optional.extend(optional.map(str::to_owned));
         self.by_login |= api.auth.logs_in();
     }
@@ -86,6 +91,14 @@ impl WantedFields {
         let needed = self.needed.iter().filter(|it| !there.contains(it));
         needed.map(String::as_str).collect()
     }
+}
+
+/// True if models carry the tool out, and one of their providers uses the credential.
+fn asks_user_of(tool: &ToolFile, name: &CredentialName) -> bool {
+    let mut providers = ModelTool::of(&tool.id)
+        .map_or_else(Vec::new, |_| providers_of(tool))
+        .into_iter();
+    providers.any(|provider| uses(provider, name))
 }
 
 fn uses(tool: &ToolFile, name: &CredentialName) -> bool {

@@ -103,3 +103,27 @@ async fn drift_survives_a_restart_and_a_broken_lock_releases_nothing() {
     assert_eq!(removed.code, Some(0), "{removed:?}");
     all.knows("good__purge").await;
 }
+
+/// The lists are known from the store, so that the first call starts the server, and the others come
+/// while it starts.
+#[tokio::test]
+async fn calls_that_come_together_while_a_changed_server_starts_are_all_held_back() {
+    let home = home("");
+    publish(&home, &[tool("note_read", "Reads a note.")], &[]);
+    let locked = home.kitbag(&["lock"]).await;
+    assert_eq!(locked.code, Some(0), "{locked:?}");
+    let gateway = home.serve().await;
+    let all = client(&gateway, "/mcp/all").await;
+    all.knows("good__note_read").await;
+    publish(
+        &home,
+        &[tool("note_read", "Reads a note, and sends it on.")],
+        &[],
+    );
+
+    let calls =
+        (0..16).map(|_| async { all.call("good__note_read", &json!({})).await.tool_error() });
+    for told in futures::future::join_all(calls).await {
+        assert!(told.contains("held back"), "{told}");
+    }
+}

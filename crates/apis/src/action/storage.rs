@@ -1,0 +1,158 @@
+//! Puts the images of an answer into the storage of the tenant, and hands on their addresses instead.
+//!
+//! An image that cannot be stored stays in the answer: it was made, and paid for.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use kitbag_declared::StorageDeclaration;
+use kitbag_wire::raw;
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use super::ActionFault;
+use super::answer::{ActionAnswer, AnswerPart};
+use super::run::ActionRun;
+use crate::auth::Proof;
+use crate::fault::RequestFault;
+use crate::request::{PendingBody, PendingRequest};
+
+/// Long enough for a person to open the image, and short enough for an address that ends up in a log.
+const DOWNLOAD_LIFETIME: Duration = Duration::from_secs(60 * 60);
+
+impl ActionRun<'_> {
+    /// Stores the images, unless the caller wants them or the tenant has no storage.
+    pub(super) async fn stored(
+        &self,
+        mut answer: ActionAnswer,
+        arguments: &Map<String, Value>,
+    ) -> ActionAnswer {
+        let Some(storage) = &self.api.declaration.storage else {
+            return answer;
+        };
+        let has_images = answer.content.iter().any(AnswerPart::is_image);
+        let is_inline = arguments.get(&storage.unless) == Some(&Value::Bool(true));
+        if !has_images || is_inline {
+            return answer;
+        }
+        let missing = self.credential.missing(&storage.fields());
+        if !missing.is_empty() {
+            let words = self.without_storage(&missing);
+            answer.content.push(AnswerPart::Text(words));
+            return answer;
+        }
+        let mut reasons = Vec::new();
+        for part in &mut answer.content {
+            reasons.extend(self.store(storage, part).await.err());
+        }
+        let told = reasons.iter().map(not_stored);
+        answer.content.extend(told);
+        answer
+    }
+
+    fn without_storage(&self, missing: &[String]) -> String {
+        let credential = self.api.declaration.credential.as_ref();
+        let name = credential.map(ToString::to_string).unwrap_or_default();
+        let commands = missing.iter();
+        let commands = commands.map(|field| format!("kitbag credentials set {name} {field}"));
+        let commands: Vec<String> = commands.collect();
+        format!(
+            "Nothing was stored. To have images stored and read their addresses here, the operator runs: {}",
+            commands.join("; ")
+        )
+    }
+
+    /// Puts the address of an image into its place.
+    async fn store(
+        &self,
+        storage: &StorageDeclaration,
+        part: &mut AnswerPart,
+    ) -> Result<(), ImageNotStored> {
+        let AnswerPart::Image { base64, media_type } = part else {
+            return Ok(());
+        };
+        let bytes = STANDARD.decode(base64)?;
+        let put = self.put(storage, bytes.into(), media_type);
+        let kept = self.deadline.within(put).await?;
+        *part = AnswerPart::Json(raw(&kept));
+        Ok(())
+    }
+
+    async fn put(
+        &self,
+        storage: &StorageDeclaration,
+        bytes: Bytes,
+        media_type: &str,
+    ) -> Result<Value, ImageNotStored> {
+        let nothing = Map::new();
+        let field = |name: &str| self.credential.field(name).map(str::to_owned);
+        let values = self.action.values(&nothing, &field);
+        let folder = self.api.storage_address(&storage.url, &values)?;
+        let url = named_in(&folder, media_type)?;
+        let proof = self.fixed_proof(&storage.auth, &values)?;
+        let mut kept = json!({ "url": url.as_str(), "type": media_type, "bytes": bytes.len() });
+        if let Proof::Aws(signer) = &proof {
+            kept["download"] = signer.presigned(&url, DOWNLOAD_LIFETIME)?.as_str().into();
+            kept["download_seconds"] = DOWNLOAD_LIFETIME.as_secs().into();
+        }
+        let request = PendingRequest {
+            method: Method::PUT,
+            url,
+            accept: HeaderValue::from_static("*/*"),
+            body: Some(PendingBody {
+                content_type: HeaderValue::try_from(media_type)?,
+                bytes,
+            }),
+            own_headers: HeaderMap::new(),
+            proof,
+            stayed_at_origin: true,
+        };
+        let response = self.api.client.send(request.build()?).await?;
+        match response.status() {
+            status if status.is_success() => Ok(kept),
+            status => Err(ImageNotStored::Refused { status }),
+        }
+    }
+}
+
+/// Its sentence continues after "the image could not be stored".
+#[derive(Debug, thiserror::Error)]
+enum ImageNotStored {
+    #[error("the API sent no base64")]
+    Base64(#[from] base64::DecodeError),
+    #[error("the API named no type that HTTP allows")]
+    MediaType(#[from] http::header::InvalidHeaderValue),
+    #[error("no name for it could be made: {0}")]
+    Random(#[from] getrandom::Error),
+    #[error("its address is none: {0}")]
+    Url(#[from] url::ParseError),
+    #[error("the storage answered with the status {status}")]
+    Refused { status: StatusCode },
+    #[error("the storage {0}")]
+    Action(#[from] ActionFault),
+}
+
+impl From<RequestFault> for ImageNotStored {
+    fn from(fault: RequestFault) -> Self {
+        Self::Action(fault.into())
+    }
+}
+
+fn not_stored(reason: &ImageNotStored) -> AnswerPart {
+    AnswerPart::Text(format!(
+        "The image could not be stored, so it is in the answer: {reason}"
+    ))
+}
+
+/// Returns an address that no other image has.
+fn named_in(folder: &Url, media_type: &str) -> Result<Url, ImageNotStored> {
+    let mut name = [0; 16];
+    getrandom::fill(&mut name)?;
+    let name = u128::from_le_bytes(name);
+    let ending = media_type.rsplit('/').next().unwrap_or(media_type);
+    let folder = folder.as_str().trim_end_matches('/');
+    Ok(Url::parse(&format!("{folder}/{name:032x}.{ending}"))?)
+}

@@ -1,0 +1,197 @@
+//! `[web]` and `[browser]`: how pages of the web are read and pictured, and where they may lead.
+
+use std::path::PathBuf;
+
+use kitbag_domain::Template;
+use kitbag_policy::AddressRules;
+use toml::{Spanned, Value};
+use url::Url;
+
+use super::provider::networks;
+use crate::error::{Fault, Problem};
+use crate::load::Ground;
+use crate::raw::Texts;
+use crate::rows::{Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType, texts};
+use crate::values::{Section, web_address};
+
+pub(crate) const SECTION: SectionRow = SectionRow {
+    name: "web",
+    layout: TableLayout::One(&TABLE),
+    in_force: Some(|config| {
+        let WebSettings {
+            addresses,
+            certificate_authorities,
+            reader,
+            browser_program: _,
+        } = &config.web;
+        format!("{addresses:?} {certificate_authorities:?} {reader:?}")
+    }),
+};
+
+pub(crate) const BROWSER_SECTION: SectionRow = SectionRow {
+    name: "browser",
+    layout: TableLayout::One(&BROWSER_TABLE),
+    in_force: Some(|config| format!("{:?}", config.web.browser_program)),
+};
+
+const TABLE: KeyTable = KeyTable {
+    path: "web",
+    alternatives: &[],
+    rows: &[
+        KeyRow {
+            name: "reader",
+            secrecy: Secrecy::Address,
+            default: Fallback::Unset("none: Markdown is made on this machine"),
+            meaning: "A reader service that makes Markdown of pages, such as `\"https://reader.example\"`; it is asked for \
+                      `READER/ADDRESS`. It learns every address that `web_fetch` reads as Markdown.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "reader_token",
+            secrecy: Secrecy::Whole,
+            fills_variables: true,
+            default: Fallback::Unset("none"),
+            meaning: "Sent to the reader service as `Authorization: Bearer`, such as `\"${secret:reader}\"`.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "certificate_authorities",
+            default: Fallback::Unset("the public ones alone"),
+            meaning: "A file of certificates in PEM, whose authorities `web_fetch` and `browser` trust besides the public ones. \
+                      It is read again with the configuration.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "allow_private",
+            value: ValueType::Flag,
+            default: Fallback::Value(|| Value::Boolean(false)),
+            meaning: "`true` lets pages, and all that they fetch, lead to this machine and the private networks it is in. Every \
+                      caller that may use the tools then reaches those.",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "allow_addresses",
+            value: ValueType::Texts,
+            default: Fallback::Value(|| texts(&[])),
+            meaning: "Addresses and ranges they may lead to, such as `\"10.1.0.0/16\"`, whatever they are.",
+            ..KeyRow::PLAIN
+        },
+    ],
+};
+
+const BROWSER_TABLE: KeyTable = KeyTable {
+    path: "browser",
+    alternatives: &[],
+    rows: &[KeyRow {
+        name: "program",
+        default: Fallback::Unset("`chromium` or another usual name on the `PATH`"),
+        meaning: "The path of the Chromium or Chrome that takes pictures.",
+        ..KeyRow::PLAIN
+    }],
+};
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawWeb {
+    reader: Option<Spanned<String>>,
+    reader_token: Option<Spanned<String>>,
+    certificate_authorities: Option<String>,
+    allow_private: bool,
+    allow_addresses: Texts,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(crate) struct RawBrowser {
+    program: Option<String>,
+}
+
+/// The settings of the reader and the browser for pages of the web.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WebSettings {
+    /// The addresses that pages, and all that they fetch, may lead to.
+    pub addresses: AddressRules,
+    /// A file of certificates in PEM.
+    pub certificate_authorities: Option<PathBuf>,
+    /// Makes Markdown in place of this machine.
+    pub reader: Option<ReaderEndpoint>,
+    /// Without one, a usual name is looked for on the `PATH`.
+    pub browser_program: Option<PathBuf>,
+}
+
+/// The place of a reader service, and the token it wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReaderEndpoint {
+    pub url: Url,
+    pub token: Option<Template>,
+}
+
+pub(crate) fn build(
+    raw: RawWeb,
+    browser: RawBrowser,
+    ground: &Ground,
+) -> Result<WebSettings, Fault> {
+    let section = Section::of("web");
+    Ok(WebSettings {
+        addresses: AddressRules {
+            private: raw.allow_private,
+            networks: networks(&raw.allow_addresses, &section)?,
+        },
+        certificate_authorities: raw.certificate_authorities.map(|it| ground.path(&it)),
+        reader: reader(raw.reader, raw.reader_token, &section)?,
+        browser_program: browser.program.map(|it| ground.path(&it)),
+    })
+}
+
+fn reader(
+    url: Option<Spanned<String>>,
+    token: Option<Spanned<String>>,
+    section: &Section,
+) -> Result<Option<ReaderEndpoint>, Fault> {
+    match (url, token) {
+        (None, None) => Ok(None),
+        (None, Some(token)) => Err(section.wrong_at("reader_token", &token, Problem::NoReader)),
+        (Some(text), token) => {
+            let url = reader_url(text.get_ref())
+                .ok_or_else(|| section.wrong_at("reader", &text, Problem::ReaderUrl))?;
+            let token = token.map(|token| Template::new(token.into_inner()));
+            Ok(Some(ReaderEndpoint { url, token }))
+        }
+    }
+}
+
+fn reader_url(text: &str) -> Option<Url> {
+    web_address(text).filter(|url| url.username().is_empty() && url.password().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{check, config};
+
+    #[test]
+    fn the_settings_of_pages_are_taken_over_and_a_reader_is_an_address_that_a_token_belongs_to() {
+        let text = "[web]\nreader = 'https://reader.example/r'\nreader_token = '${secret:reader}'\n\
+                    certificate_authorities = 'own.pem'\nallow_addresses = ['10.1.0.0/16']\n\
+                    [browser]\nprogram = '/opt/chrome'";
+        let web = config(text).unwrap().web;
+        let reader = web.reader.unwrap();
+        assert_eq!(reader.url.as_str(), "https://reader.example/r");
+        assert_eq!(reader.token.unwrap().source(), "${secret:reader}");
+        assert!(web.certificate_authorities.unwrap().ends_with("own.pem"));
+        assert_eq!(web.browser_program.unwrap().as_os_str(), "/opt/chrome");
+        assert_eq!(
+            (web.addresses.private, web.addresses.networks.len()),
+            (false, 1)
+        );
+        check(
+            "[web]\nreader = 'https://ann:s3cret@reader.example'",
+            "line 2, in `web.reader`: not the address of a reader service => write the part before the address of a page, like \
+             \"https://reader.example\", and a token as `reader_token`",
+        );
+        check(
+            "[web]\nreader_token = 's3cret'",
+            "line 2, in `web.reader_token`: a token is for a reader service, and there is none => name the service with `reader`, \
+             or remove `reader_token`",
+        );
+    }
+}

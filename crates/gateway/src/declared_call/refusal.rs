@@ -1,0 +1,97 @@
+//! The reason why a declared tool gives no answer: a word for programs, a sentence, and advice.
+
+use kitbag_apis::{ActionAnswer, ActionError, AnswerPart};
+use kitbag_domain::Remedy;
+use kitbag_inference::InferenceError;
+use kitbag_manifest::dated::DataFileError;
+use kitbag_platform::PlatformError;
+use kitbag_wire::{Raw, raw};
+use serde_json::json;
+
+use super::carry_out::text;
+
+pub(super) struct CallRefusal {
+    pub(super) code: &'static str,
+    pub(super) message: String,
+    pub(super) advice: Option<String>,
+}
+
+impl CallRefusal {
+    fn of(code: &'static str, error: &(impl Remedy + ToString)) -> Self {
+        Self {
+            code,
+            message: error.to_string(),
+            advice: error.remedy(),
+        }
+    }
+
+    /// The reason is for the operator, in the log; a caller could do nothing with it.
+    pub(super) fn of_store(error: &kitbag_store::Error) -> Self {
+        tracing::error!(%error, "a credential could not be read");
+        Self {
+            code: "CREDENTIAL_UNREADABLE",
+            message: "the credential for this tool could not be read".to_owned(),
+            advice: Some("the operator finds the reason in the log of the gateway".to_owned()),
+        }
+    }
+
+    /// The path of the file is for the operator, in the log.
+    pub(super) fn of_data(error: &DataFileError) -> Self {
+        tracing::warn!(%error, "a data file cannot be used");
+        Self {
+            code: "CONFIG_INVALID",
+            message: format!(
+                "a data file of the operator has a mistake: {}",
+                error.reason()
+            ),
+            advice: Some("ask the operator to correct the file".to_owned()),
+        }
+    }
+
+    /// An answer of a provider that reports an error.
+    pub(super) fn of_provider(provider: &str, answer: &ActionAnswer) -> Self {
+        let words = answer.content.iter().find_map(|part| match part {
+            AnswerPart::Text(text) => Some(text.as_str()),
+            AnswerPart::Json(_) | AnswerPart::Image { .. } => None,
+        });
+        Self {
+            code: match answer.status {
+                401 | 403 => "CREDENTIAL_REFUSED",
+                429 => "RATE_LIMITED",
+                _ => "PROVIDER_ERROR",
+            },
+            message: format!("`{provider}` answered {}", words.unwrap_or_default()),
+            advice: answer.advice.clone(),
+        }
+    }
+
+    pub(super) fn words(&self) -> String {
+        let mut words = format!("{}: {}", self.code, self.message);
+        if let Some(advice) = &self.advice {
+            words.push_str(&format!("\n{advice}"));
+        }
+        words
+    }
+
+    pub(super) fn tool_result(&self) -> Raw {
+        raw(&json!({ "content": [text(&self.words())], "isError": true }))
+    }
+}
+
+impl From<ActionError> for CallRefusal {
+    fn from(error: ActionError) -> Self {
+        Self::of(error.code(), &error)
+    }
+}
+
+impl From<PlatformError> for CallRefusal {
+    fn from(error: PlatformError) -> Self {
+        Self::of(error.code(), &error)
+    }
+}
+
+impl From<InferenceError> for CallRefusal {
+    fn from(error: InferenceError) -> Self {
+        Self::of(error.code(), &error)
+    }
+}

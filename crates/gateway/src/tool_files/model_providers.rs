@@ -1,0 +1,72 @@
+//! The providers of language models, ready to be asked.
+
+use std::sync::Arc;
+
+use kitbag_apis::DeclaredApi;
+use kitbag_config::{CatalogSettings, ToolEndpoint};
+use kitbag_declared::{ActionDeclaration, CredentialName};
+use kitbag_domain::Capability;
+use kitbag_manifest::ToolFile;
+
+use super::in_force::ApiClients;
+use super::server;
+
+/// All providers that come with the binary, each where the operator says that it is.
+#[derive(Debug, Default)]
+pub(crate) struct ModelProviders(Vec<ModelProvider>);
+
+#[derive(Debug)]
+pub(crate) struct ModelProvider {
+    file: Arc<ToolFile>,
+    endpoint: ToolEndpoint,
+    pub(crate) api: DeclaredApi,
+}
+
+impl ModelProviders {
+    /// Those that are the same stay: they know what each tenant is permitted for now.
+    pub(super) fn kept_or_new(
+        self: &Arc<Self>,
+        settings: &CatalogSettings,
+        clients: &mut ApiClients,
+    ) -> Arc<Self> {
+        let files = kitbag_manifest::providers().iter();
+        let asked_for: Vec<_> = files
+            .map(|file| (file, settings.endpoint(&file.id)))
+            .collect();
+        let known = self.0.iter().map(|it| &it.endpoint);
+        if known.eq(asked_for.iter().map(|(_, endpoint)| endpoint)) {
+            return self.clone();
+        }
+        let providers = asked_for.into_iter().filter_map(|(file, endpoint)| {
+            Some(ModelProvider {
+                api: clients.api(file, &endpoint)?,
+                file: file.clone(),
+                endpoint,
+            })
+        });
+        Arc::new(Self(providers.collect()))
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&ModelProvider> {
+        self.0.iter().find(|it| it.file.name.as_str() == name)
+    }
+}
+
+impl ModelProvider {
+    pub(crate) fn credential(&self) -> Option<&CredentialName> {
+        self.file.api.as_ref()?.credential.as_ref()
+    }
+
+    pub(crate) fn request(&self, action: &str) -> Option<&ActionDeclaration> {
+        self.file.action(action)?.request.as_deref()
+    }
+}
+
+/// The model as a thing that the audit and the priors know. No tool has a slash in its name.
+pub(crate) fn model_subject(provider: &str, model: &str) -> Capability {
+    Capability::tool(server(), format!("{provider}/{model}"))
+}
+
+pub(crate) fn is_model(capability: &Capability) -> bool {
+    capability.server == server() && capability.name.contains('/')
+}

@@ -10,31 +10,11 @@ import numpy as np
 import torch
 
 from encoder import Packed
+from mixtures import TRIALS
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-GROUP = 8
 TWIN_SIMILARITY = 0.88
 SPELLINGS = (0.6, 0.2, 0.2)
-
-# How often each kind of request is drawn.
-MIXTURE = {
-    "intents": 0.36,
-    "requests": 0.015,
-    "composed": 0.09,
-    "weak": 0.11,
-    "sentence": 0.06,
-    "metatool": 0.08,
-    "tldr_cli": 0.08,
-    "ultratool": 0.05,
-    "sealtools": 0.05,
-    "toollinkos": 0.03,
-    "toolbench_stable": 0.03,
-    "bfcl_v4_nonlive": 0.03,
-    "acebench": 0.015,
-    "apibank": 0.01,
-    "nestful": 0.01,
-    "rotbench": 0.005,
-}
 
 
 @dataclasses.dataclass
@@ -48,25 +28,28 @@ class Batch:
 
 
 class Requests:
-    def __init__(self, path, hold_out):
+    def __init__(self, path):
         table = dict(np.load(path))
         self.texts = Texts(table)
         self.query, self.instead, self.variants = (table[key] for key in ("query", "instead", "variants"))
         self.relevant, self.server = table["relevant"], table["server"]
         self.counts = (self.relevant >= 0).sum(1)
-        allowed = ~table["held_out"] if hold_out else np.ones(len(self.query), bool)
+        self.seen_tools = np.flatnonzero(~table["unseen"])
         self.groups = {}
         for number, name in enumerate(table["sources"]):
-            rows = np.flatnonzero((table["source"] == number) & allowed)
-            if len(rows):
-                self.groups[str(name)] = by_server(rows, self.server[self.relevant[rows, 0]])
-        weights = np.array([MIXTURE[name] for name in self.groups])
+            rows = np.flatnonzero((table["source"] == number) & ~table["held_out"])
+            self.groups[str(name)] = by_server(rows, self.server[self.relevant[rows, 0]])
+
+    def mix(self, trial):
+        """Draws from now on as the trial of this name says."""
+        mixture, self.together = TRIALS[trial]
+        weights = np.array([mixture[name] for name in self.groups])
         self.weights = weights / weights.sum()
 
     def batch(self, draw, size):
         """Rows of the mixture, several of one server at a time, so that siblings meet."""
         counts = draw.multinomial(size, self.weights)
-        rows = np.concatenate([several(draw, *group, count) for group, count in zip(self.groups.values(), counts)])
+        rows = np.concatenate([several(draw, *group, count, self.together) for group, count in zip(self.groups.values(), counts)])
         tools = self.relevant[rows, draw.integers(0, self.counts[rows])]
         own = self.instead[rows]
         return Batch(rows, tools, self.query[rows], np.where(own >= 0, own, self.spelling(draw, tools)))
@@ -126,10 +109,10 @@ def by_server(rows, servers):
     return rows[order], starts, np.diff(np.append(starts, len(rows)))
 
 
-def several(draw, rows, starts, sizes, count):
-    picked = draw.integers(0, len(rows), -(-count // GROUP))
+def several(draw, rows, starts, sizes, count, together):
+    picked = draw.integers(0, len(rows), -(-count // together))
     server = np.searchsorted(starts, picked, "right") - 1
-    inside = draw.integers(0, 1 << 30, (len(picked), GROUP)) % sizes[server][:, None]
+    inside = draw.integers(0, 1 << 30, (len(picked), together)) % sizes[server][:, None]
     return rows[starts[server][:, None] + inside].ravel()[:count]
 
 

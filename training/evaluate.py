@@ -2,10 +2,11 @@
 
 usage: evaluate.py DATA PACK MODEL [SET…]
   MODEL  kitbag-embedder.bin, computed here with reference.py (slow: use for few sets), or the
-         vectors.npz of a training run
-  SET    names as in testsets.py, e.g. "real_intents @ real"; by default all that are not training data
+         folder that a training run left
+  SET    names as in testsets.py, e.g. "real_intents @ real"; by default all
 """
 
+import json
 import pathlib
 import sys
 
@@ -23,7 +24,8 @@ from reference import Embedder
 
 def main(data, pack, model, *chosen):
     results = {}
-    for case in cases(data, pack, model, {}, chosen):
+    held_out = json.loads((pack / "held-out.json").read_text())
+    for case in cases(data, pack, model, held_out, chosen):
         for ranker, scores in case.rankings().items():
             results.setdefault(ranker, {})[case.name] = case.measured(scores)
     for ranker, rows in results.items():
@@ -73,7 +75,7 @@ class Vectors:
     def __init__(self, table, model):
         self.ends = np.append(0, table["ends"])
         self.tokens = table["tokens"]
-        self.known = dict(enumerate(bases.read(model)["vectors"])) if model.suffix == ".npz" else {}
+        self.known = dict(enumerate(vectors_of(model))) if model.is_dir() else {}
         self.embedder = None if self.known else Embedder(model)
 
     def __getitem__(self, numbers):
@@ -84,6 +86,10 @@ class Vectors:
         if number not in self.known:
             self.known[number] = self.embedder.forward(self.tokens[self.ends[number] : self.ends[number + 1]].tolist())
         return self.known[number]
+
+
+def vectors_of(run):
+    return np.concatenate([bases.read(path)["vectors"] for path in sorted(run.glob("vectors-*.npz"))])
 
 
 if __name__ == "__main__":

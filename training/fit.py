@@ -1,9 +1,9 @@
 """Chooses the two weights of the fusion on requests the model has not seen.
 
 usage: fit.py DATA PACK VECTORS
-  VECTORS  vectors.npz of a run with --hold-out
+  VECTORS  the folder that a training run left
 
-Prints the mean nDCG@10 over the held-out sets for every pair of weights.
+Prints the mean nDCG@10 over the requests for unseen servers for every pair of weights.
 """
 
 import json
@@ -15,13 +15,13 @@ import numpy as np
 import fusion
 from evaluate import cases
 
-LEXICAL = (0.0, 0.003, 0.004, 0.005, 0.006, 0.007, 0.01)
+LEXICAL = (0.0, 0.002, 0.003, 0.004, 0.005, 0.006, 0.008)
 STEP_BONUS = (0.0, 0.05, 0.1, 0.15, 0.2)
 
 
 def main(data, pack, vectors):
     held_out = json.loads((pack / "held-out.json").read_text())
-    names = {f"fit-{name} @ fit-{name}" for name in held_out}
+    names = {f"unseen-{kind} @ {name}" for name, kinds in held_out.items() for kind in kinds}
     unseen = list(cases(data, pack, vectors, held_out, names))
     print("lexical weight, then one column per step bonus", *STEP_BONUS)
     for fusion.LEXICAL in LEXICAL:

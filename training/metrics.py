@@ -19,11 +19,11 @@ SHOWN = "r1 r5 r20 hit3 ndcg10".split()
 
 
 def summary(results):
-    """One line per set, then the mean over the dev sets alone and over the held-out ones."""
+    """One line per set, then the mean over the dev sets alone and over the unseen servers."""
     lines = [line(f"{key} ({row['tools']})", row) for key, row in results.items()]
     for name, keys in (
         ("mean of dev", [f"{name} @ {name}" for name in DEV]),
-        ("mean of held out", [key for key in results if key.startswith("fit-")]),
+        ("mean of unseen servers", [key for key in results if key.startswith("unseen-")]),
         ("azure + pagerduty @ all", ["azure_mcp @ all", "pagerduty_mcp @ all"]),
     ):
         rows = [results[key] for key in keys if key in results]

@@ -7,7 +7,8 @@ usage: prepare.py DATA BASES PACK
 
 Everything is tokenised here, so training needs neither a tokenizer nor the texts. Requests
 for the tools of a dev set, and the tools of the servers behind dev/real_intents, stay out of
-training altogether.
+training altogether. So does one server in twenty of those that requests were written for: its
+requests choose the recipe and the weight of words, and calibrate the confidence.
 """
 
 import json
@@ -21,24 +22,29 @@ import numpy as np
 
 import bases
 import testsets
+import variations
 from clauses import MAX_CLAUSES, clauses
 from document import collapse, document, provider_words, words
 from packing import QUERY_TOKENS, Texts, padded, rows
-from testsets import CATALOGS, HELD_OUT_SETS
+from testsets import CATALOGS, WRITTEN
 from wordpiece import WordPiece
 
 MAX_RELEVANT = 8
-COMPOSED = 9000
+COMPOSED = 12000
+REFUSING = 5000
+MISSPELT = 6000
 
 LABELLED = (
-    "intents metatool tldr_cli ultratool sealtools toollinkos toolbench_stable acebench apibank rotbench nestful bfcl_v4_nonlive"
+    "intents intents2 metatool tldr_cli ultratool sealtools toollinkos toolbench_stable acebench apibank rotbench nestful bfcl_v4_nonlive"
 ).split()
+
+PUBLIC = set(LABELLED) - set(WRITTEN)
 
 # Tags of these sets say how the set was made, not what the tool does.
 MEANINGLESS_TAGS = {"nestful", "tldr_cli"}
 
-# Of the servers, left out of a run that is to fit or choose something on unseen requests.
-HELD_OUT_SHARE = 0.12
+# Of the servers that requests were written for.
+HELD_OUT_SHARE = 0.05
 
 
 def main(data, base_folder, pack):
@@ -57,17 +63,21 @@ def main(data, base_folder, pack):
 
 def collect(data, training):
     sets = data / "retrieval"
-    catalog = visible_catalog(data)
+    catalog, hidden = visible_catalog(data), hidden_texts(data)
+    for name in WRITTEN:
+        training.leave_out(rows(sets / "train" / name / "tools.jsonl"))
+    training.leave_out(catalog)
     for name in LABELLED:
         tools = {tool["id"]: tool for tool in rows(sets / "train" / name / "tools.jsonl")}
         if name in MEANINGLESS_TAGS:
             tools = {id: {**tool, "tags": None} for id, tool in tools.items()}
         for query in rows(sets / "train" / name / "queries.jsonl"):
             gold = [tools[id] for id in query["relevant"] if id in tools]
-            training.add(name, query["query"], gold)
+            if not any(text_key(tool) in hidden for tool in gold):
+                training.add("several" if query.get("kind") == "several" else name, query["query"], gold)
     for query, tool in own_requests(catalog):
         training.add("requests", query, [tool])
-    training.compose()
+    training.vary()
     for tool in catalog:
         add_weak(training, tool)
 
@@ -75,16 +85,23 @@ def collect(data, training):
 def visible_catalog(data):
     """Tools of all catalogs, each text once, without those of the servers behind dev/real_intents
     and without listings that hold a web page's furniture instead of a description."""
-    dev = rows(data / "retrieval" / "dev" / "real_intents" / "tools.jsonl")
-    hidden_servers, hidden_texts = {tool["server"] for tool in dev}, {text_key(tool) for tool in dev}
+    hidden_servers, hidden = {tool["server"] for tool in behind_real_intents(data)}, hidden_texts(data)
     found = {}
     for folder in [data / "retrieval" / "catalogs" / name for name in CATALOGS] + [data / "real-mcp-catalog"]:
         for tool in rows(folder / "tools.jsonl"):
             description = tool.get("description") or ""
             furniture = "Try in Playground" in description or "by signing in." in description
-            if tool["server"] not in hidden_servers and text_key(tool) not in hidden_texts and not furniture:
+            if tool["server"] not in hidden_servers and text_key(tool) not in hidden and not furniture:
                 found.setdefault((*text_key(tool), server_name(tool)), tool)
     return list(found.values())
+
+
+def hidden_texts(data):
+    return {text_key(tool) for tool in behind_real_intents(data) if tool.get("description")}
+
+
+def behind_real_intents(data):
+    return rows(data / "retrieval" / "dev" / "real_intents" / "tools.jsonl")
 
 
 def text_key(tool):
@@ -106,6 +123,8 @@ def add_weak(training, tool):
     """Pairs nobody wrote: a sentence and its tool, a sentence and the rest, a name and what it
     describes."""
     training.register(tool)
+    if random.random() < 0.5 and (request := variations.terse(tool, server_name(tool))):
+        training.add("terse", request, [tool])
     text = collapse(tool.get("description") or "")
     if len(text) < 25:
         return
@@ -128,8 +147,13 @@ class Training:
     def __init__(self, texts):
         self.texts = texts
         self.tools, self.servers = {}, {}
-        self.variants, self.tool_servers = [], []
+        self.variants, self.tool_servers, self.unseen = [], [], []
+        self.unseen_texts = set()
         self.queries = []
+
+    def leave_out(self, tools):
+        """Takes one server in twenty for unseen, and what says the same elsewhere."""
+        self.unseen_texts.update(text_key(tool) for tool in tools if is_unseen(tool))
 
     def register(self, tool):
         """The number of a tool. Tools that say the same are the same."""
@@ -138,6 +162,7 @@ class Training:
             self.tools[key] = len(self.variants)
             self.variants.append([self.texts.add(text) for text in spellings(tool)])
             server = tool.get("server")
+            self.unseen.append(is_unseen(tool) or text_key(tool) in self.unseen_texts)
             self.tool_servers.append(self.servers.setdefault(server, len(self.servers)) if server else -1)
         return self.tools[key]
 
@@ -150,20 +175,42 @@ class Training:
         text = -1 if instead is None else self.texts.add(instead)
         self.queries.append((source, query, relevant, text))
 
-    def compose(self):
+    def vary(self):
+        """Requests made out of the written ones, each from requests of the same side of the hold-out."""
+        written = [(query, tools) for source, query, tools, _ in self.queries if source in ("intents", "intents2", "requests")]
+        for single in ([it for it in written if self.out(it[1]) == side] for side in (False, True)):
+            share = len(single) / len(written)
+            self.compose(single, int(COMPOSED * share))
+            self.refuse(single, int(REFUSING * share))
+            for query, tools in random.sample(single, int(MISSPELT * share)):
+                self.queries.append(("misspelt", variations.misspelt(query), tools, -1))
+
+    def compose(self, single, count):
         """Multi-step requests out of single ones, half of them within one server."""
-        single = [(query, relevant) for source, query, relevant, _ in self.queries if source in ("intents", "requests")]
-        at = {}
-        for query, relevant in single:
-            at.setdefault(self.tool_servers[relevant[0]], []).append((query, relevant))
-        for _ in range(COMPOSED):
-            count = random.choice((2, 2, 2, 3, 3, 4))
+        at = self.by_server(single)
+        for _ in range(count):
+            steps = random.choice((2, 2, 2, 3, 3, 4))
             first = random.choice(single)
             near = at[self.tool_servers[first[1][0]]]
-            pool = near if random.random() < 0.5 and len(near) >= 2 * count else single
-            steps = [first] + random.sample(pool, count - 1)
-            relevant = list(dict.fromkeys(tool for step in steps for tool in step[1][:3]))[:MAX_RELEVANT]
-            self.queries.append(("composed", sentence([step[0] for step in steps]), relevant, -1))
+            pool = near if random.random() < 0.5 and len(near) >= 2 * steps else single
+            chosen = [first] + random.sample(pool, steps - 1)
+            relevant = list(dict.fromkeys(tool for step in chosen for tool in step[1][:3]))[:MAX_RELEVANT]
+            self.queries.append(("composed", variations.several([step[0] for step in chosen]), relevant, -1))
+
+    def refuse(self, single, count):
+        """Requests that name another tool of the same server as not wanted."""
+        at = self.by_server([it for it in single if variations.is_command(it[0])])
+        servers = [near for near in at.values() if len({tools[0] for _, tools in near}) > 1]
+        for near in random.choices(servers, [len(near) for near in servers], k=count):
+            (wanted, tools), (refused, others) = random.sample(near, 2)
+            if not set(tools) & set(others):
+                self.queries.append(("refusing", variations.refusing(wanted, refused), tools, -1))
+
+    def by_server(self, requests):
+        found = {}
+        for query, tools in requests:
+            found.setdefault(self.tool_servers[tools[0]], []).append((query, tools))
+        return found
 
     def write(self, path):
         names = sorted({source for source, *_ in self.queries})
@@ -173,32 +220,29 @@ class Training:
             "query": np.array([self.texts.add(query, QUERY_TOKENS) for _, query, _, _ in self.queries], np.int32),
             "relevant": padded([tools for _, _, tools, _ in self.queries], MAX_RELEVANT),
             "instead": np.array([text for *_, text in self.queries], np.int32),
-            "held_out": np.array([self.out(source, tools) for source, _, tools, _ in self.queries]),
+            "held_out": np.array([source not in PUBLIC and self.out(tools) for source, _, tools, _ in self.queries]),
             "variants": np.array(self.variants, np.int32),
             "server": np.array(self.tool_servers, np.int32),
+            "unseen": np.array(self.unseen),
         }
         np.savez_compressed(path, **table, **self.texts.table())
         for name in names:
             print(f"{name:18s} {(table['source'] == names.index(name)).sum():6d} requests")
-        print(f"{len(self.variants)} tools, {len(self.texts.tokens)} texts, {table['held_out'].sum()} requests can be held out")
+        print(f"{len(self.variants)} tools, {len(self.texts.tokens)} texts, {table['held_out'].sum()} requests held out")
 
     def held_out(self, folder):
-        """The ids of the requests a run can leave out, by set."""
+        """The ids of the written requests that training does not see, by set and kind."""
         found = {}
-        for name in ["intents"] + HELD_OUT_SETS:
+        for name in WRITTEN:
             numbers = {tool["id"]: self.register(tool) for tool in rows(folder / name / "tools.jsonl")}
-            queries = rows(folder / name / "queries.jsonl")
-            found[name] = [q["id"] for q in queries if self.out(name, [numbers[id] for id in q["relevant"] if id in numbers])]
+            for query in rows(folder / name / "queries.jsonl"):
+                if self.out([numbers[id] for id in query["relevant"] if id in numbers]):
+                    found.setdefault(name, {}).setdefault(query.get("kind", name), []).append(query["id"])
         return found
 
-    def out(self, source, tools):
-        """Whole servers and whole sets, so that nothing about the tool was seen either."""
-        if source in HELD_OUT_SETS:
-            return True
-        if source in LABELLED and source != "intents":
-            return False
-        servers = {self.tool_servers[tool] for tool in tools} - {-1}
-        return any(share(f"server {server}") < HELD_OUT_SHARE for server in servers)
+    def out(self, tools):
+        """Whole servers with their forks, so that nothing about the tool was seen either."""
+        return any(self.unseen[tool] for tool in tools)
 
 
 def write_evaluation(sets, texts, path):
@@ -237,21 +281,9 @@ def server_name(tool):
     return re.sub(r"^@[^_/]+[_/]", "", server)
 
 
-def sentence(steps):
-    """One request out of several."""
-    style = random.random()
-    if style < 0.35:
-        text = steps[0].rstrip(".?!")
-        for step in steps[1:]:
-            text += random.choice((", then ", " and then ", " and ", ", and also ", "; afterwards ", ", next ")) + lowered(step)
-        return text
-    if style < 0.75:
-        return " ".join(random.choice(("", "", "Then ", "Also, ", "After that, ")) + step.rstrip(".") + "." for step in steps)
-    return "; ".join(steps) if style < 0.9 else " ".join(f"{n}. {step}" for n, step in enumerate(steps, 1))
-
-
-def lowered(step):
-    return step[0].lower() + step[1:].rstrip(".")
+def is_unseen(tool):
+    """By the server's name, so that forks of a server are on the same side."""
+    return share(f"server {server_name(tool).lower()}") < HELD_OUT_SHARE
 
 
 def share(key):

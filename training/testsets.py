@@ -1,5 +1,5 @@
 """The sets that results are measured on: dev sets alone and among distractors, other gateways'
-public sets, and the part of the training data a run can leave out.
+public sets, and the requests for servers that training leaves out.
 
 Iterating gives (name, tools, requests); a request has `query` and `relevant` tool ids.
 """
@@ -10,11 +10,12 @@ from packing import rows
 
 DEV = "azure_mcp pagerduty_mcp toolalpaca_eval workbench tooltalk real_intents".split()
 CATALOGS = "toucan_mcp_servers docker_mcp_registry aws_mcp_catalog github_mcp_catalog".split()
-HELD_OUT_SETS = "acebench apibank rotbench nestful".split()
+# The sets of requests written for real servers.
+WRITTEN = "intents intents2".split()
 
 
 def every(data, held_out):
-    """`held_out` has, for sets of the training data, the ids of the requests to measure on."""
+    """`held_out` has, for a set and a kind of its requests, the ids of those to measure on."""
     sets = data / "retrieval"
     for name in DEV:
         yield f"{name} @ {name}", *dev(sets, name)
@@ -25,9 +26,10 @@ def every(data, held_out):
         yield f"{name} @ all", crowd, dev(sets, name)[1]
     yield "mcpproxy @ mcpproxy", *mcpproxy(data / "peers")
     yield "bifrost @ bifrost", *bifrost(data / "peers" / "bifrost")
-    for name, ids in held_out.items():
-        tools, queries = (rows(sets / "train" / name / f"{kind}.jsonl") for kind in ("tools", "queries"))
-        yield f"fit-{name} @ fit-{name}", tools, [query for query in queries if query["id"] in ids]
+    for name in WRITTEN:
+        tools, queries = (rows(sets / "train" / name / f"{part}.jsonl") for part in ("tools", "queries"))
+        for kind, ids in held_out.get(name, {}).items():
+            yield f"unseen-{kind} @ {name}", tools, [query for query in queries if query["id"] in set(ids)]
 
 
 def dev(sets, name):

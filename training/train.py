@@ -1,17 +1,17 @@
 """Trains the embedder: several teachers on labelled requests, then one small student on all of them.
 
-usage: train.py teachers PACK WORK [--hold-out]
-       train.py student PACK WORK OUT [--hold-out]
+usage: train.py teachers PACK WORK [--mixture NAME]
+       train.py student PACK WORK OUT [--mixture NAME]
 
 1. Teachers (gte-small and MiniLM, different seeds) learn request -> tool by contrast within
    large batches. WORK receives their weights.
-2. The student, MiniLM again, learns the teachers' agreement: the distribution of similarities
+2. The student begins as the MiniLM among the teachers and learns the teachers' agreement: the distribution of similarities
    over tools for every request, labelled or not.
 3. The last steps run on rounded weights and activations, so that int8 inference is what was
    trained.
 
 OUT receives the student (two files, int8 with a scale per row), the vectors of the evaluation
-texts, and log.json.
+texts (in parts), and log.json.
 """
 
 import argparse
@@ -28,10 +28,13 @@ import bases
 from batches import DEVICE, Requests, Texts, gpu
 from encoder import Encoder
 from metrics import measure, summary
+from mixtures import TRIALS
 
 SCALE = 30.0
 NEIGHBOURS = 32
 WARM_UP = 60
+# Files of vectors, each small enough to travel.
+VECTOR_PARTS = 2
 
 
 @dataclasses.dataclass
@@ -51,11 +54,13 @@ class Teacher:
 
 
 TEACHERS = [
-    Teacher("gte", 2, Stage(850, 1e-4)),
-    Teacher("gte", 4, Stage(437, 1.2e-4, batch=4096)),
-    Teacher("minilm", 3, Stage(733, 1e-4)),
+    Teacher("minilm", 3, Stage(750, 1e-4)),
+    Teacher("gte", 2, Stage(800, 1e-4)),
+    Teacher("gte", 4, Stage(400, 1.2e-4, batch=4096)),
 ]
-STUDENT, ROUNDED = Stage(2200, 1.5e-4), Stage(465, 4e-5)
+# The student begins as this teacher.
+PUPIL = "teacher-minilm-3.npz"
+STUDENT, ROUNDED = Stage(3000, 1.5e-4), Stage(450, 4e-5)
 
 
 def teachers(options):
@@ -74,7 +79,7 @@ def teachers(options):
 def student(options):
     data, tests, log = opened(options)
     known = Teaching([Encoder(np.load(path)).to(DEVICE) for path in sorted(options.work.glob("teacher-*.npz"))], data)
-    model = distil(published(options, "minilm"), known, data, STUDENT, log)
+    model = distil(Encoder(np.load(options.work / PUPIL)).to(DEVICE), known, data, STUDENT, log)
     log.report("student", tests.results(tests.vectors(model)))
     model.quantised = True
     log.report("student, rounded afterwards", tests.results(tests.vectors(model)))
@@ -86,7 +91,8 @@ def student(options):
 
 def opened(options):
     torch.manual_seed(0)
-    data = Requests(options.pack / "train.npz", options.hold_out)
+    data = Requests(options.pack / "train.npz")
+    data.mix(options.mixture)
     data.find_twins(published(options, "minilm"))
     return data, Evaluation(options.pack / "eval.npz"), Log()
 
@@ -165,10 +171,9 @@ class Teaching:
     def __init__(self, teachers, data):
         self.requests = [data.texts.vectors(model, data.query) for model in teachers]
         self.tools = [data.texts.vectors(model, data.variants[:, 0]) for model in teachers]
-        everything = np.arange(len(data.variants))
         blocks = np.array_split(np.arange(len(data.query)), -(-len(data.query) // 2048))
-        best = [self.similarity(block, everything).topk(min(NEIGHBOURS, len(everything))).indices for block in blocks]
-        self.best = torch.cat(best).cpu().numpy()
+        best = [self.similarity(block, data.seen_tools).topk(NEIGHBOURS).indices for block in blocks]
+        self.best = data.seen_tools[torch.cat(best).cpu().numpy()]
 
     def similarity(self, rows, tools):
         rows, tools = gpu(rows), gpu(tools)
@@ -218,7 +223,8 @@ def save(out, model, vectors, log):
     tensors = model.named()
     bases.write(out / "student-words.npz", {"word": tensors.pop("word")})
     bases.write(out / "student-layers.npz", tensors)
-    bases.write(out / "vectors.npz", {"vectors": vectors.cpu().numpy()})
+    for number, part in enumerate(np.array_split(vectors.cpu().numpy(), VECTOR_PARTS)):
+        bases.write(out / f"vectors-{number}.npz", {"vectors": part})
     (out / "log.json").write_text(json.dumps(log.results))
 
 
@@ -228,6 +234,6 @@ if __name__ == "__main__":
     parser.add_argument("pack", type=pathlib.Path)
     parser.add_argument("work", type=pathlib.Path)
     parser.add_argument("out", type=pathlib.Path, nargs="?")
-    parser.add_argument("--hold-out", action="store_true", help="train without the requests kept for fitting the fusion")
+    parser.add_argument("--mixture", choices=list(TRIALS), default="plain")
     given = parser.parse_args()
     {"teachers": teachers, "student": student}[given.what](given)

@@ -16,12 +16,19 @@ const STEP_APART: f32 = 1e-4;
 /// The places that a model reads as a rule; one of them stays open to tools that are new.
 const FIRST_PLACES: usize = 5;
 
-/// A tool that this part of the neighbourhood used is lifted. A tenth lets several tools that are used
-/// together pass, and of two neighbours that contradict each other both.
+/// A tool that this part of the neighbourhood used is lifted if one of its contexts is nearly the same. A
+/// tenth lets several tools that are used together pass, and of two neighbours that contradict each
+/// other both.
 const LIFTING_SHARE: f32 = 0.09;
+/// The part that it takes where all contexts are merely alike.
+const LIFTING_SHARE_AFAR: f32 = 0.2;
 /// A tool that nearly all used leads. A single lesson is not enough for so large a share, nor are
 /// contexts that are merely alike.
 const LEADING_SHARE: f32 = 0.9;
+/// The part that it takes where no tool stands out by its description: a single lesson is enough.
+const LEADING_SHARE_IN_DOUBT: f32 = 0.6;
+/// The first tool stands out if it is this far above the crowd.
+const OUTSTANDING: f32 = 0.2;
 /// Other learned tools are not lifted above the first three: those are right more often than a neighbour.
 const CLEAR_PLACES: usize = 3;
 /// From this place on, tools as a rule only sound like the request.
@@ -133,8 +140,13 @@ impl<'a> Ranking<'a> {
         let ranked = self.ranked(CROWD_PLACE);
         let third = self.sum_at(&ranked, CLEAR_PLACES);
         let crowd = self.sum_at(&ranked, CROWD_PLACE);
+        let first = self.sum_at(&ranked, 1);
         LearnedBars {
-            first: self.sum_at(&ranked, 1),
+            first,
+            leading_share: match first - crowd < OUTSTANDING {
+                true => LEADING_SHARE_IN_DOUBT,
+                false => LEADING_SHARE,
+            },
             among: third.min(crowd + ABOVE_CROWD) - STEP_APART,
         }
     }
@@ -233,6 +245,8 @@ impl<'a> Ranking<'a> {
 /// The scores to which learned tools are lifted.
 struct LearnedBars {
     first: f32,
+    /// The part of the neighbourhood that a tool needs to lead.
+    leading_share: f32,
     /// Above the many that only sound alike, and below the first three and all that stand out.
     among: f32,
 }
@@ -242,10 +256,14 @@ impl LearnedBars {
     /// comes first.
     fn lift(&self, vote: &Vote, score: f32) -> f32 {
         let bar = match vote.share {
-            share if share >= LEADING_SHARE => self.first,
-            share if share >= LIFTING_SHARE => self.among,
+            share if share >= self.leading_share => self.first,
+            share if share >= lifting_share(vote.nearness) => self.among,
             _ => return 0.0,
         };
         (bar + STEP_APART * vote.share - score).max(0.0)
     }
+}
+
+fn lifting_share(nearness: f32) -> f32 {
+    LIFTING_SHARE_AFAR + (LIFTING_SHARE - LIFTING_SHARE_AFAR) * nearness
 }

@@ -130,7 +130,7 @@ fn a_thousand_uses_in_one_context_change_nothing_in_an_unrelated_one() {
 fn an_unlikely_pairing_is_learned_from_one_use_and_leads_after_two() {
     let request = "water the tomatoes on the balcony";
     let unlikely = static_tool("open an issue about the login bug", 0);
-    assert!(place(&found(request, None), &unlikely).unwrap() >= 10);
+    assert!(place(&found(request, None), &unlikely).is_none_or(|it| it >= 10));
     let once = [lesson(request, &unlikely, Signal::FoundThenUsed)];
     assert!(place(&after(&once, request), &unlikely).unwrap() < 5);
     let paraphrase = "please water the balcony tomatoes";

@@ -23,7 +23,10 @@ const UNLIKE: f32 = 0.2;
 pub(super) const UNDECIDED: f32 = 0.2;
 /// The bonus of a tool that the whole neighbourhood used. The first two tools of a request often
 /// lie as far apart, so agreement can change their order, and a small share cannot.
-const MOST_GAINED: f32 = 0.08;
+const MOST_GAINED: f32 = 0.04;
+/// A context up to here is merely alike, and one from `NEARLY_SAME` on tells of the same wish.
+const MERELY_ALIKE: f32 = 0.45;
+const NEARLY_SAME: f32 = 0.7;
 /// The loss of a tool that only failed in contexts like this one: several places among similar tools.
 const MOST_LOST: f32 = 0.05;
 /// The most that the uses of one context weigh: twice one use that began with a search. The
@@ -101,6 +104,11 @@ impl<'a> Ballot<'a> {
         self.nearest >= RELATED
     }
 
+    fn nearness(&self) -> f32 {
+        let beyond = self.nearest - MERELY_ALIKE;
+        (beyond / (NEARLY_SAME - MERELY_ALIKE)).clamp(0.0, 1.0)
+    }
+
     /// `neighbourhood` is the support of all tools together, and the undecided part.
     pub(super) fn vote(self, neighbourhood: f32, now: Timestamp) -> Vote {
         let balance = self.balance();
@@ -108,6 +116,7 @@ impl<'a> Ballot<'a> {
         let against = (-balance).max(0.0);
         Vote {
             share,
+            nearness: self.nearness(),
             bonus: MOST_GAINED * share - MOST_LOST * against / (against + UNDECIDED),
             shared: 0.0,
             neighbours: self.neighbours(now),

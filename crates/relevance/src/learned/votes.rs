@@ -27,6 +27,8 @@ pub struct Votes {
 pub struct Vote {
     /// The part of the neighbourhood that used the tool, from 0 to 1.
     pub share: f32,
+    /// 1 if a context of the tool is nearly the same, 0 if all of them are merely alike.
+    pub nearness: f32,
     /// Added to the tool's score; below zero where it failed, or sessions passed it over.
     pub bonus: f32,
     /// The part of the bonus that other tenants' use gave.
@@ -84,6 +86,7 @@ impl Votes {
             joined.shared = part * vote.bonus;
             joined.bonus += joined.shared;
             joined.share += part * vote.share;
+            joined.nearness = joined.nearness.max(vote.nearness);
         }
         mixed.confidence = mixed.confidence.max(part * shared.confidence);
         mixed.known = Arc::new(mixed.known.union(&shared.known).cloned().collect());

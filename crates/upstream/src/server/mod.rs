@@ -221,6 +221,8 @@ impl Server {
         early: impl FnOnce(&Listing),
     ) -> Result<Arc<Listing>, CallError> {
         let listed = {
+            // Held while it waits, too: the program is not stopped and started anew between two readings.
+            let _block = self.block_stop();
             let _reading = self.reading.lock().await;
             self.read_lists(early).await
         };

@@ -34,6 +34,7 @@ use std::sync::Arc;
 
 use kitbag_declared::{ActionName, ToolId};
 use kitbag_domain::{KeyId, ShortText, Tenant, Timestamp};
+use kitbag_manifest::DatedData;
 use kitbag_store::Store;
 use kitbag_web::{Browser, PageReader};
 use serde_json::{Map, Value};
@@ -100,6 +101,11 @@ impl Platform {
         Self {
             services: Arc::new(services),
         }
+    }
+
+    /// Returns the dated data in force: that of the binary, and that of the operator's files over it.
+    pub async fn dated_data(&self) -> Result<DatedData, PlatformError> {
+        data_files::read(&self.services).await
     }
 
     /// Carries out an action of a tool for a caller.

@@ -27,10 +27,7 @@ impl DeclaredApi {
         declared: &TextTemplate,
         values: &FillValues<'_>,
     ) -> Result<Url, ActionFault> {
-        match &self.overrides.token_url {
-            Some(url) => Ok(url.clone()),
-            None => filled(declared, values),
-        }
+        overridden(self.overrides.token_url.as_ref(), declared, values)
     }
 
     /// Returns the folder that images are put into. The file names it, so it need not be one of the hosts.
@@ -39,10 +36,7 @@ impl DeclaredApi {
         declared: &TextTemplate,
         values: &FillValues<'_>,
     ) -> Result<Url, ActionFault> {
-        match &self.overrides.storage_url {
-            Some(url) => Ok(url.clone()),
-            None => filled(declared, values),
-        }
+        overridden(self.overrides.storage_url.as_ref(), declared, values)
     }
 
     /// Checks a request that a redirect makes.
@@ -63,6 +57,15 @@ impl DeclaredApi {
         let own = self.overrides.url.as_ref();
         own.is_some_and(|own| own.origin() == url.origin())
     }
+}
+
+/// Returns the operator's address, or else the declared one.
+fn overridden(
+    chosen: Option<&Url>,
+    declared: &TextTemplate,
+    values: &FillValues<'_>,
+) -> Result<Url, ActionFault> {
+    chosen.map_or_else(|| filled(declared, values), |url| Ok(url.clone()))
 }
 
 fn filled(template: &TextTemplate, values: &FillValues<'_>) -> Result<Url, ActionFault> {

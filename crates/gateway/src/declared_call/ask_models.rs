@@ -9,7 +9,6 @@ use kitbag_inference::{
     InferenceError, ModelCandidate, ModelKnowledge, ModelRecord, ModelTool, PassedModel,
     PromptAnswer, PromptRequest, candidates,
 };
-use kitbag_manifest::DatedData;
 use kitbag_wire::raw;
 use serde_json::{Map, Value, json};
 
@@ -28,7 +27,7 @@ pub(super) async fn ask_models(
     arguments: Map<String, Value>,
 ) -> Result<CarriedOut, CallRefusal> {
     let request = PromptRequest::read(tool, arguments)?;
-    let data = dated_data(turn).await?;
+    let data = turn.gateway.platform.dated_data().await?;
     let measured = turn.gateway.services.index.measured();
     let known = ModelKnowledge {
         day: data.at(today()),
@@ -45,13 +44,6 @@ pub(super) async fn ask_models(
         prompt_tokens: known.prompt_tokens,
     };
     first_answer(&attempt, &candidates).await
-}
-
-async fn dated_data(turn: &Turn) -> Result<DatedData, CallRefusal> {
-    let files = turn.gateway.tool_files.data_files().to_vec();
-    let read = tokio::task::spawn_blocking(move || DatedData::with_files(&files)).await;
-    let read = read.expect("reading files does not panic");
-    read.map_err(|error| CallRefusal::of_data(&error))
 }
 
 fn record(measured: &Arc<Measured>, provider: &str, model: &str) -> ModelRecord {

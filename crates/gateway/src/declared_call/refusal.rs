@@ -3,7 +3,6 @@
 use kitbag_apis::{ActionAnswer, ActionError, AnswerPart};
 use kitbag_domain::Remedy;
 use kitbag_inference::InferenceError;
-use kitbag_manifest::dated::DataFileError;
 use kitbag_platform::PlatformError;
 use kitbag_wire::{Raw, raw};
 use serde_json::json;
@@ -32,19 +31,6 @@ impl CallRefusal {
             code: "CREDENTIAL_UNREADABLE",
             message: "the credential for this tool could not be read".to_owned(),
             advice: Some("the operator finds the reason in the log of the gateway".to_owned()),
-        }
-    }
-
-    /// The path of the file is for the operator, in the log.
-    pub(super) fn of_data(error: &DataFileError) -> Self {
-        tracing::warn!(%error, "a data file cannot be used");
-        Self {
-            code: "CONFIG_INVALID",
-            message: format!(
-                "a data file of the operator has a mistake: {}",
-                error.reason()
-            ),
-            advice: Some("ask the operator to correct the file".to_owned()),
         }
     }
 

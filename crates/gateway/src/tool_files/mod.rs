@@ -8,7 +8,6 @@ mod in_force;
 mod model_providers;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
@@ -50,11 +49,6 @@ impl DeclaredTools {
             offered: ArcSwap::from_pointee(offered),
             settings,
         }
-    }
-
-    /// The operator's files of dated data.
-    pub(crate) fn data_files(&self) -> &[PathBuf] {
-        &self.settings.data
     }
 
     pub(crate) fn offered(&self) -> Arc<FileTools> {

@@ -39,12 +39,17 @@ impl DatedData {
         Ok(data)
     }
 
+    /// Reads a file, lays its rows over these, and returns its mistakes.
+    pub fn with_file_at(&self, path: &Path) -> io::Result<(Self, Vec<ToolFileError>)> {
+        Ok(self.with_file(path, &fs::read_to_string(path)?))
+    }
+
     fn over(&self, path: &Path) -> Result<Self, DataFileError> {
-        let text = fs::read_to_string(path).map_err(|error| DataFileError::Unreadable {
+        let read = self.with_file_at(path);
+        let (data, mistakes) = read.map_err(|error| DataFileError::Unreadable {
             path: path.to_owned(),
             error,
         })?;
-        let (data, mistakes) = self.with_file(path, &text);
         match mistakes.into_iter().next() {
             None => Ok(data),
             Some(mistake) => Err(DataFileError::Mistake(Box::new(mistake))),

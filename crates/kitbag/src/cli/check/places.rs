@@ -235,9 +235,9 @@ fn with_files(
 ) -> anyhow::Result<(DatedData, Vec<ToolFileError>)> {
     let mut mistakes = Vec::new();
     for path in files {
-        let text = fs::read_to_string(path)
-            .with_context(|| format!("{} cannot be read", path.display()))?;
-        let (with_file, of_file) = data.with_file(path, &text);
+        let read = data.with_file_at(path);
+        let (with_file, of_file) =
+            read.with_context(|| format!("{} cannot be read", path.display()))?;
         data = with_file;
         mistakes.extend(of_file);
     }

@@ -50,7 +50,7 @@ fn dot(a: &[i16], b: &[i8]) -> i32 {
         .sum()
 }
 
-/// The instructions that this machine has. A value of the two fast levels exists only where they
+/// The instructions that this machine has. A value of the fast levels exists only where they
 /// were detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SimdLevel {
@@ -59,6 +59,8 @@ pub(crate) enum SimdLevel {
     Avx2(x86::Avx2),
     #[cfg(target_arch = "x86_64")]
     Vnni(x86::Vnni),
+    #[cfg(target_arch = "x86_64")]
+    Amx(x86::Amx),
 }
 
 impl SimdLevel {
@@ -74,6 +76,8 @@ impl SimdLevel {
             x86::Avx2::find().map(Self::Avx2),
             #[cfg(target_arch = "x86_64")]
             x86::Vnni::find().map(Self::Vnni),
+            #[cfg(target_arch = "x86_64")]
+            x86::Amx::find().map(Self::Amx),
         ];
         found.into_iter().flatten()
     }
@@ -87,6 +91,8 @@ impl SimdLevel {
             Self::Avx2(avx2) => avx2.run(work),
             #[cfg(target_arch = "x86_64")]
             Self::Vnni(vnni) => vnni.run(work),
+            #[cfg(target_arch = "x86_64")]
+            Self::Amx(amx) => amx.run(work),
         }
     }
 }
@@ -125,7 +131,7 @@ impl Panels {
             }
         }
         #[cfg(target_arch = "x86_64")]
-        if matches!(level, SimdLevel::Vnni(_)) {
+        if matches!(level, SimdLevel::Vnni(_) | SimdLevel::Amx(_)) {
             x86::Vnni::offset(&mut bytes);
         }
         Self {
@@ -144,6 +150,8 @@ impl Panels {
             SimdLevel::Avx2(avx2) => avx2.multiply(&self.bytes, tokens, self.width, sink),
             #[cfg(target_arch = "x86_64")]
             SimdLevel::Vnni(vnni) => vnni.multiply(&self.bytes, tokens, self.width, sink),
+            #[cfg(target_arch = "x86_64")]
+            SimdLevel::Amx(amx) => amx.multiply(&self.bytes, tokens, self.width, sink),
         }
     }
 }
@@ -167,7 +175,9 @@ fn place(level: SimdLevel, width: usize, row: usize, column: usize) -> usize {
     let within = match level {
         SimdLevel::Portable => row * width + column,
         #[cfg(target_arch = "x86_64")]
-        SimdLevel::Avx2(_) | SimdLevel::Vnni(_) => column / 4 * PANEL * 4 + row * 4 + column % 4,
+        SimdLevel::Avx2(_) | SimdLevel::Vnni(_) | SimdLevel::Amx(_) => {
+            column / 4 * PANEL * 4 + row * 4 + column % 4
+        }
     };
     panel * PANEL * width + within
 }

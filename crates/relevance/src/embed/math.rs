@@ -4,6 +4,8 @@
 //! left to a system library. So every machine gives the same bits, and the compiler may use the
 //! widest vectors it has: all of this is inlined into code compiled per level.
 
+use std::ops::Range;
+
 /// The floats in one vector register at the widest level.
 pub(super) const LANES: usize = 16;
 
@@ -130,50 +132,88 @@ pub(super) fn quantise(row: &[f32], out: &mut [i8]) -> f32 {
 /// A matrix of floats, row by row.
 #[derive(Clone, Copy)]
 pub(super) struct FloatRows<'a> {
-    values: &'a [f32],
-    width: usize,
+    pub(super) values: &'a [f32],
+    pub(super) width: usize,
 }
 
-impl<'a> FloatRows<'a> {
-    #[inline(always)]
-    pub(super) fn new(values: &'a [f32], width: usize) -> Self {
-        Self { values, width }
-    }
+/// A matrix of floats in panels of sixteen columns: the lanes of every row, then the next panel.
+#[derive(Clone, Copy)]
+pub(super) struct FloatPanels<'a> {
+    pub(super) lanes: &'a [[f32; LANES]],
+    pub(super) rows: usize,
 }
 
-/// `a` times `b`. The width of `b` is a multiple of the lanes. Four rows at a time, so that each
-/// value of `b` is loaded once for four products.
+/// The part of a wider matrix that a product is written to: the first `columns` of each row.
+pub(super) struct ProductRows<'a> {
+    pub(super) values: &'a mut [f32],
+    pub(super) width: usize,
+    pub(super) columns: usize,
+}
+
+/// `a` times `b`. Four rows at a time, so that each value of `b` is loaded once for four products.
 #[inline(always)]
-pub(super) fn product(a: FloatRows<'_>, b: FloatRows<'_>, out: &mut [f32]) {
+pub(super) fn product(a: FloatRows<'_>, b: FloatPanels<'_>, out: ProductRows<'_>) {
+    let ProductRows {
+        values,
+        width,
+        columns,
+    } = out;
     let chunks = a.values.chunks(4 * a.width);
-    for (chunk, out) in chunks.zip(out.chunks_mut(4 * b.width)) {
-        let chunk = FloatRows::new(chunk, a.width);
-        for column in (0..b.width).step_by(LANES) {
-            match chunk.values.len() / a.width {
-                4 => tile::<4>(chunk, b, column, out),
-                3 => tile::<3>(chunk, b, column, out),
-                2 => tile::<2>(chunk, b, column, out),
-                _ => tile::<1>(chunk, b, column, out),
+    for (rows, out) in chunks.zip(values.chunks_mut(4 * width)) {
+        for (panel, lanes) in b.lanes.chunks_exact(b.rows).enumerate() {
+            let mut tile = ProductTile {
+                rows,
+                lanes,
+                out,
+                width,
+                columns: panel * LANES..columns,
+            };
+            match rows.len() / a.width {
+                4 => tile.multiply::<4>(),
+                3 => tile.multiply::<3>(),
+                2 => tile.multiply::<2>(),
+                _ => tile.multiply::<1>(),
             }
         }
     }
 }
 
-/// The columns from `column` on, as many as there are lanes, of the product of `ROWS` rows.
-#[inline(always)]
-fn tile<const ROWS: usize>(a: FloatRows<'_>, b: FloatRows<'_>, column: usize, out: &mut [f32]) {
-    let rows: [&[f32]; ROWS] = std::array::from_fn(|row| &a.values[row * a.width..][..a.width]);
-    let mut sums = [[0.0; LANES]; ROWS];
-    for (at, b) in b.values.chunks_exact(b.width).take(a.width).enumerate() {
-        let b = &b[column..][..LANES];
-        for (row, sums) in rows.iter().zip(&mut sums) {
-            for (sum, b) in sums.iter_mut().zip(b) {
-                *sum += row[at] * b;
+/// A few rows times one panel.
+struct ProductTile<'a> {
+    rows: &'a [f32],
+    lanes: &'a [[f32; LANES]],
+    out: &'a mut [f32],
+    width: usize,
+    /// The columns of the result from this panel on.
+    columns: Range<usize>,
+}
+
+impl ProductTile<'_> {
+    #[inline(always)]
+    fn multiply<const ROWS: usize>(&mut self) {
+        let depth = self.lanes.len();
+        // Equal lengths spare the inner loop its bounds checks.
+        let rows: [&[f32]; ROWS] = std::array::from_fn(|row| &self.rows[row * depth..][..depth]);
+        let mut sums = [[0.0; LANES]; ROWS];
+        for (at, lanes) in self.lanes.iter().enumerate() {
+            for (row, sums) in rows.iter().zip(&mut sums) {
+                for (sum, lane) in sums.iter_mut().zip(lanes) {
+                    *sum += row[at] * lane;
+                }
             }
         }
+        for (row, sums) in sums.iter().enumerate() {
+            self.write(row, sums);
+        }
     }
-    for (row, sums) in sums.iter().enumerate() {
-        out[row * b.width + column..][..LANES].copy_from_slice(sums);
+
+    #[inline(always)]
+    fn write(&mut self, row: usize, sums: &[f32; LANES]) {
+        let out = &mut self.out[row * self.width..][self.columns.clone()];
+        match out.first_chunk_mut() {
+            Some(out) => *out = *sums,
+            None => out.copy_from_slice(&sums[..out.len()]),
+        }
     }
 }
 

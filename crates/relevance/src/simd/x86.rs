@@ -9,9 +9,13 @@
     reason = "twice to six times as fast as safe code, see above"
 )]
 
+mod amx;
+
 use std::arch::x86_64::*;
 
 use super::{PANEL, Sink, VectorWork};
+
+pub(crate) use amx::Amx;
 
 /// Four columns of sixteen rows.
 type Quad = [i8; 4 * PANEL];
@@ -37,19 +41,25 @@ impl Avx2 {
     }
 }
 
-/// Proof that this processor has AVX-512 with byte products (VNNI).
+/// Proof that this processor has AVX-512 with byte products (VNNI), and the parts of AVX-512 that
+/// every such processor has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Vnni(Avx2);
 
 impl Vnni {
     pub(super) fn find() -> Option<Self> {
-        let found = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni");
+        let found = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512vnni");
         Avx2::find().filter(|_| found).map(Self)
     }
 
     #[inline(always)]
     pub(super) fn run<W: VectorWork>(self, work: W) -> W::Output {
-        self.0.run(work)
+        // SAFETY: `self` exists only where these parts of AVX-512 were detected.
+        unsafe { run_avx512(work) }
     }
 
     /// The instruction needs one side unsigned: weights are stored 128 too large, and
@@ -68,6 +78,11 @@ impl Vnni {
 
 #[target_feature(enable = "avx2")]
 fn run_avx2<W: VectorWork>(work: W) -> W::Output {
+    work.run()
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
+fn run_avx512<W: VectorWork>(work: W) -> W::Output {
     work.run()
 }
 
@@ -123,10 +138,7 @@ fn tile_avx2<const TOKENS: usize>(
 
 #[target_feature(enable = "avx512f,avx512vnni,avx2")]
 fn multiply_vnni(panels: &[i8], tokens: &[i8], width: usize, sink: &mut impl Sink) {
-    let starts: Vec<i32> = tokens
-        .chunks_exact(width)
-        .map(|token| -128 * total(token))
-        .collect();
+    let starts = starts(tokens, width);
     for (panel, bytes) in panels.chunks_exact(PANEL * width).enumerate() {
         let quads = bytes.as_chunks().0;
         for (token, tile) in tiles::<12>(tokens, width) {
@@ -188,6 +200,13 @@ fn split<const TOKENS: usize>(tokens: &[i8], quads: usize) -> [&[[i8; 4]]; TOKEN
         *slice = &fours[token * quads..][..quads];
     }
     slices
+}
+
+/// The sum that each token starts with, because its weights are 128 too large.
+#[inline(always)]
+fn starts(tokens: &[i8], width: usize) -> Vec<i32> {
+    let tokens = tokens.chunks_exact(width);
+    tokens.map(|token| -128 * total(token)).collect()
 }
 
 #[inline(always)]

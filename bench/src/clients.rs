@@ -79,7 +79,7 @@ fn measure(repository: &Repository, data: Option<&Path>, era: Era) -> anyhow::Re
     let queries = queries(repository, data, &folder)?;
     let endpoint = Endpoint {
         url: format!("{}/mcp", gateway.origin),
-        tool: format!("{}__echo", scene::NAME),
+        tool: Some(format!("{}__echo", scene::NAME)),
         era,
     };
     until_embedded(&gateway.origin, tools.len())?;
@@ -99,7 +99,11 @@ fn measure(repository: &Repository, data: Option<&Path>, era: Era) -> anyhow::Re
 }
 
 /// The requests of the sets, one a line.
-fn queries(repository: &Repository, data: Option<&Path>, folder: &Path) -> anyhow::Result<PathBuf> {
+pub(crate) fn queries(
+    repository: &Repository,
+    data: Option<&Path>,
+    folder: &Path,
+) -> anyhow::Result<PathBuf> {
     let case = sets::most_real(repository, data);
     let lines = catalog::lines(&case.dataset.join("queries.jsonl"))?;
     let texts = lines.iter().filter_map(|line| line["query"].as_str());

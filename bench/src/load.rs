@@ -8,11 +8,11 @@ use serde_json::Value;
 use xtask::repository::{Profile, Repository};
 use xtask::scene::Era;
 
-/// One endpoint with a tool that repeats its argument `message`.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub(crate) url: String,
-    pub(crate) tool: String,
+    /// A tool that repeats its argument `message`; without one, clients only search.
+    pub(crate) tool: Option<String>,
     pub(crate) era: Era,
 }
 
@@ -40,13 +40,29 @@ pub(crate) fn measure(
 ) -> anyhow::Result<Sample> {
     let report = drive(repository, endpoint, clients, seconds, None)?;
     if let Some(error) = report["first_error"].as_str() {
-        bail!(
-            "{clients} clients could not call {} at {}: {error}",
-            endpoint.tool,
-            endpoint.url
-        );
+        bail!("{clients} clients could not call {}: {error}", endpoint.url);
     }
     Sample::read(&report)
+}
+
+/// Searches by the lines of a file, and calls nothing.
+pub(crate) fn searches(
+    repository: &Repository,
+    url: String,
+    clients: usize,
+    seconds: f64,
+    queries: &Path,
+) -> anyhow::Result<Sample> {
+    let endpoint = Endpoint {
+        url,
+        tool: None,
+        era: Era::Modern,
+    };
+    let report = drive(repository, &endpoint, clients, seconds, Some(queries))?;
+    if let Some(error) = report["first_error"].as_str() {
+        bail!("{clients} clients could not search: {error}");
+    }
+    Sample::read(&report["searches"])
 }
 
 /// Searches by the lines of a file, and calls through the tool that runs all others.
@@ -76,20 +92,16 @@ fn drive(
     queries: Option<&Path>,
 ) -> anyhow::Result<Value> {
     let mut command = Command::new(repository.built(Profile::Release, "kitbag-bench-load"));
-    command.args([
-        "--url",
-        &endpoint.url,
-        "--tool",
-        &endpoint.tool,
-        "--era",
-        &endpoint.era.to_string(),
-    ]);
+    command.args(["--url", &endpoint.url, "--era", &endpoint.era.to_string()]);
     command.args([
         "--clients",
         &clients.to_string(),
         "--seconds",
         &seconds.to_string(),
     ]);
+    if let Some(tool) = &endpoint.tool {
+        command.args(["--tool", tool]);
+    }
     if let Some(queries) = queries {
         command.arg("--queries").arg(queries);
     }
@@ -99,11 +111,7 @@ fn drive(
         .output()
         .context("starting kitbag-bench-load")?;
     if !output.status.success() {
-        bail!(
-            "{clients} clients could not call {} at {}",
-            endpoint.tool,
-            endpoint.url
-        );
+        bail!("{clients} clients could not call {}", endpoint.url);
     }
     serde_json::from_slice(&output.stdout).context("reading the report of kitbag-bench-load")
 }

@@ -31,6 +31,7 @@ mod store;
 mod table;
 mod tokens;
 mod ways;
+mod whole;
 
 use std::process::ExitCode;
 

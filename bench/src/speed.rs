@@ -2,22 +2,18 @@
 //! real binary at the sizes people have.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use xtask::cargo;
 use xtask::processes;
-use xtask::repository::{Profile, Repository};
-use xtask::scene::Gateway;
+use xtask::repository::Repository;
 
-use crate::catalog::{self, Tool, Upstreams};
-use crate::http::Connection;
+use crate::catalog::{self, Tool};
 use crate::options::Options;
-use crate::peer::until_all;
 use crate::table;
+use crate::whole::Whole;
 use crate::{plot, sets};
 
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
@@ -26,7 +22,16 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     let tools = catalog::read(&folders)?;
     cargo::run(
         repository,
-        &["build", "--release", "-p", "kitbag", "-p", "kitbag-testbed"],
+        &[
+            "build",
+            "--release",
+            "-p",
+            "kitbag",
+            "-p",
+            "kitbag-testbed",
+            "-p",
+            "kitbag-bench-load",
+        ],
     )?;
     let points = curve(repository, &tools, options.up_to.unwrap_or(usize::MAX))?;
     let picture = repository.root().join("docs/speed.svg");
@@ -34,7 +39,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
         .with_context(|| format!("writing {}", picture.display()))?;
     if options.json {
         let points: Vec<Value> = points.iter().map(Point::json).collect();
-        let whole = Whole::measure(repository, &tools)?.json();
+        let whole = Whole::measure(repository, options.data.as_deref(), &tools)?.json();
         println!(
             "{}",
             serde_json::to_string_pretty(&json!({ "curve": points, "whole": whole }))?
@@ -42,7 +47,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     } else {
         print_curve(&points);
         println!("\nThe curve is drawn in {}\n", picture.display());
-        Whole::measure(repository, &tools)?.print();
+        Whole::measure(repository, options.data.as_deref(), &tools)?.print();
     }
     Ok(())
 }
@@ -168,121 +173,6 @@ fn print_curve(points: &[Point]) {
     let mut lines = vec![header.map(str::to_owned).to_vec()];
     lines.extend(points.iter().map(Point::cells));
     table::print(&lines);
-}
-
-/// The real binary in front of real tools.
-#[derive(Debug)]
-struct Whole {
-    some: usize,
-    from_nothing: Duration,
-    from_store: Duration,
-    many: usize,
-    memory_kib: u64,
-}
-
-impl Whole {
-    fn measure(repository: &Repository, tools: &[Tool]) -> anyhow::Result<Self> {
-        let folder = repository.scratch("bench-speed")?;
-        let some = &tools[..tools.len().min(5_000)];
-        let many = &tools[..tools.len().min(10_000)];
-        eprintln!("indexing {} tools from nothing", some.len());
-        let upstreams = Upstreams::start(repository, &folder, some)?;
-        let config = Config {
-            repository,
-            folder: &folder,
-        };
-        config.write(&upstreams)?;
-        let from_nothing = config.build_index()?;
-        let (gateway, from_store) = config.serve(&upstreams, some.len())?;
-        drop((gateway, upstreams));
-        eprintln!("indexing {} tools and serving them", many.len());
-        let upstreams = Upstreams::start(repository, &folder, many)?;
-        config.write(&upstreams)?;
-        config.build_index()?;
-        let (gateway, _) = config.serve(&upstreams, many.len())?;
-        let memory_kib = gateway.process.memory()?.now_kib;
-        Ok(Self {
-            some: some.len(),
-            from_nothing,
-            from_store,
-            many: many.len(),
-            memory_kib,
-        })
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "tools": self.some,
-            "from_nothing_s": self.from_nothing.as_secs_f64(),
-            "from_store_s": self.from_store.as_secs_f64(),
-            "served_tools": self.many,
-            "served_resident_kib": self.memory_kib,
-        })
-    }
-
-    fn print(&self) {
-        let seconds = |it: Duration| format!("{:.2} s", it.as_secs_f64());
-        let row =
-            |what: String, measured: String, wanted: &str| vec![what, measured, wanted.to_owned()];
-        table::print(&[
-            row("what".to_owned(), "measured".to_owned(), "wanted"),
-            row(
-                format!("{} tools from nothing", self.some),
-                seconds(self.from_nothing),
-                "120 s",
-            ),
-            row(
-                format!("{} tools from the store", self.some),
-                seconds(self.from_store),
-                "1 s",
-            ),
-            row(
-                format!("resident with {} tools", self.many),
-                format!("{:.0} MB", self.memory_kib as f64 * 1.024e-3),
-                "300 MB",
-            ),
-        ]);
-    }
-}
-
-#[derive(Debug)]
-struct Config<'a> {
-    repository: &'a Repository,
-    folder: &'a Path,
-}
-
-impl Config<'_> {
-    fn write(&self, upstreams: &Upstreams) -> anyhow::Result<()> {
-        let path = self.folder.join("kitbag.toml");
-        fs::write(&path, upstreams.sections())
-            .with_context(|| format!("writing {}", path.display()))
-    }
-
-    fn build_index(&self) -> anyhow::Result<Duration> {
-        let mut command = Command::new(self.repository.built(Profile::Release, "kitbag"));
-        command.arg("--config").arg(self.folder.join("kitbag.toml"));
-        command
-            .arg("--data-dir")
-            .arg(self.folder.join("data"))
-            .args(["index", "build"]);
-        let start = Instant::now();
-        processes::run(&mut command)?;
-        Ok(start.elapsed())
-    }
-
-    /// A gateway that finds everything by meaning, and how long that took from its start.
-    fn serve(&self, upstreams: &Upstreams, tools: usize) -> anyhow::Result<(Gateway, Duration)> {
-        let start = Instant::now();
-        let gateway = Gateway::in_front_of(
-            self.repository,
-            Profile::Release,
-            self.folder,
-            &upstreams.sections(),
-        )?;
-        let mut connection = Connection::open(&gateway.origin)?;
-        let ready = until_all(&mut connection, "embedded", tools, start)?;
-        Ok((gateway, ready))
-    }
 }
 
 #[cfg(test)]

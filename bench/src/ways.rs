@@ -125,7 +125,11 @@ impl Way {
     fn new(name: &'static str, era: Era, url: String, tool: String, process: Server) -> Self {
         Self {
             name,
-            endpoint: Endpoint { url, tool, era },
+            endpoint: Endpoint {
+                url,
+                tool: Some(tool),
+                era,
+            },
             process,
         }
     }

@@ -8,7 +8,7 @@ mod client;
 mod report;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -30,9 +30,9 @@ struct Arguments {
     url: Uri,
     #[arg(long, value_enum)]
     era: Era,
-    /// A tool that repeats its `message`.
-    #[arg(long)]
-    tool: String,
+    /// A tool that repeats its `message`; without one, the clients only search.
+    #[arg(long, required_unless_present = "queries")]
+    tool: Option<String>,
     /// Search before each call, by one of the lines of this file, and call with `call_api`.
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
@@ -55,7 +55,7 @@ pub(crate) enum Era {
 struct Round {
     era: Era,
     searches: Option<Searches>,
-    call: Call,
+    call: Option<Call>,
 }
 
 #[derive(Debug)]
@@ -82,7 +82,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<Tally> {
     let length = Duration::from_secs_f64(arguments.seconds);
     let round = Arc::new(Round::new(arguments)?);
     let mut first = Client::connect(&arguments.url, arguments.era).await?;
-    first_answer(&mut first, &round.call).await?;
+    first_answer(&mut first, &round).await?;
     let mut tasks = JoinSet::new();
     for _ in 0..arguments.clients {
         let client = Client::connect(&arguments.url, arguments.era).await?;
@@ -96,9 +96,9 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<Tally> {
 }
 
 /// A gateway that has just started may still be asking its upstream what it offers.
-async fn first_answer(client: &mut Client, call: &Call) -> anyhow::Result<()> {
+async fn first_answer(client: &mut Client, round: &Round) -> anyhow::Result<()> {
     let begin = Instant::now();
-    while let Err(error) = client.call(call).await {
+    while let Err(error) = round.once(client, &mut Tally::default()).await {
         if begin.elapsed() > PATIENCE {
             return Err(error);
         }
@@ -125,23 +125,15 @@ impl Round {
         let Arguments {
             era, tool, queries, ..
         } = arguments;
-        let Some(queries) = queries else {
-            return Ok(Self {
-                era: *era,
-                searches: None,
-                call: Call::echo(*era, tool)?,
-            });
-        };
-        let text = fs::read_to_string(queries)
-            .with_context(|| format!("reading {}", queries.display()))?;
-        let searches = Searches {
-            queries: text.lines().map(str::to_owned).collect(),
-            count: AtomicUsize::new(0),
-        };
+        let searches = queries.as_deref().map(Searches::read).transpose()?;
+        let call = tool.as_deref().map(|tool| match searches {
+            Some(_) => Call::echo_through_call_api(*era, tool),
+            None => Call::echo(*era, tool),
+        });
         Ok(Self {
             era: *era,
-            searches: Some(searches),
-            call: Call::echo_through_call_api(*era, tool)?,
+            searches,
+            call: call.transpose()?,
         })
     }
 
@@ -164,12 +156,23 @@ impl Round {
             let search = Call::search(self.era, &searches.next())?;
             tally.searches.push(timed(client, &search).await?);
         }
-        tally.calls.push(timed(client, &self.call).await?);
+        if let Some(call) = &self.call {
+            tally.calls.push(timed(client, call).await?);
+        }
         Ok(())
     }
 }
 
 impl Searches {
+    fn read(path: &Path) -> anyhow::Result<Self> {
+        let text =
+            fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+        Ok(Self {
+            queries: text.lines().map(str::to_owned).collect(),
+            count: AtomicUsize::new(0),
+        })
+    }
+
     fn next(&self) -> String {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         format!("{} {number}", self.queries[number % self.queries.len()])

@@ -1,7 +1,8 @@
 //! Vectors of texts, from the model in the binary, a model on disk, or a service.
 //!
 //! # Layout
-//! - `local`: models that run in this process; `directory`: one of them on disk
+//! - `local`: models that run in this process; `directory`: one of them on disk; `queue`: the
+//!   requests that wait for them
 //! - [`precomputed`]: the vectors of the texts that are built in
 //! - `service`: a service that embeds; `service_format`: its requests and replies;
 //!   `service_error`: its errors
@@ -9,6 +10,7 @@
 mod directory;
 mod local;
 pub mod precomputed;
+mod queue;
 mod service;
 mod service_error;
 mod service_format;
@@ -29,7 +31,7 @@ pub struct TextEmbedder(EmbedderKind);
 
 enum EmbedderKind {
     Local(Local),
-    Endpoint(EmbeddingService),
+    Endpoint(Box<EmbeddingService>),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +70,8 @@ impl TextEmbedder {
                 EmbedderKind::Local(Local::in_directory(directory.clone()))
             }
             kitbag_config::Embedder::Endpoint(endpoint) => {
-                EmbedderKind::Endpoint(EmbeddingService::new(endpoint.clone(), lookup.clone()))
+                let service = EmbeddingService::new(endpoint.clone(), lookup.clone());
+                EmbedderKind::Endpoint(Box::new(service))
             }
         })
     }

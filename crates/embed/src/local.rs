@@ -2,23 +2,24 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::ScopedJoinHandle;
 
 use kitbag_config::{ModelDirectory, Prefixes};
 use kitbag_relevance::embed::Encoder;
-use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
+use tokio::sync::OnceCell;
 
 use crate::TextRole;
 use crate::directory::{self, DirectoryError};
 use crate::precomputed;
+use crate::queue::QueryQueue;
 
 pub(crate) struct Local {
     /// The directory of the model, if the model is not in the binary.
     directory: Option<ModelDirectory>,
     /// The model is unpacked when it is first used: most verbs of the command line never need it.
     model: OnceCell<Arc<Model>>,
-    /// Allows as many requests at once as there are cores; more would only make each other wait.
-    places: Semaphore,
+    requests: Arc<QueryQueue>,
 }
 
 pub(crate) struct Model {
@@ -51,7 +52,7 @@ impl Local {
         Self {
             directory,
             model: OnceCell::new(),
-            places: Semaphore::new(cores()),
+            requests: Arc::default(),
         }
     }
 
@@ -110,18 +111,12 @@ impl Local {
         role: TextRole,
     ) -> Result<Vec<Vec<f32>>, LocalError> {
         let model = self.model().await?.clone();
-        // A batch of tools takes no place, so that a search does not wait for it.
-        let _place = match role {
-            TextRole::Query => Some(self.place().await?),
-            TextRole::Document => None,
-        };
+        // A batch of tools does not stand in the queue, so that a search does not wait for it.
+        if role == TextRole::Query {
+            return self.requests.embed(&model, texts).await;
+        }
         let work = tokio::task::spawn_blocking(move || model.embed(&texts, role));
         work.await.map_err(|_| LocalError::Interrupted)
-    }
-
-    async fn place(&self) -> Result<SemaphorePermit<'_>, LocalError> {
-        let place = self.places.acquire().await;
-        place.map_err(|_| LocalError::Interrupted)
     }
 }
 
@@ -159,7 +154,7 @@ impl Model {
         })
     }
 
-    fn embed(&self, texts: &[String], role: TextRole) -> Vec<Vec<f32>> {
+    pub(crate) fn embed(&self, texts: &[String], role: TextRole) -> Vec<Vec<f32>> {
         match role.prefix(&self.prefixes) {
             "" => self.on_all_cores(texts),
             prefix => {
@@ -169,20 +164,31 @@ impl Model {
         }
     }
 
+    /// Each core takes the next few texts when it is done with the last, because texts differ in
+    /// length and cores are not equally free.
     fn on_all_cores(&self, texts: &[String]) -> Vec<Vec<f32>> {
-        let share = texts.len().div_ceil(cores()).max(LEAST_SHARE);
-        if texts.len() <= share {
+        let shares: Vec<&[String]> = texts.chunks(LEAST_SHARE).collect();
+        let workers = cores().min(shares.len());
+        if workers < 2 {
             return self.on_this_core(texts);
         }
-        std::thread::scope(|scope| {
-            let shares = texts.chunks(share);
-            let workers: Vec<_> = shares
-                .map(|texts| scope.spawn(|| self.on_this_core(texts)))
-                .collect();
+        let next = AtomicUsize::new(0);
+        let mut done: Vec<(usize, Vec<Vec<f32>>)> = std::thread::scope(|scope| {
+            let workers = (0..workers).map(|_| scope.spawn(|| self.take_shares(&shares, &next)));
+            let workers: Vec<_> = workers.collect();
             let done = workers.into_iter().map(ScopedJoinHandle::join);
-            done.flat_map(|vectors| vectors.expect("embedding does not panic"))
+            done.flat_map(|shares| shares.expect("embedding does not panic"))
                 .collect()
-        })
+        });
+        done.sort_unstable_by_key(|(number, _)| *number);
+        done.into_iter().flat_map(|(_, vectors)| vectors).collect()
+    }
+
+    fn take_shares(&self, shares: &[&[String]], next: &AtomicUsize) -> Vec<(usize, Vec<Vec<f32>>)> {
+        let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+        numbers
+            .map_while(|number| Some((number, self.on_this_core(shares.get(number)?))))
+            .collect()
     }
 
     fn on_this_core(&self, texts: &[String]) -> Vec<Vec<f32>> {
@@ -197,10 +203,11 @@ pub fn built_in() -> Encoder {
     Encoder::from_container(bytes).expect("the model in the binary is the one that was tested")
 }
 
-/// Fewer texts than this are done before another thread has begun.
-const LEAST_SHARE: usize = 8;
+/// Fewer texts than this are done before another thread has begun, and so many requests share one
+/// pass over the weights.
+pub(crate) const LEAST_SHARE: usize = 8;
 
-fn cores() -> usize {
+pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 

@@ -40,7 +40,7 @@ use self::intents::IntentCache;
 use self::mirror::Mirror;
 use self::priors::{Declared, Measured, Priors};
 use self::source::{IndexSource, ToolSource};
-use self::vectors::ToolVectors;
+use self::vectors::{ComputedVectors, ToolVectors};
 use crate::catalog::{Catalog, CatalogEntry};
 use crate::clock::now;
 use crate::providers::Providers;
@@ -351,16 +351,21 @@ impl CapabilityIndex {
     ) -> Result<(), EmbedderError> {
         let missing = self.vectors.missing(sources);
         let (total, started) = (missing.len(), Instant::now());
+        let mut computed = ComputedVectors::new();
         for (number, portion) in missing.chunks(PORTION).enumerate() {
             progress(number * PORTION, total);
             if overtaken() {
-                return Ok(());
+                return self.take_in(computed, sources, served).await;
             }
-            self.vectors.embed(portion).await?;
-            if let Some(served) = served {
-                self.publish_vectors(sources, served).await;
-            }
+            // The last portion is kept and published while this one is computed.
+            let (next, taken_in) = tokio::join!(
+                self.vectors.compute(portion),
+                self.take_in(computed, sources, served)
+            );
+            taken_in?;
+            computed = next?;
         }
+        self.take_in(computed, sources, served).await?;
         if total > 0 {
             progress(total, total);
             tracing::info!(
@@ -368,6 +373,23 @@ impl CapabilityIndex {
                 took = in_words(started.elapsed()),
                 "vectors computed"
             );
+        }
+        Ok(())
+    }
+
+    /// Keeps the vectors of a portion, and publishes them where their tools are served.
+    async fn take_in(
+        &self,
+        computed: ComputedVectors,
+        sources: &[IndexSource],
+        served: Option<&Snapshot>,
+    ) -> Result<(), EmbedderError> {
+        if computed.is_empty() {
+            return Ok(());
+        }
+        self.vectors.keep(computed).await?;
+        if let Some(served) = served {
+            self.publish_vectors(sources, served).await;
         }
         Ok(())
     }

@@ -15,6 +15,9 @@ use super::source::IndexSource;
 /// Unused vectors that stay in the store for servers that come back.
 const SPARE_VECTORS: u64 = 1_000;
 
+/// The vectors of a portion, each with the hash of its text.
+pub(super) type ComputedVectors = Vec<(TextHash, Vec<f32>)>;
+
 pub(super) struct ToolVectors {
     embedder: Arc<TextEmbedder>,
     store: Store,
@@ -94,17 +97,24 @@ impl ToolVectors {
             .collect()
     }
 
-    /// Computes the vectors of a portion, and keeps them.
-    pub(super) async fn embed(&self, portion: &[(TextHash, String)]) -> Result<(), EmbedderError> {
+    /// Computes the vectors of a portion.
+    pub(super) async fn compute(
+        &self,
+        portion: &[(TextHash, String)],
+    ) -> Result<ComputedVectors, EmbedderError> {
         let texts: Vec<String> = portion.iter().map(|(_, text)| text.clone()).collect();
-        let embedded = self.embedder.documents(texts).await?;
+        let vectors = self.embedder.documents(texts).await?;
         let hashes = portion.iter().map(|(hash, _)| *hash);
-        let pairs: Vec<_> = hashes.zip(embedded).collect();
+        Ok(hashes.zip(vectors).collect())
+    }
+
+    /// Keeps vectors in memory and in the store.
+    pub(super) async fn keep(&self, computed: ComputedVectors) -> Result<(), EmbedderError> {
         let model = self.embedder.id().await?;
-        if let Err(error) = self.store.put_vectors(&model, &pairs).await {
+        if let Err(error) = self.store.put_vectors(&model, &computed).await {
             tracing::warn!(%error, "vectors could not be kept; the next start computes them again");
         }
-        self.learn(pairs);
+        self.learn(computed);
         Ok(())
     }
 

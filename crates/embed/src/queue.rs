@@ -1,0 +1,115 @@
+//! The requests that wait for their vectors. One worker for each core takes the requests that wait,
+//! and embeds them in one batch, because a pass over the weights serves them all.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use kitbag_domain::sync::lock;
+use tokio::sync::oneshot;
+
+use crate::TextRole;
+use crate::local::{LEAST_SHARE, LocalError, Model, cores};
+
+#[derive(Default)]
+pub(crate) struct QueryQueue(Mutex<QueueState>);
+
+#[derive(Default)]
+struct QueueState {
+    waiting: VecDeque<WaitingQuery>,
+    /// At most one for each core; more would only make each other wait.
+    workers: usize,
+}
+
+struct WaitingQuery {
+    texts: Vec<String>,
+    answer: oneshot::Sender<Vec<Vec<f32>>>,
+}
+
+impl QueryQueue {
+    pub(crate) async fn embed(
+        self: &Arc<Self>,
+        model: &Arc<Model>,
+        texts: Vec<String>,
+    ) -> Result<Vec<Vec<f32>>, LocalError> {
+        let (answer, answered) = oneshot::channel();
+        if self.put(WaitingQuery { texts, answer }) {
+            tokio::spawn(self.clone().work(model.clone()));
+        }
+        answered.await.map_err(|_| LocalError::Interrupted)
+    }
+
+    /// Returns true if the caller has to start another worker.
+    fn put(&self, query: WaitingQuery) -> bool {
+        let mut state = lock(&self.0);
+        state.waiting.push_back(query);
+        let needed = state.workers < cores();
+        state.workers += usize::from(needed);
+        needed
+    }
+
+    async fn work(self: Arc<Self>, model: Arc<Model>) {
+        while let Some(batch) = self.take() {
+            let model = model.clone();
+            // A batch that fails drops its answers, which tells the requests.
+            let _ = tokio::task::spawn_blocking(move || answer(batch, &model)).await;
+        }
+    }
+
+    /// Takes the oldest requests, as many as are worth one pass. Without any, the worker is done.
+    fn take(&self) -> Option<Vec<WaitingQuery>> {
+        let mut state = lock(&self.0);
+        state.waiting.retain(|query| !query.answer.is_closed());
+        let mut texts = 0;
+        let fitting = state.waiting.iter().take_while(|query| {
+            texts += query.texts.len();
+            texts <= LEAST_SHARE
+        });
+        let count = fitting.count().max(1).min(state.waiting.len());
+        if count == 0 {
+            state.workers -= 1;
+            return None;
+        }
+        Some(state.waiting.drain(..count).collect())
+    }
+}
+
+/// Embeds each text once, however many requests have it.
+fn answer(batch: Vec<WaitingQuery>, model: &Model) {
+    let mut texts: Vec<String> = batch.iter().flat_map(|it| it.texts.clone()).collect();
+    texts.sort_unstable();
+    texts.dedup();
+    let vectors = model.embed(&texts, TextRole::Query);
+    for WaitingQuery { texts: own, answer } in batch {
+        let places = own.iter().filter_map(|text| texts.binary_search(text).ok());
+        // A request that was given up in the meantime needs no answer.
+        let _ = answer.send(places.map(|at| vectors[at].clone()).collect());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::local::Local;
+
+    #[tokio::test]
+    async fn requests_at_the_same_time_get_the_vectors_that_each_would_get_alone() {
+        let local = Arc::new(Local::built_in());
+        let texts = |number: usize| {
+            let kind = number % 5;
+            vec![format!("request {kind}"), format!("its step {kind}")]
+        };
+        let alone = local.model().await.unwrap().clone();
+        let mut requests = tokio::task::JoinSet::new();
+        for number in 0..40 {
+            let (local, texts) = (local.clone(), texts(number));
+            requests.spawn(async move { (number, local.embed(texts, TextRole::Query).await) });
+        }
+        while let Some(request) = requests.join_next().await {
+            let (number, vectors) = request.unwrap();
+            assert_eq!(
+                vectors.unwrap(),
+                alone.embed(&texts(number), TextRole::Query)
+            );
+        }
+    }
+}

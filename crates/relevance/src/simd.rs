@@ -3,7 +3,7 @@
 //! Everything here is exact integer arithmetic, so every machine gives the same answer; machines
 //! differ only in how many products fit into one instruction. The plain Rust below runs anywhere
 //! and defines the result; `x86` computes the same faster where the processor allows it: a short
-//! query takes MiniLM 18 ms, 2.2 ms with AVX2, 1 ms with VNNI.
+//! query takes MiniLM 18 ms, 2.2 ms with AVX2, 1 ms with VNNI, 0.7 ms with AMX.
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -203,9 +203,10 @@ mod tests {
     proptest! {
         #[test]
         fn every_level_multiplies_alike(
-            columns in 1_usize..150,
+            // Tiles are used for multiples of 64 columns, and for up to 64 tokens at once.
+            columns in prop_oneof![1_usize..150, Just(64), Just(128)],
             rows in 1_usize..40,
-            tokens in 1_usize..30,
+            tokens in 1_usize..140,
             seed: u32,
         ) {
             let weights = noise(seed, rows * columns, i8::MIN);

@@ -1,6 +1,7 @@
 //! The encoder: a text becomes a vector of length one, and texts of like meaning get vectors of
 //! like direction.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
 use super::container;
@@ -105,14 +106,12 @@ impl Encoder {
     pub fn embed(&self, text: &str) -> Vec<f32> {
         let tokens = self.tokens(text);
         let whole = 0..tokens.len();
-        self.pass(&tokens, &[whole], &mut Scratch::default())
-            .remove(0)
+        self.pass(&tokens, &[whole]).remove(0)
     }
 
     /// Returns the same vectors as [`embed`](Self::embed), with less work per text when texts are
     /// short.
     pub fn embed_batch(&self, texts: &[&str]) -> Vec<Vec<f32>> {
-        let mut scratch = Scratch::default();
         let mut vectors = Vec::with_capacity(texts.len());
         let (mut tokens, mut spans) = (Vec::new(), Vec::new());
         for (at, text) in texts.iter().enumerate() {
@@ -120,7 +119,7 @@ impl Encoder {
             tokens.extend(self.tokens(text));
             spans.push(start..tokens.len());
             if tokens.len() >= BATCH_TOKENS || at + 1 == texts.len() {
-                vectors.extend(self.pass(&tokens, &spans, &mut scratch));
+                vectors.extend(self.pass(&tokens, &spans));
                 tokens.clear();
                 spans.clear();
             }
@@ -157,19 +156,25 @@ impl Encoder {
     }
 
     /// Returns one vector for each text; `texts` has the range of its tokens.
-    fn pass(&self, tokens: &[u32], texts: &[Range<usize>], scratch: &mut Scratch) -> Vec<Vec<f32>> {
-        let mut hidden = self.level.run(LookUp {
-            model: self,
-            tokens,
-            texts,
-        });
-        for layer in &self.layers {
-            layer.apply(&mut hidden, texts, scratch);
+    fn pass(&self, tokens: &[u32], texts: &[Range<usize>]) -> Vec<Vec<f32>> {
+        // A thread keeps its buffers: the system clears the memory of new ones, which took an
+        // eighth of the whole time.
+        thread_local! {
+            static BUFFERS: RefCell<(Vec<f32>, Scratch)> = RefCell::default();
         }
-        texts
-            .iter()
-            .map(|text| self.level.run(self.pool(&hidden, text)))
-            .collect()
+        BUFFERS.with_borrow_mut(|(hidden, scratch)| {
+            self.level.run(LookUp {
+                model: self,
+                tokens,
+                texts,
+                hidden,
+            });
+            for layer in &self.layers {
+                layer.apply(hidden, texts, scratch);
+            }
+            let pools = texts.iter().map(|text| self.pool(hidden, text));
+            pools.map(|pool| self.level.run(pool)).collect()
+        })
     }
 
     fn pool<'h>(&self, hidden: &'h [f32], text: &Range<usize>) -> Pool<'h> {
@@ -189,13 +194,14 @@ struct LookUp<'a> {
     model: &'a Encoder,
     tokens: &'a [u32],
     texts: &'a [Range<usize>],
+    hidden: &'a mut Vec<f32>,
 }
 
 impl VectorWork for LookUp<'_> {
-    type Output = Vec<f32>;
+    type Output = ();
 
     #[inline(always)]
-    fn run(self) -> Vec<f32> {
+    fn run(self) {
         let Encoder {
             words,
             positions,
@@ -203,16 +209,16 @@ impl VectorWork for LookUp<'_> {
             shape,
             ..
         } = self.model;
-        let mut hidden = Vec::with_capacity(self.tokens.len() * shape.hidden);
+        self.hidden.clear();
         for text in self.texts {
             let positions = positions.chunks_exact(shape.hidden);
             for (token, position) in self.tokens[text.clone()].iter().zip(positions) {
                 let word = words.row(*token as usize);
-                hidden.extend(word.zip(position).map(|(word, position)| word + position));
+                self.hidden
+                    .extend(word.zip(position).map(|(word, position)| word + position));
             }
         }
-        norm.apply(&mut hidden);
-        hidden
+        norm.apply(self.hidden);
     }
 }
 

@@ -1,4 +1,4 @@
-//! The products of `simd` on x86-64, and the one place in Kitbag with `unsafe`.
+//! The products of `simd` on x86-64: with `amx` below, the one place in Kitbag with `unsafe`.
 //!
 //! Plain Rust compiled for AVX2 was measured first. The compiler does not find the byte products
 //! in it: the kernels below take less than half its time with AVX2 and a sixth with VNNI. Two

@@ -6,7 +6,7 @@
 //! loads its own tile configuration and gives the registers back at its end.
 #![expect(
     unsafe_code,
-    reason = "the products of a long text take half the time of VNNI, and there is no safe way to it"
+    reason = "the products of many tokens take less than half the time of VNNI, and there is no safe way to them"
 )]
 
 use std::arch::asm;

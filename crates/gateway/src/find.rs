@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use kitbag_agents::Library;
 use kitbag_domain::{Caller, InquiryKind, ServerName};
 use kitbag_relevance::learned::Votes;
-use kitbag_relevance::{Candidate, Options, confident};
+use kitbag_relevance::{Candidate, Confidence, Options, Retrieved};
 use serde_json::json;
 
 use crate::audit::inquiries::{BegunInquiry, InquiryEnd};
@@ -20,6 +20,10 @@ use crate::turn::Turn;
 
 /// The words of an answer where the best tool that was found is only the nearest one.
 pub const UNSURE: &str = "Nothing here clearly does this";
+
+/// The ways in which an operator can get a tool for a request that no tool here does.
+pub const REMEDIES: &str =
+    "it would take another server (`kitbag servers find`) or an API (`kitbag openapi import`)";
 
 /// The tools that a search shows unless it is asked for more or fewer: most tasks need three to five.
 pub(crate) const USUAL_LIMIT: usize = 5;
@@ -34,8 +38,8 @@ const LEAD: f32 = 0.02;
 
 pub(crate) struct Findings {
     pub(crate) candidates: Vec<Candidate>,
-    /// True if the best tool is likely to do what was asked; `None` where that cannot be told.
-    pub(crate) confident: Option<bool>,
+    /// The probability that the tools do what was asked; `None` where that cannot be told.
+    pub(crate) confidence: Option<Confidence>,
     /// The votes of past uses, where there are any.
     pub(crate) votes: Option<Votes>,
     /// The reason why words alone decided, though vectors were wanted.
@@ -43,6 +47,13 @@ pub(crate) struct Findings {
     /// The catalog to look the tools up in. A search that waited for the index may be about a later
     /// one than its request began with.
     pub(crate) catalog: Arc<Catalog>,
+}
+
+impl Findings {
+    /// True if a tool is likely to do what was asked; `None` where that cannot be told.
+    pub(crate) fn confident(&self) -> Option<bool> {
+        self.confidence.map(Confidence::is_likely)
+    }
 }
 
 /// The best few for a request in words that came in by this way, with a row in the audit. The answer
@@ -91,24 +102,22 @@ pub(crate) async fn find(
     intent.votes = votes(gateway, caller, &intent).await;
     let (snapshot, catalog) = (gateway.services.index.snapshot(), gateway.catalog());
     let may_find = |it: &Subject| may_find(gateway, &catalog, caller, it);
-    let mut candidates = snapshot.search(&intent, options, may_find);
+    let mut found = snapshot.search(&intent, options, may_find);
     if !names_built_in(gateway, options)
-        && best(gateway, &candidates, true).is_some()
-        && !is_about_agents(gateway, text, &candidates)
+        && best(gateway, &found.candidates, true).is_some()
+        && !is_about_agents(gateway, text, &found.candidates)
     {
-        candidates = snapshot.search(&intent, options, |it| {
+        found = snapshot.search(&intent, options, |it| {
             may_find(it) && !gateway.is_built_in(it.owner())
         });
     }
-    let confident = gateway
-        .services
-        .index
-        .is_calibrated()
-        .then(|| confident(&candidates))
-        .flatten();
+    let Retrieved {
+        candidates,
+        confidence,
+    } = found;
     Findings {
         candidates,
-        confident,
+        confidence: confidence.filter(|_| gateway.services.index.is_calibrated()),
         votes: intent.votes,
         degraded: intent.degraded,
         catalog,

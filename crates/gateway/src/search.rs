@@ -6,7 +6,7 @@ use futures::{StreamExt as _, stream};
 use kitbag_domain::{Caller, InquiryKind, Origin, Purpose, ServerName, ShortText, WriteClass};
 use kitbag_relevance::dense::is_sound;
 use kitbag_relevance::learned::{Neighbour, Votes};
-use kitbag_relevance::{Candidate, Document, Options, Parts};
+use kitbag_relevance::{Candidate, Confidence, Document, Options, Parts};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -51,8 +51,8 @@ pub struct FoundPriors {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SearchResult {
     pub found: Vec<FoundTool>,
-    /// True if the best result is likely to do what was asked; nothing if that cannot be told.
-    pub confident: Option<bool>,
+    /// The probability that the tools do what was asked; nothing if that cannot be told.
+    pub confidence: Option<Confidence>,
     /// The reason for which vectors had no part in the search, if they had none.
     pub warning: Option<String>,
 }
@@ -102,7 +102,7 @@ pub(crate) async fn search(gateway: &Gateway, text: &str, options: &Options) -> 
             .iter()
             .map(|it| FoundTool::of(it, findings.votes.as_ref()))
             .collect(),
-        confident: findings.confident,
+        confidence: findings.confidence,
         warning: findings.degraded,
     }
 }
@@ -226,6 +226,7 @@ async fn is_found_by_own_words(
     // Two tools with the same words cannot be told apart; either will do.
     snapshot
         .search(&intent, &options, |_| true)
+        .candidates
         .iter()
         .any(|it| {
             it.entry.tool_name == document.entry.tool_name

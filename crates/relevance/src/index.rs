@@ -68,6 +68,11 @@ impl Index {
         self.documents.is_empty()
     }
 
+    /// The tools, in the order they were given.
+    pub fn documents(&self) -> &[Document] {
+        &self.documents
+    }
+
     /// The number of tools with a vector that can be compared.
     pub fn embedded(&self) -> usize {
         self.dense.present()

@@ -30,7 +30,7 @@ use arc_swap::ArcSwap;
 use kitbag_config::Config;
 use kitbag_domain::sync::lock;
 use kitbag_domain::{Capability, ServerName, Timestamp};
-use kitbag_relevance::{Candidate, Index, Options, retrieve};
+use kitbag_relevance::{Index, Options, Retrieved, retrieve};
 use kitbag_store::{Error, Store};
 use kitbag_upstream::in_words;
 use tokio::sync::watch;
@@ -413,7 +413,7 @@ impl Snapshot {
         intent: &EmbeddedIntent,
         options: &Options,
         allowed: impl Fn(&Subject) -> bool,
-    ) -> Vec<Candidate> {
+    ) -> Retrieved {
         retrieve(&self.index, intent.as_intent(), options, |at| {
             allowed(&self.subjects[at])
         })

@@ -20,11 +20,11 @@ use super::posted::{read_posted, refusal};
 use super::response::json;
 use crate::audit::inquiries::{BegunInquiry, Inquirer, InquiryEnd};
 use crate::catalog::Catalog;
-use crate::find::{UNSURE, find};
+use crate::find::{REMEDIES, UNSURE};
 use crate::gateway::Gateway;
 use crate::observe;
 use context::{RetrievedContext, ToolWriter};
-use findings::RetrieveFindings;
+use findings::{AskedSearch, RetrieveFindings};
 use request::{RequestedIntents, RetrieveRequest};
 
 pub(super) async fn answer(
@@ -73,7 +73,11 @@ async fn retrieve(by: Inquirer<'_>, asked: RetrieveRequest, body: &str) -> HttpR
     } = by;
     let started = Instant::now();
     let options = options(&asked, caller);
-    let found = findings(gateway, caller, &asked.intents, &options).await;
+    let search = AskedSearch {
+        options: &options,
+        min_confidence: asked.min_confidence.unwrap_or(0.0),
+    };
+    let found = findings(gateway, caller, &asked.intents, &search).await;
     learn(gateway, caller, &asked.intents, &found);
     let least = asked.min_score.unwrap_or(0.0);
     let candidates = found
@@ -137,14 +141,14 @@ async fn findings(
     gateway: &Gateway,
     caller: &Caller,
     intents: &RequestedIntents,
-    options: &Options,
+    search: &AskedSearch<'_>,
 ) -> RetrieveFindings {
     match intents {
         RequestedIntents::One(intent) => {
-            RetrieveFindings::one(find(gateway, caller, intent, options).await)
+            RetrieveFindings::one(gateway, caller, intent, search).await
         }
         RequestedIntents::Several(intents) => {
-            RetrieveFindings::several(gateway, caller, intents, options).await
+            RetrieveFindings::several(gateway, caller, intents, search).await
         }
     }
 }
@@ -154,11 +158,12 @@ fn put_verdict(answer: &mut RawObject, found: &RetrieveFindings) {
     if let Some(intents) = &found.intents {
         answer.put("intents", intents);
     }
-    if let Some(confident) = found.confident {
-        answer.put("confident", &confident);
-    }
-    if found.confident == Some(false) {
-        answer.put("note", UNSURE);
+    if let Some(confidence) = found.confidence {
+        answer.put("confident", &confidence.is_likely());
+        answer.put("confidence", &confidence);
+        if !confidence.is_likely() {
+            answer.put("note", &format!("{UNSURE}; {REMEDIES}"));
+        }
     }
     if let Some(degraded) = &found.degraded {
         answer.put("degraded", degraded);

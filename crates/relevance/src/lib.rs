@@ -15,6 +15,7 @@
 //!   arithmetic under it
 //! - `confidence`: says if the best tool is likely to be the right one; [`eval`]: how good a
 //!   ranking is
+//! - [`purpose`]: what a server is for, in a few words
 
 mod confidence;
 pub mod dense;
@@ -27,6 +28,7 @@ pub mod lexical;
 pub mod light;
 pub mod options;
 mod priors;
+pub mod purpose;
 mod query;
 mod ranking;
 pub mod retrieve;

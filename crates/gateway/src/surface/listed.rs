@@ -4,6 +4,7 @@ use kitbag_domain::{Caller, ServerName, Surface};
 use kitbag_wire::{Raw, RawObject};
 
 use super::choice;
+use super::guide::{guide, guided};
 use super::tools::AlwaysOn;
 use crate::catalog::Catalog;
 use crate::gateway::Gateway;
@@ -13,7 +14,7 @@ use crate::view::View;
 
 /// The tools that a frugal surface lists, which always fit one page.
 pub(crate) async fn surface_tools(turn: &Turn, surface: Surface) -> Raw {
-    let mut definitions: Vec<Raw> = always_on(turn).collect();
+    let mut definitions = always_on(turn);
     if surface == Surface::Adaptive {
         let shown = choice::listed(turn).await;
         observe::surfaced(turn, shown.iter().map(|it| it.exposed.as_str()));
@@ -23,16 +24,24 @@ pub(crate) async fn surface_tools(turn: &Turn, surface: Surface) -> Raw {
 }
 
 /// The tools of the gateway itself that a client is shown.
-pub(crate) fn always_on(turn: &Turn) -> impl Iterator<Item = Raw> {
-    let surface = match turn.view {
-        View::Merged(surface) => Some(surface),
-        View::One(_) => None,
+pub(crate) fn always_on(turn: &Turn) -> Vec<Raw> {
+    let View::Merged(surface) = turn.view else {
+        return Vec::new();
     };
-    let tools = surface.into_iter().flat_map(move |surface| {
-        let all = AlwaysOn::ALL.into_iter();
-        all.filter(move |tool| tool.is_on(surface, &turn.gateway.code))
-    });
-    tools.map(|it| it.definition().clone())
+    let guide = surface.is_frugal().then(|| guide_of(turn)).flatten();
+    let tools = AlwaysOn::ALL.into_iter();
+    tools
+        .filter(|tool| tool.is_on(surface, &turn.gateway.code))
+        .map(|tool| guided(tool, surface, guide.as_deref()))
+        .collect()
+}
+
+/// What stands behind the search for this client. A change of it will be announced.
+fn guide_of(turn: &Turn) -> Option<String> {
+    let guide = guide(&turn.gateway, &turn.catalog, turn.caller());
+    let told = &turn.gateway.services.told_guides;
+    told.note(turn.caller(), guide.as_deref());
+    guide
 }
 
 /// A result that is cut loses its structured content, so none can be promised.
@@ -70,7 +79,8 @@ pub(crate) fn instructions(
         // Its two tools say everything.
         Surface::Code => None,
         Surface::Search | Surface::Adaptive => Some(format!(
-            "The tools of {count} servers and APIs. search_available_tools finds tools, call_api runs them."
+            "The tools of {count} servers and APIs. search_available_tools finds tools, call_api runs them. \
+             Search before you say that something cannot be done."
         )),
     }
 }

@@ -17,6 +17,7 @@ use crate::gateway::Gateway;
 use crate::index::Subject;
 use crate::index::intent::EmbeddedIntent;
 use crate::turn::Turn;
+use crate::withheld::{MadeSearch, Withheld};
 
 /// The words of an answer where the best tool that was found is only the nearest one.
 pub const UNSURE: &str = "Nothing here clearly does this";
@@ -40,6 +41,10 @@ pub(crate) struct Findings {
     pub(crate) votes: Option<Votes>,
     /// The reason why words alone decided, though vectors were wanted.
     pub(crate) degraded: Option<String>,
+    /// The language of the request, if that is the reason.
+    pub(crate) language: Option<&'static str>,
+    /// The tools that would stand here if nothing kept them out.
+    pub(crate) withheld: Withheld,
     /// The catalog to look the tools up in. A search that waited for the index may be about a later
     /// one than its request began with.
     pub(crate) catalog: Arc<Catalog>,
@@ -87,7 +92,7 @@ pub(crate) async fn find(
 ) -> Findings {
     // A client that starts its own gateway asks before the first words are in the index.
     let _ = tokio::time::timeout(BEGINNING, gateway.services.index.begun()).await;
-    let mut intent = gateway.services.index.intent(text).await;
+    let mut intent = gateway.services.index.asked(text).await;
     intent.votes = votes(gateway, caller, &intent).await;
     let (snapshot, catalog) = (gateway.services.index.snapshot(), gateway.catalog());
     let may_find = |it: &Subject| may_find(gateway, &catalog, caller, it);
@@ -106,9 +111,19 @@ pub(crate) async fn find(
         .is_calibrated()
         .then(|| confident(&candidates))
         .flatten();
+    let withheld = Withheld::of(&MadeSearch {
+        gateway,
+        catalog: &catalog,
+        caller,
+        snapshot: &snapshot,
+        intent: &intent,
+        options,
+    });
     Findings {
         candidates,
         confident,
+        withheld,
+        language: intent.language,
         votes: intent.votes,
         degraded: intent.degraded,
         catalog,
@@ -129,6 +144,7 @@ fn may_find(gateway: &Gateway, catalog: &Catalog, caller: &Caller, subject: &Sub
         Subject::Tool(capability) => {
             gateway.policy.visible(caller, capability) && catalog.held.reason(capability).is_none()
         }
+        Subject::Held(_) => false,
         Subject::Provider(name) => {
             gateway.providers.get(name).is_some() && gateway.policy.may_reach(caller, name)
         }
@@ -164,9 +180,11 @@ fn is_about_agents(gateway: &Gateway, text: &str, found: &[Candidate]) -> bool {
         || is_named(text)
 }
 
-/// Scores without a vector are generous and say nothing here.
+/// Scores without a vector are generous and say nothing here, unless the request names the tool.
 fn stands_out(built_in: &Candidate, others: f32) -> bool {
-    built_in.cosine.is_some() && built_in.score >= GOOD && built_in.score - others >= LEAD
+    let is_named = built_in.parts.named > 0.0;
+    let is_better = built_in.score >= GOOD && built_in.score - others >= LEAD;
+    is_named || built_in.cosine.is_some() && is_better
 }
 
 /// Words for what the built-in tools are about, besides the names of agents.

@@ -86,4 +86,5 @@ mod turn;
 pub mod vault;
 pub mod view;
 mod web_pages;
+pub mod withheld;
 pub mod workers;

@@ -7,7 +7,8 @@
 //! - [`indexed_tool`]: the facts about a tool; [`light`]: its category and complexity
 //! - [`index`]: the snapshot; [`mod@retrieve`]: searching it, with one `query` or several
 //! - [`lexical`] (over [`terms`]) and [`dense`]: the two ways to compare; [`score`]: their sum
-//! - `ranking`: the best first, with a bonus for the steps of an intent
+//! - `ranking`: the best first, with a bonus for the steps of an intent; `named`: the tools that an
+//!   intent names
 //! - [`learned`]: the votes of past contexts, from use; `priors`: the part of success, time and
 //!   cost in a score
 //! - [`options`]: filters on the tools; [`steps`]: splits an intent into its steps
@@ -15,6 +16,7 @@
 //!   arithmetic under it
 //! - `confidence`: says if the best tool is likely to be the right one; [`eval`]: how good a
 //!   ranking is
+//! - [`language`]: recognises a request that is not in English
 //! - [`purpose`]: what a server is for, in a few words
 
 mod confidence;
@@ -23,9 +25,11 @@ pub mod embed;
 pub mod eval;
 pub mod index;
 pub mod indexed_tool;
+pub mod language;
 pub mod learned;
 pub mod lexical;
 pub mod light;
+mod named;
 pub mod options;
 mod priors;
 pub mod purpose;

@@ -10,12 +10,14 @@ use serde::Serialize;
 use crate::catalog::Catalog;
 use crate::find::{Findings, find};
 use crate::gateway::Gateway;
+use crate::withheld::Withheld;
 
 pub(super) struct RetrieveFindings {
     pub(super) candidates: Vec<Candidate>,
     /// True if every intent has a tool that clearly does it; `None` where that cannot be told.
     pub(super) confident: Option<bool>,
     pub(super) degraded: Option<String>,
+    pub(super) withheld: Withheld,
     /// One row for each intent, if there were several.
     pub(super) intents: Option<Vec<IntentRow>>,
     pub(super) catalog: Arc<Catalog>,
@@ -37,12 +39,15 @@ impl RetrieveFindings {
             confident,
             degraded,
             catalog,
+            withheld,
             votes: _,
+            language: _,
         } = findings;
         Self {
             candidates,
             confident,
             degraded,
+            withheld,
             intents: None,
             catalog,
         }
@@ -74,6 +79,9 @@ impl RetrieveFindings {
             intents: Some(rows.collect()),
             confident: each.iter().map(|it| it.confident).reduce(both).flatten(),
             degraded: each.iter().find_map(|it| it.degraded.clone()),
+            withheld: each
+                .iter()
+                .fold(Withheld::default(), |all, it| all.and(&it.withheld)),
             catalog: latest_catalog(&each),
             candidates,
         }

@@ -96,6 +96,10 @@ async fn retrieve(by: Inquirer<'_>, asked: RetrieveRequest, body: &str) -> HttpR
     if !context.left_out.is_empty() {
         answer.put("left_out", &context.left_out);
     }
+    let withheld = found.withheld.counts();
+    if !withheld.is_nothing() {
+        answer.put("withheld", &withheld);
+    }
     put_verdict(&mut answer, &found);
     let begun = BegunInquiry {
         kind: InquiryKind::Search,

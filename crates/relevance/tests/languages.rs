@@ -33,7 +33,9 @@ fn nine_of_ten_requests_in_other_languages_are_recognised() {
 /// Three requests of `evals/small` are in other languages on purpose.
 #[test]
 fn english_requests_are_not_taken_for_others() {
-    let names = REQUESTS.lines().filter_map(|line| line.strip_prefix("English\t"));
+    let names = REQUESTS
+        .lines()
+        .filter_map(|line| line.strip_prefix("English\t"));
     let sets = ENGLISH.iter().flat_map(requests);
     let all = names.map(str::to_owned).chain(sets);
     let mut alarms: Vec<_> = all.filter_map(|it| foreign(&it)).collect();

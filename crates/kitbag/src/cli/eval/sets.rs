@@ -78,13 +78,10 @@ pub(super) async fn embedded_request(
     index: &CapabilityIndex,
     text: &str,
 ) -> anyhow::Result<EmbeddedIntent> {
-    let intent = index.asked(text).await;
-    match &intent.degraded {
-        // A request in another language is matched by words for every caller.
-        Some(degraded) if intent.language.is_none() => {
-            anyhow::bail!("the measurement ended: {degraded}")
-        }
-        _ => Ok(intent),
+    let intent = index.intent(text).await;
+    match intent.degraded {
+        Some(degraded) => anyhow::bail!("the measurement ended: {degraded}"),
+        None => Ok(intent),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kitbag_domain::text::summary;
 
-use crate::terms::{terms, words};
+use crate::terms::{SMALL_WORDS, terms, words};
 use crate::text::is_action;
 
 /// Returns what a text says a server is for: its first sentence without the words that every server
@@ -25,9 +25,11 @@ pub fn gist(text: &str, server: &str) -> Option<String> {
 
 /// Returns the things that most of the tools are about. The order of the tools makes no difference.
 pub fn of_tools<'a>(names: impl Iterator<Item = &'a str>, server: &str) -> Option<String> {
-    let own: Vec<String> = words(server).collect();
+    let names: Vec<Vec<String>> = names.map(|name| words(name).collect()).collect();
+    let common = common_words(&names);
+    let own: Vec<String> = words(server).chain(common.iter().cloned()).collect();
     let mut things: BTreeMap<String, (usize, String)> = BTreeMap::new();
-    for name in names {
+    for name in &names {
         let thing = thing(name, &own);
         let known = things.entry(terms(&thing).join(" ")).or_default();
         known.0 += 1;
@@ -38,26 +40,58 @@ pub fn of_tools<'a>(names: impl Iterator<Item = &'a str>, server: &str) -> Optio
     }
     let mut things: Vec<(usize, String)> = things.into_values().collect();
     things.sort_by(|(some, a), (more, b)| more.cmp(some).then(a.cmp(b)));
-    let told: Vec<String> = things.into_iter().map(|(_, thing)| thing).collect();
-    let told = &told[..told.len().min(MOST_THINGS)];
+    let told = things.into_iter().map(|(_, thing)| thing);
+    let common = common.into_iter().filter(|word| tells(word, server));
+    let told: Vec<String> = common.chain(told).take(MOST_THINGS).collect();
     (!told.is_empty()).then(|| told.join(", "))
 }
 
 /// No reader of a guide wants more.
 const MOST_THINGS: usize = 6;
 
+/// Returns the words that most names have: what they are about, or a prefix.
+fn common_words(names: &[Vec<String>]) -> Vec<String> {
+    let mut counts: BTreeMap<&String, usize> = BTreeMap::new();
+    for name in names {
+        let mut words: Vec<&String> = name.iter().collect();
+        words.sort();
+        words.dedup();
+        for word in words {
+            *counts.entry(word).or_default() += 1;
+        }
+    }
+    // Of few names a word may be in most by chance.
+    let most = (names.len() * 3).div_ceil(5).max(3);
+    let common = counts.into_iter().filter(|(_, count)| *count >= most);
+    common.map(|(word, _)| word.clone()).collect()
+}
+
+/// True if a word in most names says more than that these are tools of the server.
+fn tells(word: &str, server: &str) -> bool {
+    !words(server).any(|own| own == word)
+        && !is_deed(word)
+        && !SMALL_WORDS.contains(&word)
+        && !["api", "mcp", "tool"].contains(&word)
+}
+
 /// Returns the thing that a tool acts on: `github_create_issue` of `github` is about an issue. A name
 /// that is only a verb is told as it is.
-fn thing(name: &str, server: &[String]) -> String {
-    let all: Vec<String> = words(name).collect();
-    let own = all.iter().filter(|word| !server.contains(word));
-    let own: Vec<&str> = own.map(String::as_str).collect();
-    let things: Vec<&str> = own.iter().copied().filter(|it| !is_action(it)).collect();
+fn thing(name: &[String], server: &[String]) -> String {
+    let own = name.iter().filter(|word| !server.contains(word));
+    let own = own.map(String::as_str);
+    let own: Vec<&str> = own.filter(|word| !SMALL_WORDS.contains(word)).collect();
+    let things = own.iter().copied().filter(|word| !is_deed(word));
+    let things: Vec<&str> = things.collect();
     match (things.as_slice(), own.as_slice()) {
-        ([], []) => all.join(" "),
+        ([], []) => name.join(" "),
         ([], own) => own.join(" "),
         (things, _) => things.join(" "),
     }
+}
+
+/// The methods of HTTP are verbs only in the names of tools.
+fn is_deed(word: &str) -> bool {
+    is_action(word) || ["patch", "post", "put"].contains(&word)
 }
 
 /// Headings and marks are no sentences.
@@ -197,6 +231,16 @@ mod tests {
         );
         check_tools(&["git_log", "git_diff", "git"], "git", "diff, git, log");
         check_tools(&["search", "run"], "web", "run, search");
+        check_tools(
+            &["browser_click", "browser_drag", "browser_tab_list"],
+            "playwright",
+            "browser, click, drag, tab",
+        );
+        check_tools(
+            &["API-get-a-page", "API-post-page", "API-get-user"],
+            "notion",
+            "page, user",
+        );
         check_tools(&[], "empty", "");
     }
 }

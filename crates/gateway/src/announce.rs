@@ -8,9 +8,9 @@ use kitbag_wire::meta::method;
 use kitbag_wire::{Message, Notification, Raw, RawObject, is_too_deep};
 
 use crate::gateway::Gateway;
+use crate::guide::guide;
 use crate::resources::{Route, marked};
 use crate::session::announcements::Subscriber;
-use crate::surface::guide::guide;
 use crate::view::View;
 
 /// The longest text that an update of a resource may carry besides its name.

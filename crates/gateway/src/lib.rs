@@ -34,6 +34,7 @@ pub mod follow_store;
 pub mod follow_tool_files;
 pub mod front;
 mod gateway;
+mod guide;
 pub mod heard;
 mod held;
 mod hidden;

@@ -4,10 +4,10 @@ use kitbag_domain::{Caller, ServerName, Surface};
 use kitbag_wire::{Raw, RawObject};
 
 use super::choice;
-use super::guide::{guide, guided};
 use super::tools::AlwaysOn;
 use crate::catalog::Catalog;
 use crate::gateway::Gateway;
+use crate::guide::guide;
 use crate::observe;
 use crate::turn::Turn;
 use crate::view::View;
@@ -36,12 +36,37 @@ pub(crate) fn always_on(turn: &Turn) -> Vec<Raw> {
         .collect()
 }
 
-/// What stands behind the search for this client. A change of it will be announced.
+/// Returns the guide to the servers behind the search. A change of it will be announced.
 fn guide_of(turn: &Turn) -> Option<String> {
     let guide = guide(&turn.gateway, &turn.catalog, turn.caller());
     let told = &turn.gateway.services.told_guides;
     told.note(turn.caller(), guide.as_deref());
     guide
+}
+
+/// Returns the tool that finds other tools on a surface.
+fn finder(surface: Surface) -> Option<AlwaysOn> {
+    match surface {
+        Surface::Search | Surface::Adaptive => Some(AlwaysOn::Search),
+        Surface::Code => Some(AlwaysOn::RunIntent),
+        Surface::All => None,
+    }
+}
+
+/// Returns the definition of an always-on tool, with the guide if it is the one that finds others.
+fn guided(tool: AlwaysOn, surface: Surface, guide: Option<&str>) -> Raw {
+    let definition = tool.definition();
+    match guide.filter(|_| finder(surface) == Some(tool)) {
+        None => definition.clone(),
+        Some(guide) => {
+            let mut object = RawObject::open(definition).unwrap_or_default();
+            let own: String = object.read("description").unwrap_or_default();
+            let own = own.trim_end_matches('.');
+            let said = format!("{own}. Behind it, in their authors' words: {guide}.");
+            object.put("description", &said);
+            object.to_raw()
+        }
+    }
 }
 
 /// A result that is cut loses its structured content, so none can be promised.

@@ -12,7 +12,6 @@
 //! - `choice`: the tools that the adaptive surface lists beside them; `shown`: how that list follows
 //!   the client
 //! - `listed`: the tools and instructions that a client begins with; [`tokens`]: what they cost
-//! - `guide`: the words by which the search says what stands behind it
 //! - `kept`: the rest of a long result, read as a resource
 
 pub(crate) mod answer;
@@ -23,7 +22,6 @@ mod code;
 mod discover;
 mod endpoints;
 mod groups;
-pub(crate) mod guide;
 mod intent;
 pub(crate) mod kept;
 pub(crate) mod listed;

@@ -7,42 +7,16 @@
 use std::collections::BTreeMap;
 
 use kitbag_budget::GuideRow;
-use kitbag_domain::{Caller, ServerName, Surface};
+use kitbag_domain::{Caller, ServerName};
 use kitbag_relevance::purpose::{gist, of_tools};
-use kitbag_wire::{Raw, RawObject};
+use kitbag_wire::RawObject;
 
-use super::tools::AlwaysOn;
 use crate::catalog::{Catalog, CatalogEntry};
 use crate::gateway::Gateway;
 use crate::tool_files::CarriedOutBy;
 
 /// With the words before the rows, and where the estimate is too low, 120 tokens.
 const TOKENS: usize = 96;
-
-/// Returns the tool that finds other tools on a surface.
-fn finder(surface: Surface) -> Option<AlwaysOn> {
-    match surface {
-        Surface::Search | Surface::Adaptive => Some(AlwaysOn::Search),
-        Surface::Code => Some(AlwaysOn::RunIntent),
-        Surface::All => None,
-    }
-}
-
-/// Returns the definition of an always-on tool, with the guide if it is the one that finds others.
-pub(super) fn guided(tool: AlwaysOn, surface: Surface, guide: Option<&str>) -> Raw {
-    let definition = tool.definition();
-    match guide.filter(|_| finder(surface) == Some(tool)) {
-        None => definition.clone(),
-        Some(guide) => {
-            let mut object = RawObject::open(definition).unwrap_or_default();
-            let own: String = object.read("description").unwrap_or_default();
-            let own = own.trim_end_matches('.');
-            let said = format!("{own}. Behind it, in their authors' words: {guide}.");
-            object.put("description", &said);
-            object.to_raw()
-        }
-    }
-}
 
 /// Returns the servers and APIs that a caller may know of, and what each is for. The same as long as
 /// the configuration and the lists of the servers are: it neither depends on which server runs nor on

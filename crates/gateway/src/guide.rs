@@ -16,7 +16,7 @@ use crate::gateway::Gateway;
 use crate::tool_files::CarriedOutBy;
 
 /// With the words before the rows, and where the estimate is too low, 120 tokens.
-const TOKENS: usize = 96;
+const TOKENS: usize = 90;
 
 /// Returns the servers and APIs that a caller may know of, and what each is for. The same as long as
 /// the configuration and the lists of the servers are: it neither depends on which server runs nor on

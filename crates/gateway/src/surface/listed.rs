@@ -105,7 +105,7 @@ pub(crate) fn instructions(
         Surface::Code => None,
         Surface::Search | Surface::Adaptive => Some(format!(
             "The tools of {count} servers and APIs. search_available_tools finds tools, call_api runs them. \
-             Search before you say that something cannot be done."
+             Search before you refuse."
         )),
     }
 }

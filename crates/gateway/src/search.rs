@@ -14,6 +14,7 @@ use crate::audit::inquiries::{BegunInquiry, Inquirer, InquiryEnd};
 use crate::find::find;
 use crate::gateway::Gateway;
 use crate::index::Snapshot;
+use crate::withheld::WithheldCounts;
 
 /// A tool that was found, and the reasons.
 #[derive(Debug, Serialize, Deserialize)]
@@ -53,8 +54,11 @@ pub struct SearchResult {
     pub found: Vec<FoundTool>,
     /// The probability that the tools do what was asked; nothing if that cannot be told.
     pub confidence: Option<Confidence>,
-    /// The reason for which vectors had no part in the search, if they had none.
+    /// The reason for which the search found less than it could: its language, or that it had no vectors.
     pub warning: Option<String>,
+    /// The number of tools that something kept out.
+    #[serde(default)]
+    pub withheld: WithheldCounts,
 }
 
 /// A problem of one capability in the index.
@@ -103,7 +107,8 @@ pub(crate) async fn search(gateway: &Gateway, text: &str, options: &Options) -> 
             .map(|it| FoundTool::of(it, findings.votes.as_ref()))
             .collect(),
         confidence: findings.confidence,
-        warning: findings.degraded,
+        warning: findings.language_note().or(findings.degraded),
+        withheld: findings.withheld.counts(),
     }
 }
 
@@ -160,7 +165,7 @@ pub(crate) async fn verify(gateway: &Gateway) -> IndexVerdict {
     });
     IndexVerdict {
         tools: names.len(),
-        embedded: snapshot.index.embedded(),
+        embedded: snapshot.served().1,
         found_by_description: judged.iter().filter(|it| is_found(it)).count(),
         flaws: flaws.collect(),
     }
@@ -225,7 +230,7 @@ async fn is_found_by_own_words(
     let intent = gateway.services.index.intent(own_words).await;
     // Two tools with the same words cannot be told apart; either will do.
     snapshot
-        .search(&intent, &options, |_| true)
+        .search(&intent, &options, |it| !it.is_held())
         .candidates
         .iter()
         .any(|it| {

@@ -78,6 +78,11 @@ impl Index {
         self.dense.present()
     }
 
+    /// True if the tool at this position has a vector that can be compared.
+    pub fn is_embedded(&self, position: usize) -> bool {
+        self.dense.has(position)
+    }
+
     pub fn get(&self, tool_name: &str) -> Option<&Document> {
         Some(&self.documents[self.position(tool_name)?])
     }

@@ -7,8 +7,8 @@
 //! - [`indexed_tool`]: the facts about a tool; [`light`]: its category and complexity
 //! - [`index`]: the snapshot; [`mod@retrieve`]: searching it, with one `query` or several
 //! - [`lexical`] (over [`terms`]) and [`dense`]: the two ways to compare; [`score`]: their sum
-//! - `ranking`: the best first, with a bonus for the steps of an intent; `same_task`: the tools that
-//!   share a place
+//! - `ranking`: the best first, with a bonus for the steps of an intent; `named`: the tools that an
+//!   intent names; `same_task`: the tools that share a place
 //! - [`learned`]: the votes of past contexts, from use; `priors`: the part of success, time and
 //!   cost in a score
 //! - [`options`]: filters on the tools; [`steps`]: splits an intent into its steps
@@ -16,6 +16,8 @@
 //!   arithmetic under it
 //! - `confidence`: the probability that the tools found are right; [`eval`]: how good a
 //!   ranking is; [`calibration`]: how true probabilities are
+//! - [`language`]: recognises a request that is not in English
+//! - [`purpose`]: what a server is for, in a few words
 
 pub mod calibration;
 mod confidence;
@@ -24,11 +26,14 @@ pub mod embed;
 pub mod eval;
 pub mod index;
 pub mod indexed_tool;
+pub mod language;
 pub mod learned;
 pub mod lexical;
 pub mod light;
+mod named;
 pub mod options;
 mod priors;
+pub mod purpose;
 mod query;
 mod ranking;
 pub mod retrieve;

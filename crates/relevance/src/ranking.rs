@@ -15,6 +15,9 @@ use crate::score::{Parts, step_gain};
 /// tell its best from its second best, and far less than scores differ otherwise.
 const STEP_APART: f32 = 1e-4;
 
+/// A tool that the intent names is meant, so its score is as high as scores get as a rule.
+const CERTAIN: f32 = 0.95;
+
 /// The places that a model reads as a rule; one of them stays open to tools that are new.
 const FIRST_PLACES: usize = 5;
 
@@ -243,6 +246,24 @@ impl<'a> Ranking<'a> {
 
     fn is_new(&self, position: usize, votes: &Votes) -> bool {
         !votes.knows(&self.tool(position).tool_name)
+    }
+
+    /// Puts the tools that the intent names above all others, each group of them by score.
+    pub(crate) fn lift_named(&mut self, named: &[Vec<usize>]) {
+        let sums = self.scored.iter().map(|it| it.parts.sum());
+        let mut bar = sums.fold(CERTAIN, f32::max);
+        for group in named.iter().rev() {
+            let mut group: Vec<&mut Scored> = self
+                .scored
+                .iter_mut()
+                .filter(|it| group.contains(&it.document) && it.parts.named == 0.0)
+                .collect();
+            group.sort_by(|a, b| a.parts.sum().total_cmp(&b.parts.sum()));
+            for scored in group {
+                bar += STEP_APART;
+                scored.parts.named = bar - scored.parts.sum();
+            }
+        }
     }
 
     /// Adds the bonus of the steps: the best tool for a step gains the whole bonus, others gain

@@ -8,6 +8,7 @@ use crate::confidence::Confidence;
 use crate::index::Index;
 use crate::indexed_tool::IndexedTool;
 use crate::learned::Votes;
+use crate::named::named;
 use crate::options::Options;
 use crate::query::Query;
 use crate::ranking::{Ranked, Ranking, Scored};
@@ -71,7 +72,11 @@ pub fn retrieve(
     let (whole, steps) = queries
         .split_first()
         .expect("the intent itself is the first query");
-    let pool = pool(&queries, intent.voted_for(index), |document| {
+    let named = named(index, intent.text);
+    let known = intent
+        .voted_for(index)
+        .chain(named.iter().flatten().copied());
+    let pool = pool(&queries, known, |document| {
         options.admits(&index.documents[document].entry) && allowed(document)
     });
     let scored = pool.into_iter().map(|document| whole.scored(document));
@@ -81,6 +86,7 @@ pub fn retrieve(
     ranking.reward_steps(steps, options.weights.steps);
     ranking.add_votes(intent.votes);
     ranking.keep_place_for_new(intent.votes);
+    ranking.lift_named(&named);
     let best = ranking.best().into_iter();
     Retrieved {
         candidates: best
@@ -109,14 +115,14 @@ impl<'a> Intent<'a> {
 }
 
 /// The documents that are compared exactly: the admitted ones that are best for any query, or that
-/// past use speaks for.
+/// past use speaks for, or that the intent names.
 fn pool(
     queries: &[Query<'_>],
-    voted_for: impl Iterator<Item = usize>,
+    known: impl Iterator<Item = usize>,
     admitted: impl Fn(usize) -> bool,
 ) -> BTreeSet<usize> {
     let best = queries.iter().flat_map(|query| query.best(POOL, &admitted));
-    best.chain(voted_for.filter(|document| admitted(*document)))
+    best.chain(known.filter(|document| admitted(*document)))
         .collect()
 }
 

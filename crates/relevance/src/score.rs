@@ -86,11 +86,18 @@ pub struct Parts {
     /// The bonus that past use in contexts like this one gives.
     #[serde(default)]
     pub learned: f32,
+    /// The lift of a tool that the intent names.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub named: f32,
+}
+
+fn is_nothing(part: &f32) -> bool {
+    *part == 0.0
 }
 
 impl Parts {
     pub fn sum(&self) -> f32 {
-        self.lexical + self.dense + self.steps + self.priors + self.learned
+        self.lexical + self.dense + self.steps + self.priors + self.learned + self.named
     }
 
     pub(crate) fn sum_without_votes(&self) -> f32 {

@@ -34,8 +34,11 @@ pub(super) async fn search(turn: &Turn, asked: SearchArguments) -> String {
         .iter()
         .filter_map(|candidate| found_line(turn, catalog, candidate))
         .collect();
+    let language = found.language_note();
+    let withheld = found.withheld.counts().lines();
     if lines.is_empty() {
-        return nothing(turn);
+        let told = language.into_iter().chain([nothing(turn)]);
+        return told.chain(withheld).collect::<Vec<_>>().join("\n");
     }
     let tools = found
         .candidates
@@ -47,9 +50,11 @@ pub(super) async fn search(turn: &Turn, asked: SearchArguments) -> String {
     let unsure = (found.confident() == Some(false))
         .then(|| format!("{UNSURE}; {REMEDIES}. The nearest there is:"));
     let how = "Run one: call_api(tool, arguments). Its schema: discover_apis(tool).".to_owned();
-    unsure
+    language
         .into_iter()
+        .chain(unsure)
         .chain(lines)
+        .chain(withheld)
         .chain(found.confidence.map(likelihood))
         .chain([how])
         .collect::<Vec<_>>()

@@ -80,6 +80,9 @@ fn tell(searched: &SearchResult, explain: bool, output: Output) -> anyhow::Resul
     if let Some(warning) = &searched.warning {
         output.warn(warning);
     }
+    for line in searched.withheld.lines() {
+        output.note(&line);
+    }
     if searched.found.is_empty() && !output.json {
         output.note("Nothing fits. See what there is: kitbag tools");
         return Ok(());

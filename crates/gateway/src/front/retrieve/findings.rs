@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::catalog::Catalog;
 use crate::find::{Findings, find};
 use crate::gateway::Gateway;
+use crate::withheld::Withheld;
 
 /// The search that is made for each intent.
 pub(super) struct AskedSearch<'a> {
@@ -37,6 +38,9 @@ pub(super) struct RetrieveFindings {
     /// be told of every intent.
     pub(super) confidence: Option<Confidence>,
     pub(super) degraded: Option<String>,
+    /// The language of a request that is not in English.
+    pub(super) language: Option<&'static str>,
+    pub(super) withheld: Withheld,
     /// One row for each intent, if there were several.
     pub(super) intents: Option<Vec<IntentRow>>,
     pub(super) catalog: Arc<Catalog>,
@@ -65,12 +69,16 @@ impl RetrieveFindings {
             confidence,
             degraded,
             catalog,
+            withheld,
             votes: _,
+            language,
         } = asked.find(gateway, caller, intent).await;
         Self {
             candidates,
             confidence,
             degraded,
+            language,
+            withheld,
             intents: None,
             catalog,
         }
@@ -106,6 +114,10 @@ impl RetrieveFindings {
                 .reduce(less_likely)
                 .flatten(),
             degraded: each.iter().find_map(|it| it.degraded.clone()),
+            language: each.iter().find_map(|it| it.language),
+            withheld: each
+                .iter()
+                .fold(Withheld::default(), |all, it| all.and(&it.withheld)),
             catalog: latest_catalog(&each),
             candidates,
         }

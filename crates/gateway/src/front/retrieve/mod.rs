@@ -100,6 +100,10 @@ async fn retrieve(by: Inquirer<'_>, asked: RetrieveRequest, body: &str) -> HttpR
     if !context.left_out.is_empty() {
         answer.put("left_out", &context.left_out);
     }
+    let withheld = found.withheld.counts();
+    if !withheld.is_nothing() {
+        answer.put("withheld", &withheld);
+    }
     put_verdict(&mut answer, &found);
     let begun = BegunInquiry {
         kind: InquiryKind::Search,
@@ -164,6 +168,9 @@ fn put_verdict(answer: &mut RawObject, found: &RetrieveFindings) {
         if !confidence.is_likely() {
             answer.put("note", &format!("{UNSURE}; {REMEDIES}"));
         }
+    }
+    if let Some(language) = found.language {
+        answer.put("language", language);
     }
     if let Some(degraded) = &found.degraded {
         answer.put("degraded", degraded);

@@ -211,6 +211,7 @@ fn launched(name: ServerName, command: &str, args: &[String]) -> ServerSpec {
     ServerSpec {
         name,
         kind: ServerKind::External(Reach::Command(launch)),
+        description: None,
         oauth: Default::default(),
         era: None,
         limits: ServerLimits::default(),

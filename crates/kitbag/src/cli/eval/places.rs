@@ -96,8 +96,10 @@ fn fill(launch: &mut Launch<Template>, workspace: &str) {
     for template in launch.args.iter_mut().chain(env) {
         *template = Template::new(template.source().replace(WORKSPACE, workspace));
     }
-    if let Some(cwd) = &mut launch.cwd {
-        *cwd = text(cwd).replace(WORKSPACE, workspace).into();
+    // A relative path was taken as one below the folder of the configuration.
+    let cwd = launch.cwd.as_deref().map(text);
+    if let Some((_, below)) = cwd.as_deref().and_then(|it| it.split_once(WORKSPACE)) {
+        launch.cwd = Some(format!("{workspace}{below}").into());
     }
 }
 

@@ -18,6 +18,7 @@ pub mod postgres;
 pub mod processes;
 pub mod programs;
 pub mod shelf;
+pub mod scripted_model;
 pub mod site;
 pub mod transcript;
 pub mod vendor;

@@ -82,7 +82,7 @@ fn surface(report: &ExamReport, row: &SurfaceRow) -> Option<String> {
         ExamSurface::Code => " that run programs, which call the others",
     };
     let for_prompts = count(row.max_turns as usize, "turn");
-    let for_tasks = count(row.task_turns as usize, "turn");
+    let for_tasks = count(row.task_turns.unwrap_or_default() as usize, "turn");
     let most = match (report.prompts.is_empty(), report.tasks.is_empty()) {
         (true, _) => format!("{for_tasks} for a task"),
         (false, true) => format!("{for_prompts} for a prompt"),

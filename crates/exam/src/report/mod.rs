@@ -28,7 +28,7 @@ use crate::dialect::Usage;
 use crate::exam::{Exam, ExamCandidate};
 use crate::rehearsal::Played;
 use crate::sitting::Sat;
-use crate::suite::{CallArguments, ExamTask, Prompt};
+use crate::suite::{CallArguments, ExamTask, Prompt, Suite};
 use crate::surface::{ExamSurface, ShownSurface};
 
 /// The price in US dollars for a million tokens, as the operator states it.
@@ -76,8 +76,9 @@ pub struct SurfaceRow {
     /// The number of tools in every request.
     pub tools: usize,
     pub max_turns: u32,
-    /// The number of answers that a model may give for a task.
-    pub task_turns: u32,
+    /// The number of answers that a model may give for a task; absent if the suite has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_turns: Option<u32>,
 }
 
 /// A task as the report repeats it.
@@ -119,7 +120,11 @@ impl ExamReport {
             tasks: exam.suite.tasks.iter().map(TaskReport::new).collect(),
             runs: exam.runs,
             tools: exam.tools.len(),
-            surfaces: exam.surfaces.iter().map(SurfaceRow::new).collect(),
+            surfaces: exam
+                .surfaces
+                .iter()
+                .map(|it| SurfaceRow::new(it, exam.suite))
+                .collect(),
             parameters: exam.parameters.clone(),
             counted_with,
             baseline_tokens,
@@ -166,12 +171,12 @@ fn comparisons(exam: &Exam<'_>, models: &[ModelReport]) -> Vec<Comparison> {
 }
 
 impl SurfaceRow {
-    fn new(shown: &ShownSurface<'_>) -> Self {
+    fn new(shown: &ShownSurface<'_>, suite: &Suite) -> Self {
         Self {
             surface: shown.surface,
             tools: shown.tools.len(),
             max_turns: shown.max_turns,
-            task_turns: shown.task_turns,
+            task_turns: (!suite.tasks.is_empty()).then_some(shown.task_turns),
         }
     }
 }

@@ -74,10 +74,10 @@ impl ScriptedModel {
         format!("{}/v1#{}", self.vendor.url, self.character.name())
     }
 
-    /// Returns the tools that the latest request listed.
+    /// Returns the number of requests so far.
     #[must_use]
-    pub fn last_listed(&self) -> Vec<String> {
-        ModelRequest::read(&self.vendor.last().body).tools
+    pub fn requests(&self) -> usize {
+        self.vendor.requests()
     }
 }
 

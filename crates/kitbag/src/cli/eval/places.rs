@@ -196,7 +196,7 @@ impl Workplace for FreshPlace<'_> {
     }
 
     async fn close(self) {
-        self.app.close().await;
+        self.app.close_beside_others().await;
         lock(&self.folders.free).push(self.slot);
     }
 }

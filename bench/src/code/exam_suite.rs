@@ -22,7 +22,10 @@ const PORT: u16 = 8931;
 pub(super) fn write(evals: &Path, files: &TaskFiles, folder: &Path) -> anyhow::Result<()> {
     let answers = ServiceAnswers::read(&evals.join("code/answers"))?;
     let tools = files.tools()?;
-    let tools: Vec<Tool> = tools.iter().map(|it| Tool::of(&line(it, &answers))).collect();
+    let tools: Vec<Tool> = tools
+        .iter()
+        .map(|it| Tool::of(&line(it, &answers)))
+        .collect();
     let tasks: Vec<Value> = files.tasks()?.iter().map(|it| task(it, &tools)).collect();
     let suite = json!({ "version": 1, "name": "Published tasks", "tasks": tasks });
     fs::create_dir_all(folder)?;

@@ -97,14 +97,22 @@ mod tests {
         words.text.lacks = vec!["eggs".into()];
         check(&words, &text("milk, bread"), None);
         check(&words, &text("tea"), Some("`Milk` is missing in: tea"));
-        check(&words, &text("milk, EGGS"), Some("`eggs` is still in: milk, eggs"));
+        check(
+            &words,
+            &text("milk, EGGS"),
+            Some("`eggs` is still in: milk, eggs"),
+        );
         check(&words, &failed, Some("it failed: gone"));
         let members = EndCheck {
             matches: Some(json!({ "n": 1 })),
             ..rule()
         };
         check(&members, &text("{\"n\":1,\"m\":2}"), None);
-        check(&members, &text("{\"n\":2}"), Some("{\"n\":2} does not contain {\"n\":1}"));
+        check(
+            &members,
+            &text("{\"n\":2}"),
+            Some("{\"n\":2} does not contain {\"n\":1}"),
+        );
         let gone = EndCheck {
             fails: true,
             ..rule()

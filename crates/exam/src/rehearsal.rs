@@ -98,7 +98,10 @@ async fn play_task(task: &ExamTask, place: &impl Workplace) -> Result<(), String
     for Expected { tool, arguments } in &solution.calls {
         let called = place.play(tool.clone(), arguments.clone()).await;
         if called.failed {
-            return Err(format!("{tool} of its solution failed: {}", brief(&called.text)));
+            return Err(format!(
+                "{tool} of its solution failed: {}",
+                brief(&called.text)
+            ));
         }
     }
     let faults = end_state::faults(task, place, &solution.answer).await;

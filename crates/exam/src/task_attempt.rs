@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use crate::called::Called;
 use crate::client::ModelClient;
-use crate::dialect::{CallResult, Conversation, Exchange, GivenArguments, ModelAnswer, Stop, ToolCall, Usage};
+use crate::dialect::{
+    CallResult, Conversation, Exchange, GivenArguments, ModelAnswer, Stop, ToolCall, Usage,
+};
 use crate::end_state;
 use crate::endpoint_error::ModelEndpointError;
 use crate::judge::brief;

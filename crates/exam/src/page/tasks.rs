@@ -27,7 +27,9 @@ pub(super) fn figures(report: &ExamReport) -> String {
 type TaskFigure = fn(&ModelReport, &TaskFigures) -> Option<String>;
 
 const FIGURES: [(&str, TaskFigure); 11] = [
-    ("done", |_, it| it.done.map(|it| tables::rate(&it, "attempts"))),
+    ("done", |_, it| {
+        it.done.map(|it| tables::rate(&it, "attempts"))
+    }),
     ("done in every run", |_, it| {
         it.done_every_time.map(|it| tables::rate(&it, "tasks"))
     }),
@@ -38,7 +40,9 @@ const FIGURES: [(&str, TaskFigure); 11] = [
     ("calls", |_, it| it.calls.map(tenths)),
     ("failed calls", |_, it| it.failed_calls.map(tenths)),
     ("out of turns", |_, it| Some(it.out_of_turns.to_string())),
-    ("tokens read", |_, it| it.tokens.map(|it| thousands(it.read))),
+    ("tokens read", |_, it| {
+        it.tokens.map(|it| thousands(it.read))
+    }),
     ("tokens written", |_, it| {
         it.tokens.map(|it| thousands(it.written))
     }),
@@ -131,6 +135,10 @@ fn step(call: &LookingCall) -> String {
     let text = call.to_string();
     let end = text.char_indices().nth(ENOUGH).map(|(end, _)| end);
     let shown = end.map_or_else(|| text.clone(), |end| format!("{}…", &text[..end]));
-    let failed = if call.failed { " <span class=\"bad\">failed</span>" } else { "" };
+    let failed = if call.failed {
+        " <span class=\"bad\">failed</span>"
+    } else {
+        ""
+    };
     format!("<code>{}</code>{failed}", escaped(&shown))
 }

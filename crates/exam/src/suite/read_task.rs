@@ -123,7 +123,10 @@ mod tests {
         let task = tasks(vec![good()]).unwrap().remove(0).in_folder("/tmp/x");
         assert_eq!(task.request, "Write hi into /tmp/x/a.txt");
         assert_eq!(task.before[0].arguments["path"], "/tmp/x/b");
-        assert_eq!(task.after[0].call.arguments["paths"], json!(["/tmp/x/a.txt"]));
+        assert_eq!(
+            task.after[0].call.arguments["paths"],
+            json!(["/tmp/x/a.txt"])
+        );
     }
 
     #[track_caller]

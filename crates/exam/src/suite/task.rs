@@ -66,7 +66,10 @@ impl ExamTask {
         }
         for check in &mut task.after {
             check.text.fill(folder);
-            check.matches.iter_mut().for_each(|it| fill_value(it, folder));
+            check
+                .matches
+                .iter_mut()
+                .for_each(|it| fill_value(it, folder));
         }
         task.answer.fill(folder);
         task

@@ -164,7 +164,9 @@ fn written() -> Outcomes {
     };
     let of_model = |surfaces: BTreeMap<String, BTreeMap<String, Value>>| {
         let surfaces = surfaces.into_iter();
-        surfaces.map(|(it, tasks)| (it, of_surface(tasks))).collect()
+        surfaces
+            .map(|(it, tasks)| (it, of_surface(tasks)))
+            .collect()
     };
     kept.into_iter()
         .map(|(model, surfaces)| (model, of_model(surfaces)))
@@ -181,9 +183,17 @@ fn pretty(outcomes: &Outcomes) -> String {
                 .iter()
                 .map(|(id, it)| format!("      {}: {}", json!(id), it.kept()));
             let lines: Vec<_> = lines.collect();
-            parts.push(format!("    {}: {{\n{}\n    }}", json!(surface), lines.join(",\n")));
+            parts.push(format!(
+                "    {}: {{\n{}\n    }}",
+                json!(surface),
+                lines.join(",\n")
+            ));
         }
-        models.push(format!("  {}: {{\n{}\n  }}", json!(model), parts.join(",\n")));
+        models.push(format!(
+            "  {}: {{\n{}\n  }}",
+            json!(model),
+            parts.join(",\n")
+        ));
     }
     format!("{{\n{}\n}}\n", models.join(",\n"))
 }

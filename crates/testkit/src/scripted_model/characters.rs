@@ -91,7 +91,13 @@ fn searching(task: &ScriptedTask) -> String {
 fn program(task: &ScriptedTask) -> String {
     let steps = task.steps.iter();
     let lines: String = steps
-        .map(|it| format!("results.push(await call({}, {}));\n", json!(it.tool), it.arguments))
+        .map(|it| {
+            format!(
+                "results.push(await call({}, {}));\n",
+                json!(it.tool),
+                it.arguments
+            )
+        })
         .collect();
     format!("const results = [];\n{lines}return results;")
 }

@@ -231,11 +231,7 @@ impl ExamRoom<'_> {
 
 /// A vendor refuses a whole request for one tool too many, so the person is told before any request
 /// is paid for which tools a model is not shown.
-fn warn_of_obstacles(
-    endpoints: &[ModelEndpoint],
-    surfaces: &[ShownSurface<'_>],
-    output: Output,
-) {
+fn warn_of_obstacles(endpoints: &[ModelEndpoint], surfaces: &[ShownSurface<'_>], output: Output) {
     let pairs = endpoints
         .iter()
         .flat_map(|endpoint| surfaces.iter().map(move |shown| (endpoint, shown)));

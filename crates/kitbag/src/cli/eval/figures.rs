@@ -72,7 +72,10 @@ fn suite_rows(plan: &ExamPlan) -> Vec<[String; 2]> {
         ..
     } = &plan.rehearsal;
     let rows = [
-        ("prompts", (plan.prompts > 0).then(|| plan.prompts.to_string())),
+        (
+            "prompts",
+            (plan.prompts > 0).then(|| plan.prompts.to_string()),
+        ),
         ("tasks", (plan.tasks > 0).then(|| plan.tasks.to_string())),
         ("runs of each", Some(plan.runs.to_string())),
         ("tools", Some(plan.tools.to_string())),
@@ -93,7 +96,10 @@ fn planned_rows(it: &Planned) -> [[String; 2]; 3] {
     // The number of searches and of calls that a model makes is not known before the exam.
     let (requests, sent) = match it.several_turns {
         false => (it.requests.to_string(), "in all"),
-        true => (format!("{} to {}", it.requests, it.most_requests), "at least"),
+        true => (
+            format!("{} to {}", it.requests, it.most_requests),
+            "at least",
+        ),
     };
     let (definitions, tokens) = (it.definition_tokens, it.input_tokens);
     [

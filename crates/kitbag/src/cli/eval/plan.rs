@@ -109,8 +109,8 @@ impl Planning<'_> {
         let prompt_tokens: usize = texts.map(count).sum();
         let definition_tokens = count(&Value::from(endpoint.definitions(shown.tools)).to_string());
         let requests = (prompts.len() + tasks.len()) * runs;
-        let most_turns = prompts.len() * shown.max_turns as usize
-            + tasks.len() * shown.task_turns as usize;
+        let most_turns =
+            prompts.len() * shown.max_turns as usize + tasks.len() * shown.task_turns as usize;
         Planned {
             model: endpoint.to_string(),
             surface: shown.surface,

@@ -92,7 +92,10 @@ fn remark(report: &ExamReport) -> String {
     let by_endpoint = figures(report).all(|(_, it)| it.tokens.is_some_and(|it| it.by_endpoint));
     let counted = match by_endpoint {
         true => "as the endpoint counted them".to_owned(),
-        false => format!("counted with {} where the endpoint did not", report.counted_with),
+        false => format!(
+            "counted with {} where the endpoint did not",
+            report.counted_with
+        ),
     };
     format!(
         "Turns, calls, failed calls and tokens are those of all turns of a task, on average; tokens are {counted}.\n\

@@ -17,7 +17,8 @@ fn home() -> Arc<Home> {
         "[policy]\ncode_writes = \"allow\"\n{}",
         Testbed::named("bed").table()
     ));
-    let big = json!({ "tool": "bed__big", "args": { "bytes": 40 }, "intent": "a text of some bytes" });
+    let big =
+        json!({ "tool": "bed__big", "args": { "bytes": 40 }, "intent": "a text of some bytes" });
     let suite = json!({ "tasks": [{
         "id": "t1",
         "input": "Get a text of 40 bytes for {workspace}/a, and tell how long it is.",
@@ -106,12 +107,24 @@ async fn a_task_is_done_through_every_surface_as_its_clients_see_it() {
     assert!(failed >= 1.0 && done[11] == 1, "{}", models[11]);
 
     let page = fs::read_to_string(home.path("exam.html")).unwrap();
-    for part in ["<h2>Tasks</h2>", "tokens written", "good (adaptive)", "✗ not done"] {
+    for part in [
+        "<h2>Tasks</h2>",
+        "tokens written",
+        "good (adaptive)",
+        "✗ not done",
+    ] {
         assert!(page.contains(part), "{part}: {page}");
     }
     let before = good.requests() + lazy.requests() + confused.requests();
-    let table = home.kitbag(&[&EXAM[..], &words[..3], &words[6..]].concat()).await;
-    for part in ["READ, WRITTEN", "lazy (search)", "0 of 1", "NOT DONE BECAUSE"] {
+    let table = home
+        .kitbag(&[&EXAM[..], &words[..3], &words[6..]].concat())
+        .await;
+    for part in [
+        "READ, WRITTEN",
+        "lazy (search)",
+        "0 of 1",
+        "NOT DONE BECAUSE",
+    ] {
         assert!(table.stdout.contains(part), "{part}: {table:?}");
     }
     let after = good.requests() + lazy.requests() + confused.requests();
@@ -127,13 +140,24 @@ async fn a_list_that_is_too_long_for_an_endpoint_is_cut_and_that_is_said() {
     })
     .await;
     let endpoint = format!("{}#m", model.url);
-    let words = ["1", "--max-tools", "3", "--max-turns", "2", "--model", &endpoint];
+    let words = [
+        "1",
+        "--max-tools",
+        "3",
+        "--max-turns",
+        "2",
+        "--model",
+        &endpoint,
+    ];
     let priced = ["--price-in", "3", "--price-out", "15"];
     let told = home
         .kitbag(&[&EXAM[..], &words, &priced, &["--json"]].concat())
         .await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
-    assert!(told.stderr.contains("it is shown the first 3 of"), "{told:?}");
+    assert!(
+        told.stderr.contains("it is shown the first 3 of"),
+        "{told:?}"
+    );
     let figures = &report(&told)["models"][0];
     assert_eq!(figures["cut"]["shown"], 3);
     let shown = model.asked()[0].body["tools"].as_array().unwrap().len();
@@ -153,7 +177,11 @@ async fn without_a_model_the_solutions_are_tried_and_a_task_that_needs_nothing_i
     let words = ["1", "--dry-run"];
     let told = home.kitbag(&[&EXAM[..], &words].concat()).await;
     assert_eq!(told.code, Some(0), "{told:?}");
-    assert!(told.stdout.contains("tasks that their solutions do  1 of 1"), "{told:?}");
+    assert!(
+        told.stdout
+            .contains("tasks that their solutions do  1 of 1"),
+        "{told:?}"
+    );
 
     let idle = json!({
         "id": "idle",

@@ -51,7 +51,7 @@ pub struct Record {
     pub task: Option<TaskOutcome>,
 }
 
-/// What a model did for a task, and how that ended.
+/// The actions of a model for a task, and the verdict on its end.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TaskOutcome {
     pub done: bool,

@@ -149,7 +149,7 @@ fn misspelt(arguments: &Value) -> Value {
     Value::Object(wrong.collect::<Map<_, _>>())
 }
 
-/// Runs a program that names no tool of anyone, twice, and then does what the good one does.
+/// Runs a program that names a tool of no server, twice, and then does what the good one does.
 fn confused_program(task: &ScriptedTask, request: &ModelRequest) -> Move {
     const NONSENSE: &str = "return await tools.computer.do_it({});";
     match request.calls.len() {

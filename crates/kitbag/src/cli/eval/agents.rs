@@ -122,7 +122,7 @@ pub(super) async fn run(
         baseline,
         invocation,
     };
-    let ended = room.put(suite).await;
+    let ended = Box::pin(room.put(suite)).await;
     examined.close().await;
     ended
 }

@@ -61,7 +61,7 @@ impl Planning<'_> {
         let server = self.examined.server();
         let rehearsing = async {
             let mut rehearsal = rehearse(self.suite, &server).await;
-            rehearsal.solve(self.suite, self.places).await;
+            Box::pin(rehearsal.solve(self.suite, self.places)).await;
             rehearsal
         };
         let plan = ExamPlan {

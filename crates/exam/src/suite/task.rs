@@ -21,7 +21,7 @@ pub struct ExamTask {
     pub before: Vec<Expected>,
     /// The checks of the servers' state when the model has ended.
     pub after: Vec<EndCheck>,
-    /// The tools that must have been called with success, whoever asked for it: the model itself or
+    /// The tools that must have been called with success, be it by the model itself or by
     /// a program that it wrote.
     pub called: Vec<Expected>,
     /// The rules for the last words of the model.

@@ -135,7 +135,10 @@ impl Examined {
             let definition = app.definition(&row.name).ok().flatten().unwrap_or_default();
             exposed.insert(shown.clone(), row.name.clone());
             spelt.insert(row.name.clone(), shown.clone());
-            tools.push(ExamTool::new(shown, vec![row.name, row.tool], &definition));
+            // A long name is shortened at the endpoint, and a suite need not know how.
+            let whole = format!("{}__{}", row.server, row.tool);
+            let aliases = vec![row.name, row.tool, whole];
+            tools.push(ExamTool::new(shown, aliases, &definition));
         }
         Self {
             tools: ExamTools::new(tools),

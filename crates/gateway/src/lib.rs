@@ -48,6 +48,7 @@ pub mod learned_templates;
 mod learning;
 pub mod login;
 mod measure;
+pub mod measured_client;
 pub mod meter;
 mod model_vendors;
 mod models;

@@ -169,7 +169,7 @@ mod tests {
         let found = retrieve(&index(), intent, &Options::default(), |_| true).candidates;
         assert_eq!(found[0].entry.tool_name, "github__list_issues");
         assert!(found[0].score > found[1].score && found[0].parts.named > 0.0);
-        let found = retrieve(&index(), intent, &Options::default(), |at| at != 2);
+        let found = retrieve(&index(), intent, &Options::default(), |at| at != 2).candidates;
         assert_eq!(
             found[0].entry.tool_name, "mail__send",
             "what is hidden stays hidden"

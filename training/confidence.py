@@ -29,7 +29,7 @@ WHOLE, WITHOUT_TOOL, WITHOUT_SERVER = range(3)
 # Half of the requests can be done.
 WEIGHT = {WHOLE: 0.5, WITHOUT_TOOL: 0.25, WITHOUT_SERVER: 0.25}
 FALSE_ALARMS = 0.05
-FEATURES = "score", "lead over the second", "lead over the fifth", "words", "size"
+FEATURES = "score", "lead over the second", "lead over the fifth", "size"
 
 
 def main(data, pack, vectors):
@@ -98,17 +98,17 @@ class Written:
             is_right = np.isin(catalog, right) | equal
             for kind, out in ((WHOLE, np.zeros_like(equal)), (WITHOUT_TOOL, is_right), (WITHOUT_SERVER, is_right | same_server)):
                 if (~out).sum() > SHOWN:
-                    samples.add(kind, self.server[right[0]], score[~out], words_row[~out], is_right[~out], len(catalog))
+                    samples.add(kind, self.server[right[0]], score[~out], is_right[~out], len(catalog))
 
 
 class Samples:
     def __init__(self):
         self.rows = {"kind": [], "server": [], "features": [], "right": []}
 
-    def add(self, kind, server, score, words, is_right, size):
+    def add(self, kind, server, score, is_right, size):
         first = np.argsort(-score, kind="stable")[:SHOWN]
         best = score[first]
-        features = [best[0], best[0] - best[1], best[0] - best[-1], np.log1p(words[first[0]]), np.log(size)]
+        features = [best[0], best[0] - best[1], best[0] - best[-1], np.log(size)]
         row = {"kind": kind, "server": server, "features": features, "right": [is_right[first[0]], is_right[first].any()]}
         for name, value in row.items():
             self.rows[name].append(value)

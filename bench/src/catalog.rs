@@ -76,7 +76,7 @@ impl Tool {
     }
 
     /// A line of the file that the testbed reads.
-    fn served(&self) -> String {
+    pub(crate) fn served(&self) -> String {
         let line = json!({
             "server": self.server,
             "tool": self.definition,

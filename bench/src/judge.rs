@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Marks {
+    pub(crate) recall_1: f64,
     pub(crate) recall_5: f64,
     pub(crate) recall_20: f64,
     pub(crate) ndcg_10: f64,
@@ -12,6 +13,7 @@ pub(crate) struct Marks {
 impl Marks {
     pub(crate) fn of(ranked: &[&str], relevant: &HashSet<&str>) -> Self {
         Self {
+            recall_1: recall(ranked, relevant, 1),
             recall_5: recall(ranked, relevant, 5),
             recall_20: recall(ranked, relevant, 20),
             ndcg_10: ndcg(ranked, relevant, 10),
@@ -23,6 +25,7 @@ impl Marks {
             all.iter().map(number).sum::<f64>() / all.len().max(1) as f64
         };
         Self {
+            recall_1: mean(|it| it.recall_1),
             recall_5: mean(|it| it.recall_5),
             recall_20: mean(|it| it.recall_20),
             ndcg_10: mean(|it| it.ndcg_10),

@@ -147,7 +147,7 @@ impl Row {
             "peer": self.peer,
             "tools": scene.tools.len(),
             "queries": scene.requests.len(),
-            "recall": { "5": self.marks.recall_5, "20": self.marks.recall_20 },
+            "recall": { "1": self.marks.recall_1, "5": self.marks.recall_5, "20": self.marks.recall_20 },
             "ndcg": { "10": self.marks.ndcg_10 },
             "latency_ms": { "p50": self.p50.as_secs_f64() * 1e3 },
             "searchable_s": self.searchable.as_secs_f64(),
@@ -161,6 +161,7 @@ impl Row {
         let seconds = |it: Duration| format!("{:.1} s", it.as_secs_f64());
         vec![
             self.peer.to_owned(),
+            share(self.marks.recall_1),
             share(self.marks.recall_5),
             share(self.marks.recall_20),
             share(self.marks.ndcg_10),
@@ -175,6 +176,7 @@ impl Row {
 fn print(rows: &[Row]) {
     let header = [
         "gateway",
+        "R@1",
         "R@5",
         "R@20",
         "nDCG@10",

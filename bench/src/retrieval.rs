@@ -121,6 +121,7 @@ impl Arm {
 struct Figures {
     tools: u64,
     queries: u64,
+    recall_1: f64,
     recall_5: f64,
     recall_20: f64,
     ndcg_10: f64,
@@ -138,6 +139,7 @@ impl Figures {
         Ok(Self {
             tools: number("/tools")? as u64,
             queries: number("/queries")? as u64,
+            recall_1: number("/recall/1")?,
             recall_5: number("/recall/5")?,
             recall_20: number("/recall/20")?,
             ndcg_10: number("/ndcg/10")?,
@@ -152,6 +154,7 @@ impl Figures {
         Self {
             tools: mean(|it| it.tools as f64) as u64,
             queries: all.iter().map(|it| it.queries).sum(),
+            recall_1: mean(|it| it.recall_1),
             recall_5: mean(|it| it.recall_5),
             recall_20: mean(|it| it.recall_20),
             ndcg_10: mean(|it| it.ndcg_10),
@@ -177,7 +180,7 @@ impl Row<'_> {
                 "ranker": arm.name,
                 "tools": it.tools,
                 "queries": it.queries,
-                "recall": { "5": it.recall_5, "20": it.recall_20 },
+                "recall": { "1": it.recall_1, "5": it.recall_5, "20": it.recall_20 },
                 "ndcg": { "10": it.ndcg_10 },
                 "latency_ms": { "p50": it.p50_ms },
             })
@@ -193,18 +196,18 @@ impl Row<'_> {
             count(|it| it.tools),
             count(|it| it.queries),
         ];
-        cells.extend(
-            self.figures
-                .iter()
-                .map(|it| [it.recall_5, it.recall_20, it.ndcg_10].map(share).join(" ")),
-        );
+        cells.extend(self.figures.iter().map(|it| {
+            [it.recall_1, it.recall_5, it.recall_20, it.ndcg_10]
+                .map(share)
+                .join(" ")
+        }));
         cells
     }
 }
 
 fn print(arms: &[Arm], rows: &[Row<'_>]) {
     println!(
-        "Under each ranker: recall@5, recall@20, nDCG@10. A mean counts every set the same.\n"
+        "Under each ranker: recall@1, recall@5, recall@20, nDCG@10. A mean counts every set the same.\n"
     );
     let mut lines = vec![["set", "tools", "requests"].map(str::to_owned).to_vec()];
     lines[0].extend(arms.iter().map(|arm| arm.name.to_owned()));
@@ -263,6 +266,7 @@ mod tests {
         let expected = Figures {
             tools: 2,
             queries: 1,
+            recall_1: 0.1,
             recall_5: 0.5,
             recall_20: 1.0,
             ndcg_10: 0.7,
@@ -277,6 +281,7 @@ mod tests {
         let set = |queries, share| Figures {
             tools: 10,
             queries,
+            recall_1: share,
             recall_5: share,
             recall_20: share,
             ndcg_10: share,

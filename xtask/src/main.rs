@@ -47,6 +47,8 @@ The chores of this repository:
                                            a thousand clients that search and call at the same time
   cargo xtask bench code [--only PART] [--tasks FILE --tools FILE] [--json]
                                            programs: how soon they run, beside hostile ones, and their tokens
+  cargo xtask bench code --tasks FILE --tools FILE --suite FOLDER
+                                           published tasks as a suite of `kitbag eval agents`
   cargo xtask bench models [--data DIR] [--json]
                                            the time that the model proxy adds to the first event of an answer
   cargo xtask shape [--names] [--json] [--check] [--in DIR]

@@ -6,11 +6,13 @@
 //! - [`neighbours`]: calls and programs of one tenant while another runs hostile programs
 //! - [`tasks`]: a peer's tasks as programs and as plain calls; [`published`] reads the tasks,
 //!   [`task_scene`] has the servers, [`answers`] their answers, [`dialogue`] counts
+//! - [`exam_suite`]: writes those tasks for `kitbag eval agents`
 //! - [`intents`]: a thousand clients that ask in words, and as many that list and call
 //! - [`figures`]: the figures of each part, beside their goals
 
 mod answers;
 mod dialogue;
+mod exam_suite;
 mod figures;
 mod intents;
 mod neighbours;
@@ -32,6 +34,9 @@ use self::published::TaskFiles;
 
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
     let options = CodeOptions::parse(arguments)?;
+    if let Some((files, folder)) = options.tasks.as_ref().zip(options.suite.as_deref()) {
+        return exam_suite::write(&repository.evals(), files, folder);
+    }
     build(repository)?;
     let mut reports = Vec::new();
     for part in Part::ALL.into_iter().filter(|part| options.wants(*part)) {
@@ -90,6 +95,8 @@ struct CodeOptions {
     json: bool,
     only: Option<Part>,
     tasks: Option<TaskFiles>,
+    /// The folder to which the tasks are written as a suite, instead of being measured.
+    suite: Option<PathBuf>,
 }
 
 impl CodeOptions {
@@ -115,6 +122,10 @@ impl CodeOptions {
                     tools = Some(found(path)?);
                     rest
                 }
+                ["--suite", path, rest @ ..] => {
+                    options.suite = Some(PathBuf::from(path));
+                    rest
+                }
                 [unknown, ..] => bail!("`cargo xtask bench code` does not take {unknown}"),
             };
         }
@@ -123,6 +134,9 @@ impl CodeOptions {
             (None, None) => None,
             _ => bail!("--tasks and --tools belong together"),
         };
+        if options.suite.is_some() && options.tasks.is_none() {
+            bail!("--suite writes the tasks that --tasks and --tools name");
+        }
         Ok(options)
     }
 

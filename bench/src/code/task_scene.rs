@@ -191,7 +191,7 @@ fn real_servers(
 }
 
 /// A tool of the peer's list, as our sets have them.
-fn line(tool: &Value, answers: &ServiceAnswers) -> Value {
+pub(super) fn line(tool: &Value, answers: &ServiceAnswers) -> Value {
     let [server, name] = ["server", "tool_name"].map(|key| tool[key].as_str().unwrap_or_default());
     let mut line = json!({
         "id": format!("{server}/{name}"),

@@ -7,6 +7,7 @@
 //! - [`price()`]: about how many tokens a tool's result costs
 //! - [`fit()`]: cuts a tool's result to a budget, at a `cut_point`; the rest stays readable as
 //!   [`Pages`]
+//! - [`guide()`]: the servers behind a search, and what they are for
 //! - [`notice`]: the line that tells the model about the cut
 //!
 //! Nothing here reads a clock or waits.
@@ -16,6 +17,7 @@ mod count;
 mod cut_point;
 mod estimate;
 mod fit;
+mod guide;
 mod json;
 pub mod notice;
 mod pages;
@@ -26,5 +28,6 @@ mod repeated;
 pub use count::count;
 pub use estimate::estimate;
 pub use fit::{Cut, Fitted, Structured, fit};
+pub use guide::{GuideRow, guide};
 pub use pages::{Pages, ResultPage};
 pub use price::price;

@@ -258,6 +258,7 @@ fn every_key_of_a_server_reaches_what_the_program_runs_on() {
                 env: vec![("TOKEN".to_owned(), Template::from("${GIT_TOKEN:-none}"))],
                 cwd: Some("/home/ann/src".into()),
             })),
+            description: Some("the history of our code".to_owned()),
             oauth: Settings::default(),
             era: Some(Era::Legacy),
             limits: ServerLimits {
@@ -330,6 +331,7 @@ const WRITTEN_OUT: &str = r#"
         args = ["mcp-server-git", "--repository", "${REPO}"]
         env = { TOKEN = "${GIT_TOKEN:-none}" }
         cwd = "~/src"
+        description = "the history of our code"
         era = "legacy"
         start_timeout = "1m30s"
         call_timeout = 5

@@ -152,9 +152,7 @@ impl<S: AsyncFn(ExamSurface, String, CallArguments) -> Carried> Attempt<'_, S> {
                 straight(call, Called::failure(malformed(text)))
             }
             // The name of the intended tool is inside the arguments, and those cannot be read.
-            (GivenArguments::Malformed(text), ExamSurface::Search) => {
-                Carried::unreadable(malformed(text))
-            }
+            (GivenArguments::Malformed(text), _) => Carried::unreadable(malformed(text)),
             (GivenArguments::Arguments(arguments), surface) => {
                 (self.server)(surface, name.clone(), arguments.clone()).await
             }

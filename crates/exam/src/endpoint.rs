@@ -21,6 +21,8 @@ pub struct ModelEndpoint {
     pub(crate) model: String,
     /// True if this is the vendor's own address. The vendor's key is sent to no other address.
     own: bool,
+    /// The most tools in one request, if the operator knows a limit.
+    most_tools: Option<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,11 +39,13 @@ pub enum BadEndpoint {
     Password,
 }
 
-/// The reason why a model cannot be shown all tools.
+/// The reasons why a model is not shown all tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ToolObstacle {
-    TooMany { tools: usize, most: usize },
-    Unfit { tools: Vec<(String, Unfit)> },
+pub struct ToolObstacles {
+    /// The most tools that a request may name, if there are more.
+    pub most: Option<usize>,
+    /// The tools that no request may name.
+    pub unfit: Vec<(String, Unfit)>,
 }
 
 impl ModelEndpoint {
@@ -64,22 +68,33 @@ impl ModelEndpoint {
         self.base.scheme() == "http" && !here
     }
 
-    /// Returns the definitions as they are sent to a model at this endpoint.
+    /// Returns the definitions as they are sent to a model at this endpoint: the first ones of the
+    /// list, if one request may not name all of them.
     pub fn definitions(&self, tools: &ExamTools) -> Vec<Value> {
-        self.dialect.tools(tools)
+        let mut definitions = self.dialect.tools(tools);
+        definitions.truncate(self.most_tools().unwrap_or(usize::MAX));
+        definitions
     }
 
-    /// Returns the reason why a model at this endpoint could not be shown all these tools: too many
-    /// for one request, or some that no request may hold.
-    pub fn obstacle(&self, tools: &ExamTools) -> Option<ToolObstacle> {
-        // Services that speak a vendor's format have limits of their own.
-        let most = self.dialect.vendor().most_tools().filter(|_| self.own);
-        if let Some(most) = most.filter(|most| tools.len() > *most) {
-            let tools = tools.len();
-            return Some(ToolObstacle::TooMany { tools, most });
+    /// Returns the endpoint with a limit that its operator knows of.
+    #[must_use]
+    pub fn with_most_tools(self, most_tools: Option<usize>) -> Self {
+        Self { most_tools, ..self }
+    }
+
+    /// Returns the most tools that one request may name, as far as that is known. Services that
+    /// speak a vendor's format have limits of their own.
+    pub fn most_tools(&self) -> Option<usize> {
+        let of_vendor = self.dialect.vendor().most_tools().filter(|_| self.own);
+        self.most_tools.or(of_vendor)
+    }
+
+    /// Returns the reasons why a model at this endpoint is not shown all these tools.
+    pub fn obstacles(&self, tools: &ExamTools) -> ToolObstacles {
+        ToolObstacles {
+            most: self.most_tools().filter(|most| tools.len() > *most),
+            unfit: tools.iter().filter_map(|it| self.unfit(it)).collect(),
         }
-        let tools: Vec<_> = tools.iter().filter_map(|it| self.unfit(it)).collect();
-        (!tools.is_empty()).then_some(ToolObstacle::Unfit { tools })
     }
 
     fn unfit(&self, tool: &ExamTool) -> Option<(String, Unfit)> {
@@ -133,6 +148,7 @@ impl FromStr for ModelEndpoint {
             base: base(address, dialect)?,
             model: model.to_owned(),
             own: !rest.contains("://"),
+            most_tools: None,
         })
     }
 }

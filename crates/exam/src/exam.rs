@@ -1,19 +1,22 @@
 //! Puts every prompt to every model, several at a time, and records each answer as it comes.
 
+use std::time::Duration;
+
 use futures::StreamExt as _;
 use futures::stream;
 use serde_json::Value;
 
 use crate::attempt::{Attempt, AttemptResult};
 use crate::client::ModelClient;
-use crate::endpoint_error::ModelEndpointError;
 use crate::journal::ExamJournal;
 use crate::record::Record;
 use crate::report::Price;
 use crate::sitting::{ExamProgress, Sat, Sitting, Stopped, UnansweredQuestion};
-use crate::suite::{CallArguments, Prompt, Suite};
+use crate::suite::{CallArguments, ExamTask, Prompt, Suite};
 use crate::surface::{Carried, ExamSurface, ShownSurface};
+use crate::task_attempt::{NoVerdict, TaskAttempt, TaskResult};
 use crate::tools::ExamTools;
+use crate::workplace::{Workplace, Workplaces};
 
 #[derive(Debug)]
 pub struct Exam<'a> {
@@ -52,10 +55,17 @@ pub(crate) struct ExamQuestion<'a> {
     /// The position among all questions.
     pub(crate) place: usize,
     pub(crate) seat: &'a Seat<'a>,
-    prompt: &'a Prompt,
+    put: Put<'a>,
     run: u32,
     /// The fingerprint of everything that the answer depends on.
     of: String,
+}
+
+/// The entry of the suite that is put to a model.
+#[derive(Clone, Copy)]
+enum Put<'a> {
+    Prompt(&'a Prompt),
+    Task(&'a ExamTask),
 }
 
 impl ExamCandidate {
@@ -73,13 +83,25 @@ impl Exam<'_> {
     }
 
     pub(crate) fn answers_of_each(&self) -> usize {
-        self.surfaces.len() * self.suite.prompts.len() * self.runs as usize
+        let surfaces = self.surfaces.iter();
+        let entries: usize = surfaces.map(|it| self.entries(it.surface).count()).sum();
+        entries * self.runs as usize
     }
 
-    /// Runs the exam. `server` makes the calls of models.
+    /// Returns what models are asked on a surface. Where a program stands between a model and the
+    /// tools, or where the list follows the model, a first call says too little to be judged.
+    fn entries(&self, surface: ExamSurface) -> impl Iterator<Item = Put<'_>> {
+        let prompts = self.suite.prompts.iter().map(Put::Prompt);
+        let prompts = prompts.filter(move |_| surface.judges_first_calls());
+        prompts.chain(self.suite.tasks.iter().map(Put::Task))
+    }
+
+    /// Runs the exam. `server` makes the calls for prompts, and each attempt at a task has a place
+    /// of its own.
     pub async fn sit(
         &self,
         server: &impl AsyncFn(ExamSurface, String, CallArguments) -> Carried,
+        places: &impl Workplaces,
         journal: &mut ExamJournal,
         mut watch: impl FnMut(ExamProgress),
     ) -> Result<Sat, Stopped> {
@@ -88,7 +110,7 @@ impl Exam<'_> {
         let open = self.open_questions(&seats, journal, &mut sitting);
         watch(sitting.progress());
         let asking = stream::iter(open).map(|question| async {
-            let answer = self.answer(&question, server).await;
+            let answer = self.answer(&question, server, places).await;
             (question, answer)
         });
         let mut answers = Box::pin(asking.buffer_unordered(self.concurrency.max(1)));
@@ -128,14 +150,13 @@ impl Exam<'_> {
     fn questions<'a>(&'a self, seats: &'a [Seat<'a>]) -> Vec<ExamQuestion<'a>> {
         let mut questions = Vec::with_capacity(self.answers());
         for seat in seats {
-            let shown = seat.shown(self.tools);
-            for prompt in &self.suite.prompts {
-                let of = fingerprint(prompt, &shown, self.parameters);
+            for put in self.entries(seat.shown.surface) {
+                let of = fingerprint(&put.text(), &seat.shown(put, self.tools), self.parameters);
                 for run in 1..=self.runs {
                     questions.push(ExamQuestion {
                         place: questions.len(),
                         seat,
-                        prompt,
+                        put,
                         run,
                         of: of.clone(),
                     });
@@ -149,35 +170,89 @@ impl Exam<'_> {
         &self,
         question: &ExamQuestion<'_>,
         server: &impl AsyncFn(ExamSurface, String, CallArguments) -> Carried,
-    ) -> Result<Record, ModelEndpointError> {
+        places: &impl Workplaces,
+    ) -> Result<Record, NoVerdict> {
         let seat = question.seat;
+        let prompt = match question.put {
+            Put::Task(task) => return self.try_task(question, task, places).await,
+            Put::Prompt(prompt) => prompt,
+        };
         let attempt = Attempt {
             client: &seat.candidate.client,
             shown: seat.shown,
             definitions: &seat.definitions,
             parameters: self.parameters,
             tools: self.tools,
-            prompt: question.prompt,
+            prompt,
             server,
             count: self.count,
         };
         Ok(question.record(attempt.make().await?))
     }
+
+    async fn try_task(
+        &self,
+        question: &ExamQuestion<'_>,
+        task: &ExamTask,
+        places: &impl Workplaces,
+    ) -> Result<Record, NoVerdict> {
+        let shown = question.seat.shown;
+        let opened = places.open(shown.surface).await;
+        let place = opened.map_err(|why| NoVerdict::Unprepared { why })?;
+        let attempt = TaskAttempt {
+            client: &question.seat.candidate.client,
+            parameters: self.parameters,
+            task: &task.in_folder(place.folder()),
+            place: &place,
+            max_turns: shown.task_turns,
+            count: self.count,
+        };
+        let made = attempt.make().await;
+        place.close().await;
+        Ok(question.task_record(made?))
+    }
 }
 
 impl ExamQuestion<'_> {
     fn answered_in<'a>(&self, journal: &'a ExamJournal) -> Option<&'a Record> {
-        journal.find(&self.seat.model, &self.prompt.id, self.run, &self.of)
+        journal.find(&self.seat.model, self.put.id(), self.run, &self.of)
+    }
+
+    /// Returns a record of which only the question and the number of turns are known.
+    fn blank(&self, turns: u32) -> Record {
+        Record {
+            model: self.seat.model.clone(),
+            prompt: self.put.id().to_owned(),
+            run: self.run,
+            surface: self.seat.shown.surface,
+            of: self.of.clone(),
+            turns: Some(turns),
+            looked: Vec::new(),
+            calls: Vec::new(),
+            also: 0,
+            words: None,
+            stop: None,
+            untold: None,
+            usage: None,
+            sent_again: 0,
+            ms: 0,
+            task: None,
+        }
+    }
+
+    fn task_record(&self, result: TaskResult) -> Record {
+        Record {
+            words: result.last_words(),
+            stop: result.stop,
+            usage: result.usage,
+            ms: whole_ms(result.took),
+            task: Some(result.outcome),
+            ..self.blank(result.turns)
+        }
     }
 
     fn record(&self, result: AttemptResult) -> Record {
         Record {
-            model: self.seat.model.clone(),
-            prompt: self.prompt.id.clone(),
-            run: self.run,
-            surface: self.seat.shown.surface,
-            of: self.of.clone(),
-            turns: Some(result.turns),
             looked: result.looked,
             calls: result.calls,
             also: result.also,
@@ -186,15 +261,16 @@ impl ExamQuestion<'_> {
             untold: result.untold,
             usage: result.usage,
             sent_again: result.sent_again,
-            ms: u64::try_from(result.took.as_millis()).unwrap_or(u64::MAX),
+            ms: whole_ms(result.took),
+            ..self.blank(result.turns)
         }
     }
 
-    pub(crate) fn unanswered(&self, error: &ModelEndpointError) -> UnansweredQuestion {
+    pub(crate) fn unanswered(&self, error: &NoVerdict) -> UnansweredQuestion {
         UnansweredQuestion {
             model: self.seat.model.clone(),
             surface: self.seat.shown.surface,
-            prompt: self.prompt.id.clone(),
+            prompt: self.put.id().to_owned(),
             run: self.run,
             why: error.to_string(),
         }
@@ -212,25 +288,45 @@ impl<'a> Seat<'a> {
         }
     }
 
-    /// Returns everything that an answer may depend on besides the prompt and the parameters. With
-    /// a search, this includes the tools that can be found and the largest number of turns.
-    fn shown(&self, tools: &ExamTools) -> String {
+    /// Returns everything that an answer may depend on besides the entry and the parameters. With
+    /// several turns, this includes the tools that can be found and the largest number of turns.
+    fn shown(&self, put: Put<'_>, tools: &ExamTools) -> String {
         let shown = serde_json::to_string(&self.definitions).expect("definitions are JSON");
-        match self.shown.surface {
-            ExamSurface::All => shown,
-            surface @ ExamSurface::Search => {
-                let behind = Value::from(self.candidate.client.endpoint().definitions(tools));
-                format!("{surface} {} {shown} {behind}", self.shown.max_turns)
-            }
-        }
+        let turns = match put {
+            Put::Prompt(_) if self.shown.surface == ExamSurface::All => return shown,
+            Put::Prompt(_) => self.shown.max_turns,
+            Put::Task(_) => self.shown.task_turns,
+        };
+        let behind = Value::from(self.candidate.client.endpoint().definitions(tools));
+        format!("{} {turns} {shown} {behind}", self.shown.surface)
     }
 }
 
+impl<'a> Put<'a> {
+    fn id(self) -> &'a str {
+        match self {
+            Self::Prompt(prompt) => &prompt.id,
+            Self::Task(task) => &task.id,
+        }
+    }
+
+    fn text(self) -> String {
+        let text = match self {
+            Self::Prompt(prompt) => serde_json::to_string(prompt),
+            Self::Task(task) => serde_json::to_string(task),
+        };
+        text.expect("an entry is plain JSON")
+    }
+}
+
+fn whole_ms(took: Duration) -> u64 {
+    u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// Returns a part of the hash of a question that is long enough to tell questions apart.
-fn fingerprint(prompt: &Prompt, definitions: &str, parameters: &CallArguments) -> String {
-    let prompt = serde_json::to_string(prompt).expect("a prompt is plain JSON");
+fn fingerprint(entry: &str, definitions: &str, parameters: &CallArguments) -> String {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(prompt.as_bytes());
+    hasher.update(entry.as_bytes());
     hasher.update(definitions.as_bytes());
     if !parameters.is_empty() {
         let parameters = serde_json::to_string(parameters).expect("parameters are JSON");

@@ -10,6 +10,8 @@
 //! - [`endpoint`]: the address of a model; `access`: the key and the headers; `dialect`: the
 //!   format; [`client`]: the requests over HTTP, with retries; `endpoint_error`: their errors;
 //!   `pace`: the limit on their rate
+//! - `task_attempt`: one task for one model; [`workplace`]: the fresh servers of an attempt;
+//!   `end_state`: the judge of what is true at its end
 //! - [`exam`]: every prompt to every model; `sitting`: the results so far; `attempt`: one prompt to
 //!   one model; [`judge`]: the verdict; `matching`: the comparison of values
 //! - [`rehearsal`]: the suite against the server, without a model
@@ -22,6 +24,7 @@ mod attempt;
 mod called;
 pub mod client;
 mod dialect;
+mod end_state;
 pub mod endpoint;
 mod endpoint_error;
 pub mod exam;
@@ -36,13 +39,15 @@ pub mod report;
 mod sitting;
 pub mod suite;
 pub mod surface;
+mod task_attempt;
 pub mod tools;
+pub mod workplace;
 
 pub use access::Access;
 pub use called::Called;
 pub use client::{ModelClient, RequestLimits};
 pub use dialect::{GivenArguments, Stop, Usage};
-pub use endpoint::{BadEndpoint, ModelEndpoint, ToolObstacle};
+pub use endpoint::{BadEndpoint, ModelEndpoint, ToolObstacles};
 pub use endpoint_error::ModelEndpointError;
 pub use exam::{Exam, ExamCandidate};
 pub use journal::{ExamJournal, JournalError};
@@ -50,6 +55,7 @@ pub use judge::ChoiceOutcome;
 pub use record::Record;
 pub use report::{ExamReport, Price};
 pub use sitting::{ExamProgress, Sat, Stopped, UnansweredQuestion};
-pub use suite::{Suite, SuiteError};
+pub use suite::{Suite, SuiteError, WORKSPACE};
 pub use surface::{Carried, ExamSurface, ReachedCall, ShownSurface};
 pub use tools::{ExamTool, ExamTools};
+pub use workplace::{Workplace, Workplaces};

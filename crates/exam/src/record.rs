@@ -46,6 +46,24 @@ pub struct Record {
     #[serde(default)]
     pub sent_again: usize,
     pub ms: u64,
+    /// The outcome of a task; absent for a prompt, whose first call is judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskOutcome>,
+}
+
+/// The actions of a model for a task, and the verdict on its end.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TaskOutcome {
+    pub done: bool,
+    /// Everything that was not as it should be at the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<String>,
+    /// All calls of the model, in their order.
+    pub steps: Vec<LookingCall>,
+    /// The tokens of all requests and of all answers, as counted here. They include the tools.
+    pub counted: Usage,
+    /// The most tools that the surface listed in a turn. The endpoint may take fewer.
+    pub most_listed: usize,
 }
 
 /// A call by which a model looked around.
@@ -84,8 +102,12 @@ impl Record {
         }
     }
 
+    /// True if the first call was right, or if the task was done.
     pub fn is_right(&self) -> bool {
-        self.outcome() == ChoiceOutcome::Right
+        match &self.task {
+            Some(task) => task.done,
+            None => self.outcome() == ChoiceOutcome::Right,
+        }
     }
 
     /// True if the first call was of the right tool, with right or wrong arguments.
@@ -156,6 +178,7 @@ pub(crate) mod tests {
             }),
             sent_again: 3,
             ms: 12,
+            task: None,
         }
     }
 

@@ -5,9 +5,12 @@ use serde::Serialize;
 
 use crate::called::Called;
 use crate::dialect::GivenArguments;
+use crate::end_state;
 use crate::judge::{ChoiceOutcome, brief, judge};
 use crate::matching::contains;
-use crate::suite::{CallArguments, Expected, Prompt, Scenario, ScenarioStep, Suite};
+use crate::suite::{CallArguments, ExamTask, Expected, Prompt, Scenario, ScenarioStep, Suite};
+use crate::surface::ExamSurface;
+use crate::workplace::{Workplace, Workplaces};
 
 /// The result of a suite without a model.
 #[derive(Debug, Clone, Serialize)]
@@ -19,6 +22,8 @@ pub struct Rehearsal {
     /// The faults that were found, in words.
     pub misses: Vec<String>,
     pub scenarios: Vec<Played>,
+    /// The tasks whose solution does them, of those that have one, and that nothing else has done.
+    pub tasks: RehearsalShare,
 }
 
 #[derive(Debug, Clone, Copy, Default, Serialize)]
@@ -58,6 +63,51 @@ pub async fn rehearse(
         paraphrases,
         misses,
         scenarios: play_all(suite, server).await,
+        tasks: RehearsalShare::default(),
+    }
+}
+
+impl Rehearsal {
+    /// Plays the solutions of the tasks. A task that is done before anything was done for it says
+    /// nothing about a model.
+    pub async fn solve(&mut self, suite: &Suite, places: &impl Workplaces) {
+        for task in &suite.tasks {
+            let miss = solved(task, places).await.err();
+            let miss = miss.map(|why| format!("{}: {why}", task.id));
+            self.tasks.note(miss, &mut self.misses);
+        }
+    }
+}
+
+async fn solved(task: &ExamTask, places: &impl Workplaces) -> Result<(), String> {
+    let place = places.open(ExamSurface::All).await?;
+    let task = task.in_folder(place.folder());
+    let played = play_task(&task, &place).await;
+    place.close().await;
+    played
+}
+
+async fn play_task(task: &ExamTask, place: &impl Workplace) -> Result<(), String> {
+    end_state::prepare(task, place).await?;
+    if end_state::faults(task, place, "").await.is_empty() {
+        return Err("it is done before anything was done for it".to_owned());
+    }
+    let Some(solution) = &task.solution else {
+        return Ok(());
+    };
+    for Expected { tool, arguments } in &solution.calls {
+        let called = place.play(tool.clone(), arguments.clone()).await;
+        if called.failed {
+            return Err(format!(
+                "{tool} of its solution failed: {}",
+                brief(&called.text)
+            ));
+        }
+    }
+    let faults = end_state::faults(task, place, &solution.answer).await;
+    match faults.first() {
+        None => Ok(()),
+        Some(fault) => Err(format!("its solution does not do it: {fault}")),
     }
 }
 

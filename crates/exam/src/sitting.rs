@@ -9,6 +9,7 @@ use crate::exam::{Exam, ExamQuestion};
 use crate::journal::{ExamJournal, JournalError};
 use crate::record::Record;
 use crate::surface::ExamSurface;
+use crate::task_attempt::NoVerdict;
 
 /// An endpoint that fails this often without an answer in between gets no more requests.
 const GIVE_UP_AFTER: usize = 5;
@@ -99,7 +100,7 @@ impl<'a> Sitting<'a> {
     pub(crate) fn take(
         &mut self,
         question: &ExamQuestion<'_>,
-        answer: Result<Record, ModelEndpointError>,
+        answer: Result<Record, NoVerdict>,
         journal: &mut ExamJournal,
     ) -> Result<(), Stopped> {
         match answer {
@@ -113,18 +114,17 @@ impl<'a> Sitting<'a> {
         }
     }
 
-    fn miss(
-        &mut self,
-        question: &ExamQuestion<'_>,
-        error: ModelEndpointError,
-    ) -> Result<(), Stopped> {
-        let model = &question.seat.model;
-        let failures = self.in_a_row.entry(model.clone()).or_default();
-        *failures += 1;
-        if error.is_final() || *failures >= GIVE_UP_AFTER {
-            return Err(self.stopped(model, error));
+    fn miss(&mut self, question: &ExamQuestion<'_>, error: NoVerdict) -> Result<(), Stopped> {
+        let missed = question.unanswered(&error);
+        if let NoVerdict::Endpoint(error) = error {
+            let model = &question.seat.model;
+            let failures = self.in_a_row.entry(model.clone()).or_default();
+            *failures += 1;
+            if error.is_final() || *failures >= GIVE_UP_AFTER {
+                return Err(self.stopped(model, error));
+            }
         }
-        self.unanswered.push(question.unanswered(&error));
+        self.unanswered.push(missed);
         Ok(())
     }
 

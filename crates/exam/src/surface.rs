@@ -17,6 +17,10 @@ pub enum ExamSurface {
     All,
     /// The model is shown a few tools that find and call all others, in several turns.
     Search,
+    /// The model is shown those and some others, which follow what it finds and uses.
+    Adaptive,
+    /// The model is shown the tools that run programs, which call all others.
+    Code,
 }
 
 /// A surface as models are shown it.
@@ -27,6 +31,8 @@ pub struct ShownSurface<'a> {
     pub tools: &'a ExamTools,
     /// The number of answers that a model may give to a prompt.
     pub max_turns: u32,
+    /// The number of answers that a model may give for a task.
+    pub task_turns: u32,
 }
 
 /// The result of a model's call.
@@ -53,38 +59,45 @@ pub struct ReachedCall {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "models are not shown `{name}`; there are all (every tool) and search (the tools that find and call others)"
+    "models are not shown `{name}`; there are all (every tool), search (the tools that find and call others), adaptive (those and a list that follows the model) and code (the tools that run programs)"
 )]
 pub struct UnknownExamSurface {
     pub name: String,
 }
 
 impl ExamSurface {
-    pub const ALL: [Self; 2] = [Self::All, Self::Search];
+    pub const ALL: [Self; 4] = [Self::All, Self::Search, Self::Adaptive, Self::Code];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::All => "all",
             Self::Search => "search",
+            Self::Adaptive => "adaptive",
+            Self::Code => "code",
         }
+    }
+
+    /// True if prompts are put on the surface, where a model's first call is judged.
+    pub fn judges_first_calls(self) -> bool {
+        matches!(self, Self::All | Self::Search)
     }
 }
 
 impl<'a> ShownSurface<'a> {
-    /// Shows every tool. The model may make a call, and another one after an error.
-    pub fn all(tools: &'a ExamTools) -> Self {
+    /// To a prompt, a model that is shown every tool may make a call, and another one after an
+    /// error.
+    pub fn new(
+        surface: ExamSurface,
+        tools: &'a ExamTools,
+        max_turns: u32,
+        task_turns: u32,
+    ) -> Self {
+        let is_all = surface == ExamSurface::All;
         Self {
-            surface: ExamSurface::All,
+            surface,
             tools,
-            max_turns: 2,
-        }
-    }
-
-    pub fn search(tools: &'a ExamTools, max_turns: u32) -> Self {
-        Self {
-            surface: ExamSurface::Search,
-            tools,
-            max_turns,
+            max_turns: if is_all { 2 } else { max_turns },
+            task_turns,
         }
     }
 }

@@ -1,11 +1,14 @@
 //! Tells clients that a list or a resource of a server has changed.
 
-use kitbag_domain::{Capability, Kind, ServerName};
+use std::collections::HashMap;
+
+use kitbag_domain::{Caller, Capability, Kind, ServerName};
 use kitbag_upstream::{Listing, NoticeKind};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Message, Notification, Raw, RawObject, is_too_deep};
 
 use crate::gateway::Gateway;
+use crate::guide::guide;
 use crate::resources::{Route, marked};
 use crate::session::announcements::Subscriber;
 use crate::view::View;
@@ -96,9 +99,12 @@ pub fn announce_everything(gateway: &Gateway) {
 }
 
 fn announce(gateway: &Gateway, changes: Changes, concerned: impl Fn(&Subscriber) -> bool) {
+    let mut guides = ChangedGuides::default();
     for subscriber in gateway.services.sessions.subscribers() {
         if concerned(&subscriber) {
-            for method in wanted(&subscriber, changes) {
+            let is_guide_new =
+                subscriber.view.is_frugal() && guides.has(gateway, &subscriber.caller);
+            for method in wanted(&subscriber, changes, is_guide_new) {
                 let notification = Notification::new(method, None);
                 subscriber.mailbox.put(Message::from(notification));
             }
@@ -106,10 +112,35 @@ fn announce(gateway: &Gateway, changes: Changes, concerned: impl Fn(&Subscriber)
     }
 }
 
+/// The callers who were told something else of what stands behind the search. The list of a frugal
+/// surface has those words in it.
+#[derive(Default)]
+struct ChangedGuides {
+    by_caller: HashMap<Caller, bool>,
+}
+
+impl ChangedGuides {
+    fn has(&mut self, gateway: &Gateway, caller: &Caller) -> bool {
+        if let Some(known) = self.by_caller.get(caller) {
+            return *known;
+        }
+        let guide = guide(gateway, &gateway.catalog(), caller);
+        let told = &gateway.services.told_guides;
+        let is_new = told.renew(caller, guide.as_deref());
+        self.by_caller.insert(caller.clone(), is_new);
+        is_new
+    }
+}
+
 /// The announcements of these changes that the subscriber asked for.
-fn wanted(subscriber: &Subscriber, changes: Changes) -> impl Iterator<Item = &'static str> {
+fn wanted(
+    subscriber: &Subscriber,
+    changes: Changes,
+    is_guide_new: bool,
+) -> impl Iterator<Item = &'static str> {
     let filter = subscriber.filter();
-    let tools = changes.tools && filter.tools && subscriber.view.tools_change();
+    let is_list_new = is_guide_new || changes.tools && subscriber.view.tools_change();
+    let tools = filter.tools && is_list_new;
     let prompts = changes.prompts && filter.prompts;
     let resources = changes.resources && filter.resources;
     let methods = [

@@ -153,7 +153,7 @@ async fn index(host: &GatewayHost) -> bool {
         return true;
     }
     let snapshot = gateway.services.index.snapshot();
-    let (tools, embedded) = (snapshot.index.len(), snapshot.index.embedded());
+    let (tools, embedded) = snapshot.served();
     tracing::info!(tools, embedded, "the index is up to date");
     if gateway.unlisted().is_empty() {
         gateway.services.index.forget_unused().await;

@@ -32,6 +32,8 @@ pub struct Catalog {
     hidden: HashSet<String>,
     /// The tools and prompts that are kept from callers.
     pub(crate) held: HeldEntries,
+    /// The tools among those. A search counts them, and shows none.
+    pub(crate) held_tools: Vec<CatalogEntry>,
     routes: ResourceRoutes,
     listings: BTreeMap<ServerName, Arc<Listing>>,
     /// Made when the first request in words comes.
@@ -166,7 +168,9 @@ impl Catalog {
             self.held
                 .add(entry.capability.clone(), alias, reason.clone());
         }
-        self.held.add(entry.capability, entry.exposed, reason);
+        self.held
+            .add(entry.capability.clone(), entry.exposed.clone(), reason);
+        self.held_tools.push(entry);
     }
 
     /// True if a server has a tool of this name, whether clients get it or not.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use kitbag_agents::Library;
 use kitbag_domain::{Caller, InquiryKind, ServerName};
 use kitbag_relevance::learned::Votes;
-use kitbag_relevance::{Candidate, Options, confident};
+use kitbag_relevance::{Candidate, Confidence, Options, Retrieved};
 use serde_json::json;
 
 use crate::audit::inquiries::{BegunInquiry, InquiryEnd};
@@ -17,9 +17,14 @@ use crate::gateway::Gateway;
 use crate::index::Subject;
 use crate::index::intent::EmbeddedIntent;
 use crate::turn::Turn;
+use crate::withheld::{MadeSearch, Withheld};
 
 /// The words of an answer where the best tool that was found is only the nearest one.
 pub const UNSURE: &str = "Nothing here clearly does this";
+
+/// The ways in which an operator can get a tool for a request that no tool here does.
+pub const REMEDIES: &str =
+    "it would take another server (`kitbag servers find`) or an API (`kitbag openapi import`)";
 
 /// The tools that a search shows unless it is asked for more or fewer: most tasks need three to five.
 pub(crate) const USUAL_LIMIT: usize = 5;
@@ -34,15 +39,34 @@ const LEAD: f32 = 0.02;
 
 pub(crate) struct Findings {
     pub(crate) candidates: Vec<Candidate>,
-    /// True if the best tool is likely to do what was asked; `None` where that cannot be told.
-    pub(crate) confident: Option<bool>,
+    /// The probability that the tools do what was asked; `None` where that cannot be told.
+    pub(crate) confidence: Option<Confidence>,
     /// The votes of past uses, where there are any.
     pub(crate) votes: Option<Votes>,
     /// The reason why words alone decided, though vectors were wanted.
     pub(crate) degraded: Option<String>,
+    /// The language of the request, if the model is known not to know it.
+    pub(crate) language: Option<&'static str>,
+    /// The tools that would stand here if nothing kept them out.
+    pub(crate) withheld: Withheld,
     /// The catalog to look the tools up in. A search that waited for the index may be about a later
     /// one than its request began with.
     pub(crate) catalog: Arc<Catalog>,
+}
+
+impl Findings {
+    /// Says that a request in another language finds less.
+    pub(crate) fn language_note(&self) -> Option<String> {
+        let language = self.language?;
+        Some(format!(
+            "The request looks like {language}; the index knows English. Ask in English to find more."
+        ))
+    }
+
+    /// True if a tool is likely to do what was asked; `None` where that cannot be told.
+    pub(crate) fn confident(&self) -> Option<bool> {
+        self.confidence.map(Confidence::is_likely)
+    }
 }
 
 /// The best few for a request in words that came in by this way, with a row in the audit. The answer
@@ -87,28 +111,38 @@ pub(crate) async fn find(
 ) -> Findings {
     // A client that starts its own gateway asks before the first words are in the index.
     let _ = tokio::time::timeout(BEGINNING, gateway.services.index.begun()).await;
-    let mut intent = gateway.services.index.intent(text).await;
+    let mut intent = gateway.services.index.asked(text).await;
     intent.votes = votes(gateway, caller, &intent).await;
     let (snapshot, catalog) = (gateway.services.index.snapshot(), gateway.catalog());
     let may_find = |it: &Subject| may_find(gateway, &catalog, caller, it);
-    let mut candidates = snapshot.search(&intent, options, may_find);
+    let mut found = snapshot.search(&intent, options, may_find);
     if !names_built_in(gateway, options)
-        && best(gateway, &candidates, true).is_some()
-        && !is_about_agents(gateway, text, &candidates)
+        && best(gateway, &found.candidates, true).is_some()
+        && !is_about_agents(gateway, text, &found.candidates)
     {
-        candidates = snapshot.search(&intent, options, |it| {
+        found = snapshot.search(&intent, options, |it| {
             may_find(it) && !gateway.is_built_in(it.owner())
         });
     }
-    let confident = gateway
-        .services
-        .index
-        .is_calibrated()
-        .then(|| confident(&candidates))
-        .flatten();
+    let withheld = Withheld::of(&MadeSearch {
+        gateway,
+        catalog: &catalog,
+        caller,
+        snapshot: &snapshot,
+        intent: &intent,
+        options,
+    });
+    let Retrieved {
+        candidates,
+        confidence,
+    } = found;
+    // The probabilities were fitted on requests in English.
+    let can_tell = intent.language.is_none() && gateway.services.index.is_calibrated();
     Findings {
         candidates,
-        confident,
+        confidence: confidence.filter(|_| can_tell),
+        withheld,
+        language: intent.language,
         votes: intent.votes,
         degraded: intent.degraded,
         catalog,
@@ -129,6 +163,7 @@ fn may_find(gateway: &Gateway, catalog: &Catalog, caller: &Caller, subject: &Sub
         Subject::Tool(capability) => {
             gateway.policy.visible(caller, capability) && catalog.held.reason(capability).is_none()
         }
+        Subject::Held(_) => false,
         Subject::Provider(name) => {
             gateway.providers.get(name).is_some() && gateway.policy.may_reach(caller, name)
         }
@@ -164,9 +199,11 @@ fn is_about_agents(gateway: &Gateway, text: &str, found: &[Candidate]) -> bool {
         || is_named(text)
 }
 
-/// Scores without a vector are generous and say nothing here.
+/// Scores without a vector are generous and say nothing here, unless the request names the tool.
 fn stands_out(built_in: &Candidate, others: f32) -> bool {
-    built_in.cosine.is_some() && built_in.score >= GOOD && built_in.score - others >= LEAD
+    let is_named = built_in.parts.named > 0.0;
+    let is_better = built_in.score >= GOOD && built_in.score - others >= LEAD;
+    is_named || built_in.cosine.is_some() && is_better
 }
 
 /// Words for what the built-in tools are about, besides the names of agents.

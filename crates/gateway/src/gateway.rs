@@ -157,7 +157,7 @@ impl Gateway {
     pub(crate) fn indexed(&self, catalog: &Catalog, caller: &Caller) -> (usize, usize) {
         let snapshot = self.services.index.snapshot();
         if caller.sees_all_tenants() {
-            return (snapshot.index.len(), snapshot.index.embedded());
+            return snapshot.served();
         }
         let visible = catalog
             .tools

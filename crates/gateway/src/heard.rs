@@ -51,7 +51,7 @@ pub(crate) async fn hear(by: Inquirer<'_>, words: SpokenWords<'_>) -> ToolsForWo
     let places = words.places.clamp(1, MAX_TOP_K);
     let found = find_best(gateway, caller, words.text, places).await;
     // The nearest tools to a text that needs none would only be in the way.
-    let useful: Vec<&Candidate> = match found.confident {
+    let useful: Vec<&Candidate> = match found.confident() {
         Some(false) => Vec::new(),
         _ => found.candidates.iter().collect(),
     };
@@ -70,7 +70,7 @@ pub(crate) async fn hear(by: Inquirer<'_>, words: SpokenWords<'_>) -> ToolsForWo
     begun.end(by, &InquiryEnd::found(tools.len(), Some(tokens)));
     ToolsForWords {
         tools,
-        is_clear: found.confident == Some(true),
+        is_clear: found.confident() == Some(true),
     }
 }
 

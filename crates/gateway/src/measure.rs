@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 use crate::app::{App, Meanwhile};
 use crate::call::McpCall;
 use crate::failure::Failure;
-use crate::surface::listed::surface_tools;
 use crate::surface::reach::{self, Answered};
 use crate::turn::Turn;
 
@@ -61,16 +60,6 @@ impl App {
                 answered = &mut answering => return answered,
             }
         }
-    }
-
-    /// Returns the tools that a client of the search surface is shown.
-    pub async fn search_tools(&self) -> Vec<Value> {
-        let (turn, _unheard) = self.turn("kitbag eval", Surface::Search);
-        let list = surface_tools(&turn, Surface::Search).await;
-        RawObject::open(&list)
-            .ok()
-            .and_then(|it| it.read("tools"))
-            .unwrap_or_default()
     }
 
     /// Makes the tools that are known searchable in this process alone.

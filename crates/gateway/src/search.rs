@@ -6,7 +6,7 @@ use futures::{StreamExt as _, stream};
 use kitbag_domain::{Caller, InquiryKind, Origin, Purpose, ServerName, ShortText, WriteClass};
 use kitbag_relevance::dense::is_sound;
 use kitbag_relevance::learned::{Neighbour, Votes};
-use kitbag_relevance::{Candidate, Document, Options, Parts};
+use kitbag_relevance::{Candidate, Confidence, Document, Options, Parts};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -14,6 +14,7 @@ use crate::audit::inquiries::{BegunInquiry, Inquirer, InquiryEnd};
 use crate::find::find;
 use crate::gateway::Gateway;
 use crate::index::Snapshot;
+use crate::withheld::WithheldCounts;
 
 /// A tool that was found, and the reasons.
 #[derive(Debug, Serialize, Deserialize)]
@@ -51,10 +52,13 @@ pub struct FoundPriors {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SearchResult {
     pub found: Vec<FoundTool>,
-    /// True if the best result is likely to do what was asked; nothing if that cannot be told.
-    pub confident: Option<bool>,
-    /// The reason for which vectors had no part in the search, if they had none.
+    /// The probability that the tools do what was asked; nothing if that cannot be told.
+    pub confidence: Option<Confidence>,
+    /// The reason for which the search found less than it could: its language, or that it had no vectors.
     pub warning: Option<String>,
+    /// The number of tools that something kept out.
+    #[serde(default)]
+    pub withheld: WithheldCounts,
 }
 
 /// A problem of one capability in the index.
@@ -102,8 +106,9 @@ pub(crate) async fn search(gateway: &Gateway, text: &str, options: &Options) -> 
             .iter()
             .map(|it| FoundTool::of(it, findings.votes.as_ref()))
             .collect(),
-        confident: findings.confident,
-        warning: findings.degraded,
+        confidence: findings.confidence,
+        warning: findings.language_note().or(findings.degraded),
+        withheld: findings.withheld.counts(),
     }
 }
 
@@ -160,7 +165,7 @@ pub(crate) async fn verify(gateway: &Gateway) -> IndexVerdict {
     });
     IndexVerdict {
         tools: names.len(),
-        embedded: snapshot.index.embedded(),
+        embedded: snapshot.served().1,
         found_by_description: judged.iter().filter(|it| is_found(it)).count(),
         flaws: flaws.collect(),
     }
@@ -225,7 +230,8 @@ async fn is_found_by_own_words(
     let intent = gateway.services.index.intent(own_words).await;
     // Two tools with the same words cannot be told apart; either will do.
     snapshot
-        .search(&intent, &options, |_| true)
+        .search(&intent, &options, |it| !it.is_held())
+        .candidates
         .iter()
         .any(|it| {
             it.entry.tool_name == document.entry.tool_name

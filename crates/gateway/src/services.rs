@@ -24,6 +24,7 @@ use crate::secrecy::GivenSecrets;
 use crate::session::holders::KeyHolders;
 use crate::session::registry::SessionRegistry;
 use crate::tasks::Tasks;
+use crate::told_guides::ToldGuides;
 use kitbag_embed::TextEmbedder;
 use kitbag_fetch::relay::Relay;
 use kitbag_schema::Checker;
@@ -44,6 +45,7 @@ pub struct Services {
     pub(crate) checker: Arc<Checker>,
     pub(crate) kept: Arc<Kept>,
     pub(crate) client_lists: Arc<ClientLists>,
+    pub(crate) told_guides: Arc<ToldGuides>,
     pub(crate) learner: Learner,
     pub(crate) conversations: Arc<Conversations>,
     pub meter: Arc<Meter>,
@@ -85,6 +87,7 @@ impl Services {
             checker: Arc::default(),
             kept: Arc::default(),
             client_lists: Arc::default(),
+            told_guides: Arc::default(),
             conversations: Arc::default(),
             readiness: Arc::default(),
             given_secrets: Arc::default(),

@@ -13,7 +13,8 @@ pub(crate) enum View {
 }
 
 impl View {
-    /// True if the list of tools changes when a server's list changes.
+    /// True if the list of tools changes when a server's list changes. Besides, the list of each frugal
+    /// surface has a guide to the servers in it, which changes more rarely.
     pub(crate) fn tools_change(&self) -> bool {
         !matches!(self, Self::Merged(Surface::Search | Surface::Code))
     }

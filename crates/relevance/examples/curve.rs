@@ -81,7 +81,9 @@ fn measure(encoder: &Encoder, size: usize, documents: Vec<Document>, intents: &[
             votes: None,
         };
         assert_eq!(
-            retrieve(&index, intent, &Options::default(), |_| true).len(),
+            retrieve(&index, intent, &Options::default(), |_| true)
+                .candidates
+                .len(),
             MAX_TOP_K
         );
         searching.push(embedded.elapsed());

@@ -1,28 +1,99 @@
-//! Says if the best tool found is likely to do what the request asks, or is only the nearest.
+//! Says how probable it is that the tools found do what the request asks.
 //!
-//! The limits were chosen for the model in the binary. Of the requests of `evals/absent`, which nothing
-//! answers, 82 % go with a doubt among the tools of `evals/p0` and 74 % among those of `evals/small`; so do
-//! 1 % and 10 % of the rightly answered requests of those sets. Vectors of other models have other
-//! cosines, so the limits say nothing about them.
+//! Two logistic functions of a few signs, fitted by `training/confidence.py` on requests for servers that the
+//! model in the binary was not trained on: asked as they are, with the right tool taken out of the catalog, and with
+//! its whole server taken out. Vectors of other models have other cosines, so the probabilities say nothing
+//! about them.
 
-use crate::retrieve::Candidate;
+use serde::{Deserialize, Serialize};
 
-/// Below this score, the best tool is doubted.
-const LIKELY: f32 = 0.39;
-/// Gibberish shares no word and still has a cosine, so the limit is higher there.
-const LIKELY_WITHOUT_WORDS: f32 = 0.45;
+/// The number of best scores that the probabilities are computed from, and the places that
+/// [`Confidence::any`] is about.
+pub(crate) const COMPARED: usize = 5;
 
-/// Returns nothing if the best has no vector to compare, because then nothing can be said.
-pub fn confident(found: &[Candidate]) -> Option<bool> {
-    let Some(best) = found.first() else {
-        return Some(false);
+/// Below this probability that any tool is right, an answer is doubted: so are 5 % of the requests that
+/// are answered rightly.
+const LIKELY: f32 = 0.17;
+
+/// Two probabilities, from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Confidence {
+    /// That the first tool is right.
+    pub first: f32,
+    /// That a right tool is among the first five.
+    pub any: f32,
+}
+
+impl Confidence {
+    /// The confidence in an answer without a tool.
+    pub(crate) const NONE: Self = Self {
+        first: 0.0,
+        any: 0.0,
     };
-    best.cosine?;
-    let shares_words = found.iter().any(|it| it.parts.lexical > 0.0);
-    let limit = if shares_words {
-        LIKELY
-    } else {
-        LIKELY_WITHOUT_WORDS
-    };
-    Some(best.score >= limit)
+
+    /// True if the answer is more than the nearest there is.
+    pub fn is_likely(self) -> bool {
+        self.any >= LIKELY
+    }
+
+    /// True if the first tool is more probably right than wrong.
+    pub fn is_first_likely(self) -> bool {
+        self.first >= 0.5
+    }
+}
+
+/// The signs by which an answer is judged.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Signs {
+    pub(crate) score: f32,
+    pub(crate) lead_over_second: f32,
+    /// Where there are fewer than five, the lead over the last.
+    pub(crate) lead_over_fifth: f32,
+    /// The number of tools that were compared.
+    pub(crate) tools: usize,
+}
+
+impl Signs {
+    pub(crate) fn confidence(&self) -> Confidence {
+        Confidence {
+            first: FIRST.probability(self),
+            any: ANY.probability(self),
+        }
+    }
+}
+
+struct Logistic {
+    constant: f32,
+    score: f32,
+    lead_over_second: f32,
+    lead_over_fifth: f32,
+    /// Of the logarithm of the number of tools.
+    tools: f32,
+}
+
+const FIRST: Logistic = Logistic {
+    constant: -5.335,
+    score: 9.227,
+    lead_over_second: 6.513,
+    lead_over_fifth: 5.131,
+    tools: -0.264,
+};
+
+const ANY: Logistic = Logistic {
+    constant: -4.922,
+    score: 10.318,
+    lead_over_second: 0.319,
+    lead_over_fifth: 5.622,
+    tools: -0.275,
+};
+
+impl Logistic {
+    fn probability(&self, signs: &Signs) -> f32 {
+        let sum = self.constant
+            + self.score * signs.score
+            + self.lead_over_second * signs.lead_over_second
+            + self.lead_over_fifth * signs.lead_over_fifth
+            + self.tools * (signs.tools.max(1) as f32).ln();
+        1.0 / (1.0 + (-sum).exp())
+    }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-/// One query's ranking, best first, and the answers that would have been right.
+/// One query's ranking and the answers that would have been right.
 #[derive(Debug, Clone)]
 pub struct Judged<'a> {
-    pub ranked: Vec<&'a str>,
+    /// The places, best first. Answers that do the same share one.
+    pub ranked: Vec<Vec<&'a str>>,
     pub relevant: HashSet<&'a str>,
 }
 
@@ -46,7 +47,8 @@ fn mean(queries: &[&Judged<'_>], measure: impl Fn(&Judged<'_>) -> f64) -> f64 {
 
 impl Judged<'_> {
     fn recall(&self, cutoff: usize) -> f64 {
-        self.found(cutoff).count() as f64 / self.relevant.len() as f64
+        let found: usize = self.found(cutoff).map(|place| self.right_at(place)).sum();
+        found as f64 / self.relevant.len() as f64
     }
 
     fn hit(&self, cutoff: usize) -> f64 {
@@ -54,19 +56,28 @@ impl Judged<'_> {
     }
 
     fn ndcg(&self, cutoff: usize) -> f64 {
-        let ideal: f64 = (0..self.relevant.len().min(cutoff)).map(discount).sum();
+        let ideal: f64 = (0..self.places_needed().min(cutoff)).map(discount).sum();
         self.found(cutoff).map(discount).sum::<f64>() / ideal
     }
 
     /// Returns the places of right answers among the first `cutoff`, counted from 0.
     fn found(&self, cutoff: usize) -> impl Iterator<Item = usize> {
-        (0..self.ranked.len().min(cutoff)).filter(|place| self.is_right_at(*place))
+        (0..self.ranked.len().min(cutoff)).filter(|place| self.right_at(*place) > 0)
     }
 
-    /// An answer given twice is right only once.
-    fn is_right_at(&self, place: usize) -> bool {
-        let answer = self.ranked[place];
-        self.relevant.contains(answer) && !self.ranked[..place].contains(&answer)
+    /// Returns the number of right answers at a place. An answer given twice is right only once.
+    fn right_at(&self, place: usize) -> usize {
+        let before = self.ranked[..place].iter().flatten();
+        let before: HashSet<&str> = before.copied().collect();
+        let here = self.ranked[place].iter().filter(|it| !before.contains(*it));
+        here.filter(|it| self.relevant.contains(*it)).count()
+    }
+
+    /// Returns the number of places that all right answers take, given that some share theirs.
+    fn places_needed(&self) -> usize {
+        let places = 0..self.ranked.len();
+        let shared: usize = places.map(|it| self.right_at(it).saturating_sub(1)).sum();
+        self.relevant.len() - shared
     }
 }
 
@@ -79,7 +90,8 @@ fn discount(place: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// Each query is `ranked/relevant`, with a letter for an answer. Expected are R@1, R@3, R@5,
+    /// Each query is `ranked/relevant`, with a letter for an answer, or a dot and those that share a place with
+    /// the one before. Expected are R@1, R@3, R@5,
     /// R@10, R@20, hit@3 and nDCG@10.
     #[track_caller]
     fn check(queries: &[&str], expect: [f64; 7]) {
@@ -100,9 +112,23 @@ mod tests {
     fn judged(query: &str) -> Judged<'_> {
         let (ranked, relevant) = query.split_once('/').unwrap();
         Judged {
-            ranked: letters(ranked).collect(),
+            ranked: places(ranked),
             relevant: letters(relevant).collect(),
         }
+    }
+
+    fn places(text: &str) -> Vec<Vec<&str>> {
+        let mut places: Vec<Vec<&str>> = Vec::new();
+        let mut shares = false;
+        for letter in letters(text) {
+            match places.last_mut().filter(|_| shares) {
+                _ if letter == "." => {}
+                Some(place) => place.push(letter),
+                None => places.push(vec![letter]),
+            }
+            shares = letter == ".";
+        }
+        places
     }
 
     fn letters(text: &str) -> impl Iterator<Item = &str> {
@@ -148,6 +174,13 @@ mod tests {
     #[test]
     fn an_answer_given_twice_is_right_once() {
         check(&["aab/ab"], [0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 0.919_721]);
+    }
+
+    #[test]
+    fn answers_that_share_a_place_are_all_found_there() {
+        check(&["a.b/ab"], [1.0; 7]);
+        check(&["a.b/b"], [1.0; 7]);
+        check(&["xa.by/ab"], [0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.630_930]);
     }
 
     #[test]

@@ -68,9 +68,19 @@ impl Index {
         self.documents.is_empty()
     }
 
+    /// The tools, in the order they were given.
+    pub fn documents(&self) -> &[Document] {
+        &self.documents
+    }
+
     /// The number of tools with a vector that can be compared.
     pub fn embedded(&self) -> usize {
         self.dense.present()
+    }
+
+    /// True if the tool at this position has a vector that can be compared.
+    pub fn is_embedded(&self, position: usize) -> bool {
+        self.dense.has(position)
     }
 
     pub fn get(&self, tool_name: &str) -> Option<&Document> {

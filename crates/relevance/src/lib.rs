@@ -7,40 +7,49 @@
 //! - [`indexed_tool`]: the facts about a tool; [`light`]: its category and complexity
 //! - [`index`]: the snapshot; [`mod@retrieve`]: searching it, with one `query` or several
 //! - [`lexical`] (over [`terms`]) and [`dense`]: the two ways to compare; [`score`]: their sum
-//! - `ranking`: the best first, with a bonus for the steps of an intent
+//! - `ranking`: the best first, with a bonus for the steps of an intent; `named`: the tools that an
+//!   intent names; `same_task`: the tools that share a place
 //! - [`learned`]: the votes of past contexts, from use; `priors`: the part of success, time and
 //!   cost in a score
 //! - [`options`]: filters on the tools; [`steps`]: splits an intent into its steps
 //! - [`text`]: the text that stands for a tool; [`embed`]: text into vectors; `simd`: the
 //!   arithmetic under it
-//! - `confidence`: says if the best tool is likely to be the right one; [`eval`]: how good a
-//!   ranking is
+//! - `confidence`: the probability that the tools found are right; [`eval`]: how good a
+//!   ranking is; [`calibration`]: how true probabilities are
+//! - [`language`]: recognises a request that is not in English
+//! - [`purpose`]: what a server is for, in a few words
 
+pub mod calibration;
 mod confidence;
 pub mod dense;
 pub mod embed;
 pub mod eval;
 pub mod index;
 pub mod indexed_tool;
+pub mod language;
 pub mod learned;
 pub mod lexical;
 pub mod light;
+mod named;
 pub mod options;
 mod priors;
+pub mod purpose;
 mod query;
 mod ranking;
 pub mod retrieve;
+mod same_task;
 pub mod score;
 mod simd;
 pub mod steps;
 pub mod terms;
 pub mod text;
 
-pub use confidence::confident;
+pub use confidence::Confidence;
 pub use index::{Document, Index};
 pub use indexed_tool::IndexedTool;
 pub use learned::{Experience, Lesson, Signal, Votes};
 pub use options::{MAX_TOP_K, Options};
-pub use retrieve::{Candidate, Intent, retrieve};
+pub use retrieve::{Candidate, Intent, Retrieved, retrieve};
+pub use same_task::equals;
 pub use score::{Parts, ScoreUnit, Weights};
 pub use steps::IntentStep;

@@ -48,9 +48,29 @@ impl Options {
         self.top_k.min(MAX_TOP_K)
     }
 
+    /// Returns the same search without its filters. What the model's context has already stays out.
+    pub fn without_filters(&self) -> Self {
+        Self {
+            top_k: self.top_k,
+            tenant: self.tenant.clone(),
+            exclude: self.exclude.clone(),
+            weights: self.weights,
+            ..Self::default()
+        }
+    }
+
+    /// True if a filter may leave out tools that would fit.
+    pub fn is_filtered(&self) -> bool {
+        let lists = [&self.scopes, &self.providers, &self.tags];
+        self.max_cost_usd.is_some()
+            || self.max_latency_ms_p99.is_some()
+            || !self.write_classes.is_empty()
+            || lists.iter().any(|list| !list.is_empty())
+    }
+
     /// True if a tool passes all filters. A fact that is not known of a tool does not count
     /// against it.
-    pub(crate) fn admits(&self, tool: &IndexedTool) -> bool {
+    pub fn admits(&self, tool: &IndexedTool) -> bool {
         let latency = tool.p99_latency_ms.or(tool.p95_latency_ms);
         !self.exclude.contains(&tool.tool_name)
             && is_within(self.max_cost_usd, tool.estimated_cost_usd)

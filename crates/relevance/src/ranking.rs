@@ -2,16 +2,21 @@
 
 use std::sync::Arc;
 
-use crate::index::Index;
+use crate::confidence::{COMPARED, Confidence, Signs};
+use crate::index::{Document, Index};
 use crate::indexed_tool::IndexedTool;
 use crate::learned::{Vote, Votes};
 use crate::priors::record;
 use crate::query::{Query, keep_best};
+use crate::same_task::SameTask;
 use crate::score::{Parts, step_gain};
 
 /// The distance between the tools that a step lifts above the last place: far enough for a float to
 /// tell its best from its second best, and far less than scores differ otherwise.
 const STEP_APART: f32 = 1e-4;
+
+/// A tool that the intent names is meant, so its score is as high as scores get as a rule.
+const CERTAIN: f32 = 0.95;
 
 /// The places that a model reads as a rule; one of them stays open to tools that are new.
 const FIRST_PLACES: usize = 5;
@@ -36,12 +41,17 @@ const CROWD_PLACE: usize = 10;
 /// A tool that stands this far above the crowd is right too often to give way.
 const ABOVE_CROWD: f32 = 0.15;
 
+/// Tools are compared with those above them down to this many times the places: a tool that does the same as
+/// one of the best is seldom further down, and every comparison costs a product of two vectors.
+const EQUALS_WITHIN: usize = 2;
+
 /// The documents of a search with their exact scores.
 pub(crate) struct Ranking<'a> {
     index: &'a Index,
     scored: Vec<Scored>,
     /// The number of candidates that are shown.
     places: usize,
+    same_task: SameTask,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -52,18 +62,26 @@ pub(crate) struct Scored {
     pub(crate) parts: Parts,
 }
 
-/// One of the best, and its copies further down; all by their positions among the scored.
+/// The tools that share one place; all by their positions among the scored.
 pub(crate) struct Ranked {
     pub(crate) position: usize,
+    /// The sum of the one that fits best.
+    pub(crate) sum: f32,
     pub(crate) copies: Vec<usize>,
 }
 
 impl<'a> Ranking<'a> {
-    pub(crate) fn new(index: &'a Index, scored: Vec<Scored>, places: usize) -> Self {
+    pub(crate) fn new(
+        index: &'a Index,
+        scored: Vec<Scored>,
+        places: usize,
+        same_task: SameTask,
+    ) -> Self {
         Self {
             index,
             scored,
             places,
+            same_task,
         }
     }
 
@@ -72,30 +90,68 @@ impl<'a> Ranking<'a> {
     }
 
     pub(crate) fn tool(&self, position: usize) -> &Arc<IndexedTool> {
-        &self.index.documents[self.scored[position].document].entry
+        &self.document(position).entry
     }
 
+    /// Returns the best, best first. Of tools that do the same, the one that use and its record speak for
+    /// stands for the others.
     pub(crate) fn best(&self) -> Vec<Ranked> {
-        self.ranked(self.places)
+        let mut best = self.ranked(self.places, Parts::sum);
+        for ranked in &mut best {
+            self.put_proven_first(ranked);
+        }
+        best
     }
 
-    /// Returns the best, best first. A copy of one that is there already goes with it.
-    fn ranked(&self, places: usize) -> Vec<Ranked> {
+    /// Returns how sure it is that the best are right; nothing if the very best has no vector.
+    pub(crate) fn confidence(&self) -> Option<Confidence> {
+        let best = self.ranked(COMPARED, Parts::fit);
+        let Some(first) = best.first() else {
+            return Some(Confidence::NONE);
+        };
+        self.scored[first.position].cosine?;
+        let second = best.get(1).unwrap_or(first);
+        let last = best.last().unwrap_or(first);
+        let signs = Signs {
+            score: first.sum,
+            lead_over_second: first.sum - second.sum,
+            lead_over_fifth: first.sum - last.sum,
+            tools: self.index.len(),
+        };
+        Some(signs.confidence())
+    }
+
+    /// Returns the best by a score. A tool that does the same as one that is there already goes with it.
+    fn ranked(&self, places: usize, score: fn(&Parts) -> f32) -> Vec<Ranked> {
         let mut ranked: Vec<Ranked> = Vec::with_capacity(places);
-        for position in self.positions_by(Parts::sum) {
+        for (rank, position) in self.positions_by(score).enumerate() {
+            let is_near_top = rank < places * EQUALS_WITHIN;
             let original = ranked
                 .iter()
-                .position(|it| self.are_copies(it.position, position));
+                .position(|it| self.share_a_place(it.position, position, is_near_top));
             match original {
                 Some(original) => ranked[original].copies.push(position),
                 None if ranked.len() < places => ranked.push(Ranked {
                     position,
+                    sum: score(&self.scored[position].parts),
                     copies: Vec::new(),
                 }),
                 None => {}
             }
         }
         ranked
+    }
+
+    fn put_proven_first(&self, ranked: &mut Ranked) {
+        for copy in &mut ranked.copies {
+            if self.experience(*copy) > self.experience(ranked.position) {
+                std::mem::swap(copy, &mut ranked.position);
+            }
+        }
+    }
+
+    fn experience(&self, position: usize) -> f32 {
+        self.scored[position].parts.experience()
     }
 
     fn positions_by(&self, score: fn(&Parts) -> f32) -> impl Iterator<Item = usize> {
@@ -105,12 +161,14 @@ impl<'a> Ranking<'a> {
         sums.into_iter().map(|(position, _)| position)
     }
 
-    fn are_copies(&self, one: usize, other: usize) -> bool {
-        self.twin(one).is_some() && self.twin(one) == self.twin(other)
+    fn share_a_place(&self, one: usize, other: usize, is_near_top: bool) -> bool {
+        let (one, other) = (self.document(one), self.document(other));
+        self.same_task.shared_by_copies(one, other)
+            || is_near_top && self.same_task.shared_by_equals(one, other)
     }
 
-    fn twin(&self, position: usize) -> Option<u64> {
-        self.index.documents[self.scored[position].document].twin
+    fn document(&self, position: usize) -> &Document {
+        &self.index.documents[self.scored[position].document]
     }
 
     pub(crate) fn add_priors(&mut self, weight: f32) {
@@ -137,10 +195,10 @@ impl<'a> Ranking<'a> {
     }
 
     fn learned_bars(&self) -> LearnedBars {
-        let ranked = self.ranked(CROWD_PLACE);
-        let third = self.sum_at(&ranked, CLEAR_PLACES);
-        let crowd = self.sum_at(&ranked, CROWD_PLACE);
-        let first = self.sum_at(&ranked, 1);
+        let ranked = self.ranked(CROWD_PLACE, Parts::sum);
+        let third = Self::sum_at(&ranked, CLEAR_PLACES);
+        let crowd = Self::sum_at(&ranked, CROWD_PLACE);
+        let first = Self::sum_at(&ranked, 1);
         LearnedBars {
             first,
             leading_share: match first - crowd < OUTSTANDING {
@@ -152,9 +210,9 @@ impl<'a> Ranking<'a> {
     }
 
     /// Returns the score at a place, or that of the last where there are fewer.
-    fn sum_at(&self, ranked: &[Ranked], place: usize) -> f32 {
+    fn sum_at(ranked: &[Ranked], place: usize) -> f32 {
         let at = ranked.get(place - 1).or(ranked.last());
-        at.map_or(0.0, |it| self.scored[it.position].parts.sum())
+        at.map_or(0.0, |it| it.sum)
     }
 
     /// Keeps the last of the first places for the best tool without lessons, if votes have pushed all
@@ -171,9 +229,8 @@ impl<'a> Ranking<'a> {
         ) else {
             return;
         };
-        let bar = self.scored[last.position].parts.sum();
         let parts = &mut self.scored[new].parts;
-        parts.learned += bar + STEP_APART - parts.sum();
+        parts.learned += last.sum + STEP_APART - parts.sum();
     }
 
     /// Returns the best tool without lessons that was among the first by everything but votes, if none
@@ -189,6 +246,24 @@ impl<'a> Ranking<'a> {
 
     fn is_new(&self, position: usize, votes: &Votes) -> bool {
         !votes.knows(&self.tool(position).tool_name)
+    }
+
+    /// Puts the tools that the intent names above all others, each group of them by score.
+    pub(crate) fn lift_named(&mut self, named: &[Vec<usize>]) {
+        let sums = self.scored.iter().map(|it| it.parts.sum());
+        let mut bar = sums.fold(CERTAIN, f32::max);
+        for group in named.iter().rev() {
+            let mut group: Vec<&mut Scored> = self
+                .scored
+                .iter_mut()
+                .filter(|it| group.contains(&it.document) && it.parts.named == 0.0)
+                .collect();
+            group.sort_by(|a, b| a.parts.sum().total_cmp(&b.parts.sum()));
+            for scored in group {
+                bar += STEP_APART;
+                scored.parts.named = bar - scored.parts.sum();
+            }
+        }
     }
 
     /// Adds the bonus of the steps: the best tool for a step gains the whole bonus, others gain
@@ -231,7 +306,7 @@ impl<'a> Ranking<'a> {
         let Some(last) = best.get(self.places.saturating_sub(1)) else {
             return;
         };
-        let bar = self.scored[last.position].parts.sum();
+        let bar = last.sum;
         for first_of_step in first_of_steps {
             for (rank, (position, _)) in first_of_step.iter().enumerate() {
                 let parts = &mut self.scored[*position].parts;

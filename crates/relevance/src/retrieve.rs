@@ -4,13 +4,16 @@ use std::collections::BTreeSet;
 use std::iter::once;
 use std::sync::Arc;
 
+use crate::confidence::Confidence;
 use crate::index::Index;
 use crate::indexed_tool::IndexedTool;
 use crate::learned::Votes;
+use crate::named::named;
 use crate::options::Options;
 use crate::query::Query;
 use crate::ranking::{Ranked, Ranking, Scored};
-use crate::score::{Parts, Weights};
+use crate::same_task::SameTask;
+use crate::score::{Parts, Weights, shown};
 use crate::steps::IntentStep;
 
 /// For the intent and for each step, this many of the best by rough score are compared exactly.
@@ -31,21 +34,31 @@ pub struct Intent<'a> {
     pub votes: Option<&'a Votes>,
 }
 
+/// The best tools, and how sure it is that they do what was asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Retrieved {
+    /// Best first.
+    pub candidates: Vec<Candidate>,
+    /// Absent if the best tool has no vector to compare, because then nothing can be said.
+    pub confidence: Option<Confidence>,
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
     pub entry: Arc<IndexedTool>,
-    /// Between 0 and 1, and never above the score of a better candidate: [`Parts::shown`].
+    /// Between 0 and 1, and never above the score of a better candidate. Where several tools share the
+    /// place, it is that of the one that fits best.
     pub score: f32,
     pub parts: Parts,
     /// The plain cosine of intent and tool, where both have vectors.
     pub cosine: Option<f32>,
-    /// The same tool on other servers, likeliest first; they take no places of their own.
+    /// Tools of other servers that do the same, likeliest first; they take no places of their own.
     pub copies: Vec<Arc<IndexedTool>>,
     /// The latency limit was checked against p95, because no p99 is known.
     pub latency_from_p95: bool,
 }
 
-/// Returns the best candidates, best first. The same index and intent give the same answer.
+/// Returns the best candidates. The same index and intent give the same answer.
 ///
 /// `allowed` is asked with a document's position in the index and returns true if the caller may
 /// see it.
@@ -54,25 +67,33 @@ pub fn retrieve(
     intent: Intent<'_>,
     options: &Options,
     allowed: impl Fn(usize) -> bool,
-) -> Vec<Candidate> {
+) -> Retrieved {
     let queries = Query::all(index, &intent.texts(options.weights), options.weights);
     let (whole, steps) = queries
         .split_first()
         .expect("the intent itself is the first query");
-    let pool = pool(&queries, intent.voted_for(index), |document| {
+    let named = named(index, intent.text);
+    let known = intent
+        .voted_for(index)
+        .chain(named.iter().flatten().copied());
+    let pool = pool(&queries, known, |document| {
         options.admits(&index.documents[document].entry) && allowed(document)
     });
     let scored = pool.into_iter().map(|document| whole.scored(document));
-    let mut ranking = Ranking::new(index, scored.collect(), options.places());
+    let same_task = SameTask::new(intent.text);
+    let mut ranking = Ranking::new(index, scored.collect(), options.places(), same_task);
     ranking.add_priors(options.weights.priors);
     ranking.reward_steps(steps, options.weights.steps);
     ranking.add_votes(intent.votes);
     ranking.keep_place_for_new(intent.votes);
-    ranking
-        .best()
-        .into_iter()
-        .map(|ranked| candidate(&ranking, ranked, options))
-        .collect()
+    ranking.lift_named(&named);
+    let best = ranking.best().into_iter();
+    Retrieved {
+        candidates: best
+            .map(|ranked| candidate(&ranking, ranked, options))
+            .collect(),
+        confidence: ranking.confidence(),
+    }
 }
 
 impl<'a> Intent<'a> {
@@ -94,14 +115,14 @@ impl<'a> Intent<'a> {
 }
 
 /// The documents that are compared exactly: the admitted ones that are best for any query, or that
-/// past use speaks for.
+/// past use speaks for, or that the intent names.
 fn pool(
     queries: &[Query<'_>],
-    voted_for: impl Iterator<Item = usize>,
+    known: impl Iterator<Item = usize>,
     admitted: impl Fn(usize) -> bool,
 ) -> BTreeSet<usize> {
     let best = queries.iter().flat_map(|query| query.best(POOL, &admitted));
-    best.chain(voted_for.filter(|document| admitted(*document)))
+    best.chain(known.filter(|document| admitted(*document)))
         .collect()
 }
 
@@ -109,7 +130,7 @@ fn candidate(ranking: &Ranking<'_>, ranked: Ranked, options: &Options) -> Candid
     let Scored { cosine, parts, .. } = ranking.scored(ranked.position);
     let entry = ranking.tool(ranked.position).clone();
     Candidate {
-        score: parts.shown(),
+        score: shown(ranked.sum),
         parts,
         cosine,
         latency_from_p95: options.judges_by_p95(&entry),

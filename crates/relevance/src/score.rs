@@ -86,29 +86,46 @@ pub struct Parts {
     /// The bonus that past use in contexts like this one gives.
     #[serde(default)]
     pub learned: f32,
+    /// The lift of a tool that the intent names.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub named: f32,
+}
+
+fn is_nothing(part: &f32) -> bool {
+    *part == 0.0
 }
 
 impl Parts {
     pub fn sum(&self) -> f32 {
-        self.lexical + self.dense + self.steps + self.priors + self.learned
+        self.lexical + self.dense + self.steps + self.priors + self.learned + self.named
     }
 
     pub(crate) fn sum_without_votes(&self) -> f32 {
         self.sum() - self.learned
     }
 
-    /// Returns the sum as it is shown, between 0 and 1: a cosine and a little more. Sums above
-    /// `KNEE` are pressed together below 1 instead of being cut off, so that a better candidate
-    /// still has a higher score.
-    pub fn shown(&self) -> f32 {
-        let (sum, rest) = (self.sum(), 1.0 - KNEE);
-        let shown = if sum <= KNEE {
-            sum
-        } else {
-            1.0 - rest * ((KNEE - sum) / rest).exp()
-        };
-        shown.clamp(0.0, 1.0)
+    /// The parts that say how well a tool fits the whole request: those that the confidence in an answer
+    /// was fitted with, and use.
+    pub(crate) fn fit(&self) -> f32 {
+        self.lexical + self.dense + self.learned
     }
+
+    /// The part that use and the record of a tool have.
+    pub(crate) fn experience(&self) -> f32 {
+        self.priors + self.learned
+    }
+}
+
+/// Returns a sum as it is shown, between 0 and 1: a cosine and a little more. Sums above `KNEE` are pressed
+/// together below 1 instead of being cut off, so that a better candidate still has a higher score.
+pub(crate) fn shown(sum: f32) -> f32 {
+    let rest = 1.0 - KNEE;
+    let shown = if sum <= KNEE {
+        sum
+    } else {
+        1.0 - rest * ((KNEE - sum) / rest).exp()
+    };
+    shown.clamp(0.0, 1.0)
 }
 
 /// Hardly any cosine of a tool with an intent lies above this, so nearly all scores are shown as
@@ -153,13 +170,5 @@ mod tests {
         );
         assert!(rising.iter().all(|score| *score < 1.0));
         assert!(shown(50.0) <= 1.0);
-    }
-
-    fn shown(dense: f32) -> f32 {
-        let parts = Parts {
-            dense,
-            ..Parts::default()
-        };
-        parts.shown()
     }
 }

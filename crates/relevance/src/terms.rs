@@ -10,7 +10,7 @@ pub const MAX_TERMS: usize = 2_000;
 /// In characters. Hardly any word of a language is longer; encoded data is.
 const LONGEST_WORD: usize = 40;
 
-const SMALL_WORDS: [&str; 62] = [
+pub(crate) const SMALL_WORDS: [&str; 62] = [
     "a", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could", "do",
     "does", "for", "from", "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its",
     "let", "me", "my", "need", "of", "on", "or", "our", "please", "should", "so", "some", "that",

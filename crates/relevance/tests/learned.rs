@@ -77,7 +77,7 @@ fn found_in(index: &Index, text: &str, votes: Option<&Votes>) -> Vec<Candidate> 
         steps: &[],
         votes,
     };
-    retrieve(index, intent, &Options::default(), |_| true)
+    retrieve(index, intent, &Options::default(), |_| true).candidates
 }
 
 /// The tools for a request after these lessons.

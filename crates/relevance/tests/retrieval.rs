@@ -98,31 +98,23 @@ fn ask(index: &Index, text: &str, options: &Options) -> Vec<Candidate> {
         text,
     };
     let steps: Vec<IntentStep> = steps::split(text).into_iter().map(embedded).collect();
-    sound(retrieve(
-        index,
-        Intent {
-            text,
-            vector: Some(&vector),
-            steps: &steps,
-            votes: None,
-        },
-        options,
-        |_| true,
-    ))
+    let intent = Intent {
+        text,
+        vector: Some(&vector),
+        steps: &steps,
+        votes: None,
+    };
+    sound(retrieve(index, intent, options, |_| true).candidates)
 }
 
 fn ask_by_words(index: &Index, text: &str) -> Vec<Candidate> {
-    sound(retrieve(
-        index,
-        Intent {
-            text,
-            vector: None,
-            steps: &[],
-            votes: None,
-        },
-        &Options::default(),
-        |_| true,
-    ))
+    let intent = Intent {
+        text,
+        vector: None,
+        steps: &[],
+        votes: None,
+    };
+    sound(retrieve(index, intent, &Options::default(), |_| true).candidates)
 }
 
 /// Checks the claims that hold for every answer.
@@ -287,20 +279,22 @@ fn a_tool_that_is_not_allowed_is_not_found() {
         steps: &[],
         votes: None,
     };
-    let found = retrieve(&index, intent, &Options::default(), |at| at != 0);
+    let all = Options::default();
+    let none = Options {
+        top_k: 0,
+        ..Options::default()
+    };
+    let found = retrieve(&index, intent, &all, |at| at != 0).candidates;
     assert!(!names(&found).contains(&"create_issue") && !found.is_empty());
-    assert!(retrieve(&index, intent, &Options::default(), |_| false).is_empty());
     assert!(
-        retrieve(
-            &index,
-            intent,
-            &Options {
-                top_k: 0,
-                ..Options::default()
-            },
-            |_| true
-        )
-        .is_empty()
+        retrieve(&index, intent, &all, |_| false)
+            .candidates
+            .is_empty()
+    );
+    assert!(
+        retrieve(&index, intent, &none, |_| true)
+            .candidates
+            .is_empty()
     );
 }
 

@@ -11,7 +11,7 @@ use crate::cli::Misbehaviour;
 use crate::connected_client::{ConnectedClient, Handshake, Level};
 use crate::dispatch::method_not_found;
 use crate::lists;
-use crate::server::{INSTRUCTIONS, TestServer, implementation};
+use crate::server::{TestServer, implementation};
 use crate::subscriptions::Interests;
 
 pub(crate) async fn serve(call: TestCall) -> CallOutcome {
@@ -92,11 +92,13 @@ fn initialize(call: &TestCall) -> CallOutcome {
     let proposed: String = call.required("protocolVersion")?;
     let version = ProtocolVersion::negotiate_legacy(&proposed);
     greet(call, version)?;
-    let result = RawObject::new()
+    let mut result = RawObject::new()
         .with("protocolVersion", version.as_str())
         .with("capabilities", &capabilities_of_ours())
-        .with("serverInfo", &implementation())
-        .with("instructions", INSTRUCTIONS);
+        .with("serverInfo", &implementation());
+    if let Some(instructions) = call.server.instructions() {
+        result.put("instructions", instructions);
+    }
     Ok(Reply::Object(result))
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::call::{CallEnd, CallOutcome, Reply, TestCall, invalid};
 use crate::cli::Misbehaviour;
-use crate::server::{INSTRUCTIONS, implementation};
+use crate::server::implementation;
 use crate::subscriptions::{Interests, tagged};
 use crate::{legacy, lists, tasks};
 
@@ -111,10 +111,13 @@ fn discover(call: &TestCall) -> RawObject {
     }
     let mut capabilities = legacy::capabilities_of_ours();
     capabilities["extensions"] = json!({ tasks::EXTENSION: {} });
-    RawObject::new()
+    let mut result = RawObject::new()
         .with("supportedVersions", &supported())
-        .with("capabilities", &capabilities)
-        .with("instructions", INSTRUCTIONS)
+        .with("capabilities", &capabilities);
+    if let Some(instructions) = call.server.instructions() {
+        result.put("instructions", instructions);
+    }
+    result
 }
 
 async fn listen(call: &TestCall) -> CallOutcome {

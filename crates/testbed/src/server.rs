@@ -66,6 +66,11 @@ impl TestServer {
         }
     }
 
+    /// Returns the words in which it greets; none of its own in place of another server.
+    pub(crate) fn instructions(&self) -> Option<&'static str> {
+        self.foreign_tools.is_none().then_some(INSTRUCTIONS)
+    }
+
     pub(crate) fn has(&self, misbehaviour: Misbehaviour) -> bool {
         self.misbehaviours.contains(&misbehaviour)
     }
@@ -119,8 +124,7 @@ impl TestServer {
     }
 }
 
-pub(crate) const INSTRUCTIONS: &str =
-    "A server for tests: every tool does what its description says.";
+const INSTRUCTIONS: &str = "A server for tests: every tool does what its description says.";
 
 pub(crate) fn implementation() -> Value {
     json!({ "name": "kitbag-testbed", "title": "Kitbag testbed", "version": env!("CARGO_PKG_VERSION") })

@@ -7,6 +7,7 @@
 //! - [`postgres`]: a PostgreSQL server that a test may break
 //! - [`guide`]: the documents of the repository; [`transcript`]: the terminals that they show
 //! - [`shelf`]: a registry of MCP servers; [`vendor`]: the service of a vendor of models
+//! - [`scripted_model`]: scripts in place of a model, good and bad ones
 //! - [`site`]: a site over HTTPS; [`pixels`]: the colours of a picture
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
@@ -17,6 +18,7 @@ pub mod pixels;
 pub mod postgres;
 pub mod processes;
 pub mod programs;
+pub mod scripted_model;
 pub mod shelf;
 pub mod site;
 pub mod transcript;

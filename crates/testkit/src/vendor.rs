@@ -69,6 +69,11 @@ impl ScriptedVendor {
         *self.state.script.lock().unwrap() = Box::new(script);
     }
 
+    /// The number of requests so far.
+    pub fn requests(&self) -> usize {
+        self.state.received.lock().unwrap().len()
+    }
+
     /// The latest request.
     pub fn last(&self) -> Received {
         let received = self.state.received.lock().unwrap();

@@ -14,6 +14,8 @@ use crate::oauth;
 pub struct ServerSpec {
     pub name: ServerName,
     pub kind: ServerKind,
+    /// The operator's words for what it is for.
+    pub description: Option<String>,
     /// The settings for logging in at a remote server.
     pub oauth: oauth::Settings,
     /// Set when the operator knows better than the probe.

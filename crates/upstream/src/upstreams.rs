@@ -141,10 +141,16 @@ impl Upstreams {
         }
     }
 
-    /// Stops all servers and waits until their processes are gone.
+    /// Stops all servers and waits until their processes are gone, also those that other servers of
+    /// this process have left behind.
     pub async fn shutdown(&self) {
-        futures::future::join_all(self.servers.values().map(|server| server.shut())).await;
+        self.stop_all().await;
         sweep_own().await;
+    }
+
+    /// Stops all servers of this set, and leaves those of other sets in this process alone.
+    pub async fn stop_all(&self) {
+        futures::future::join_all(self.servers.values().map(|server| server.shut())).await;
     }
 }
 

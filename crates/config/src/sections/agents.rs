@@ -108,6 +108,7 @@ fn spec(name: ServerName, directory: Option<&Path>) -> ServerSpec {
     ServerSpec {
         name,
         kind: ServerKind::BuiltIn { version },
+        description: None,
         oauth: Default::default(),
         era: None,
         limits: ServerLimits::default(),

@@ -107,6 +107,12 @@ const TABLE: KeyTable = KeyTable {
             ..KeyRow::PLAIN
         },
         KeyRow {
+            name: "description",
+            default: Fallback::Unset("the words of the server, or the names of its tools"),
+            meaning: "What the server is for, in a few words. Models read it where they [search](surfaces.md#what-the-search-says-of-your-servers).",
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
             name: "enabled",
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(true)),
@@ -186,6 +192,7 @@ pub(crate) struct RawServer {
     headers: Option<Spanned<Named<String>>>,
     transport: Option<Spanned<String>>,
     oauth: Option<Spanned<RawOauth>>,
+    description: Option<String>,
     pub(crate) enabled: Option<bool>,
     era: Option<Spanned<String>>,
     start_timeout: Option<Spanned<RawDuration>>,
@@ -205,6 +212,7 @@ pub(crate) fn build(
 ) -> Result<ServerSpec, Fault> {
     let era = section.choose("era", raw.era.take(), ERAS)?.flatten();
     let limits = limits(&mut raw, section)?;
+    let description = raw.description.take();
     let (reach, oauth) = match (raw.command.take(), raw.url.take()) {
         (Some(_), Some(_)) => return Err(section.wrong(Problem::CommandAndUrl)),
         (None, None) => return Err(section.wrong(Problem::NeitherCommandNorUrl)),
@@ -217,6 +225,7 @@ pub(crate) fn build(
     Ok(ServerSpec {
         name,
         kind: ServerKind::External(reach),
+        description,
         oauth,
         era,
         limits,

@@ -5,25 +5,33 @@
 //!
 //! # Layout
 //! - this file: the page and the format of figures; `style.css`: the style, also on paper
-//! - `chart`: bars; `tables`: figures; `prompts`: the answers to each prompt
+//! - `chart`: bars; `tables`: figures; `tasks`: the surfaces side by side, and each task
+//! - `prompts`: the answers to each prompt
 
 mod chart;
 mod prompts;
 mod tables;
+mod tasks;
 
-use crate::report::{Comparison, ExamReport, Rate};
+use crate::report::{Comparison, ExamReport, Rate, SurfaceRow};
 use crate::surface::ExamSurface;
 
 pub fn page(report: &ExamReport) -> String {
     let title = escaped(&format!("Exam: {}", report.suite));
+    let (figures, charts) = match report.prompts.is_empty() {
+        true => (String::new(), String::new()),
+        false => (tables::figures(report), chart::charts(report)),
+    };
     let parts = [
         summary(report),
-        tables::figures(report),
-        chart::charts(report),
+        tasks::figures(report),
+        figures,
+        charts,
         tables::groups(report),
         tables::comparisons(report),
         tables::scenarios(report),
         prompts::prompts(report),
+        tasks::attempts(report),
     ];
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -54,24 +62,48 @@ pub fn luck(comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// Describes the search surface that models were shown; `None` if no model was shown it.
+/// Describes the surfaces that models were shown; `None` if they were shown every tool alone.
 pub fn surfaces(report: &ExamReport) -> Option<String> {
-    let mut surfaces = report.surfaces.iter();
-    let search = surfaces.find(|it| it.surface == ExamSurface::Search)?;
+    let described = report.surfaces.iter().filter_map(|it| surface(report, it));
+    let described: Vec<String> = described.collect();
+    (!described.is_empty()).then(|| described.join(" "))
+}
+
+fn surface(report: &ExamReport, row: &SurfaceRow) -> Option<String> {
     let by = match report.surfaces.len() > 1 {
-        true => "On the surface search, models",
-        false => "Models",
+        true => format!("On the surface {}, models", row.surface),
+        false => "Models".to_owned(),
+    };
+    let tools = count(row.tools, "tool");
+    let purpose = match row.surface {
+        ExamSurface::All => return None,
+        ExamSurface::Search => " with which to find and call the others",
+        ExamSurface::Adaptive => " at first, and then a list that followed them",
+        ExamSurface::Code => " that run programs, which call the others",
+    };
+    let for_prompts = count(row.max_turns as usize, "turn");
+    let for_tasks = count(row.task_turns.unwrap_or_default() as usize, "turn");
+    let most = match (report.prompts.is_empty(), report.tasks.is_empty()) {
+        (true, _) => format!("{for_tasks} for a task"),
+        (false, true) => format!("{for_prompts} for a prompt"),
+        (false, false) => format!("{for_prompts} for a prompt and {for_tasks} for a task"),
     };
     Some(format!(
-        "{by} were shown {} with which to find and call the others, and had at most {} for a prompt.",
-        count(search.tools, "tool"),
-        count(search.max_turns as usize, "turn"),
+        "{by} were shown {tools}{purpose}, and had at most {most}."
     ))
 }
 
 /// Writes an interval, such as `81.2 to 96.9 %`.
 pub fn interval(rate: &Rate) -> String {
     format!("{:.1} to {:.1} %", 100.0 * rate.low, 100.0 * rate.high)
+}
+
+fn entries(report: &ExamReport) -> String {
+    let (prompts, tasks) = (report.prompts.len(), report.tasks.len());
+    let prompts = (prompts > 0).then(|| count(prompts, "prompt"));
+    let tasks = (tasks > 0).then(|| count(tasks, "task"));
+    let entries: Vec<String> = prompts.into_iter().chain(tasks).collect();
+    entries.join(" and ")
 }
 
 fn summary(report: &ExamReport) -> String {
@@ -88,7 +120,7 @@ fn summary(report: &ExamReport) -> String {
          <p class=\"faint\">An interval holds the share for prompts like these, with 95 % confidence after Wilson; \
          each prompt counts once for it, however often it was put. Tokens are counted with {}, except for those \
          charged, which the endpoint counted.{}</p>\n",
-        count(report.prompts.len(), "prompt"),
+        entries(report),
         count(report.tools, "tool"),
         surfaces.unwrap_or_default(),
         parameters(report),

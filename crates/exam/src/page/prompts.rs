@@ -5,7 +5,11 @@ use crate::judge::ChoiceOutcome;
 use crate::record::{JudgedCall, LookingCall, Record};
 use crate::report::{ExamReport, ModelReport, PromptReport};
 
+/// Returns an empty text for a suite without prompts.
 pub(super) fn prompts(report: &ExamReport) -> String {
+    if report.prompts.is_empty() {
+        return String::new();
+    }
     let rows = report.prompts.iter();
     let marked: Vec<_> = rows
         .map(|it| (it, FilterFlags::of(report, &it.id)))

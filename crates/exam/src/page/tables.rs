@@ -17,7 +17,7 @@ pub(super) fn figures(report: &ExamReport) -> String {
     )
 }
 
-fn heading(model: &ModelReport) -> String {
+pub(super) fn heading(model: &ModelReport) -> String {
     let place = match model.short == model.model {
         true => "",
         false => model.model.as_str(),
@@ -91,7 +91,7 @@ fn row(report: &ExamReport, title: &str, figure: ReportFigure) -> String {
 }
 
 /// Writes a share with its count, its total and its interval.
-fn rate(rate: &Rate, of: &str) -> String {
+pub(super) fn rate(rate: &Rate, of: &str) -> String {
     let Rate {
         count,
         of: total,

@@ -30,9 +30,10 @@ pub struct Comparison {
 pub(super) fn compare(suite: &Suite, first: &ModelReport, second: &ModelReport) -> Comparison {
     let mut comparison = Comparison::between(first, second);
     for id in suite.prompts.iter().map(|it| &it.id) {
-        if let (Some(one), Some(other)) = (right(&first.records, id), right(&second.records, id)) {
-            comparison.add(id, one, other);
-        }
+        comparison.put(id, &first.records, &second.records);
+    }
+    for id in suite.tasks.iter().map(|it| &it.id) {
+        comparison.put(id, tasks(first), tasks(second));
     }
     comparison.chance = chance(
         comparison.first_better.len(),
@@ -56,6 +57,13 @@ impl Comparison {
         }
     }
 
+    /// Adds a prompt or a task, if both have answered it.
+    fn put(&mut self, id: &str, first: &[Record], second: &[Record]) {
+        if let (Some(one), Some(other)) = (right(first, id), right(second, id)) {
+            self.add(id, one, other);
+        }
+    }
+
     /// Adds a prompt, with the share of right answers of either.
     fn add(&mut self, prompt: &str, first: f64, second: f64) {
         self.prompts += 1;
@@ -67,6 +75,10 @@ impl Comparison {
             self.alike += 1;
         }
     }
+}
+
+fn tasks(model: &ModelReport) -> &[Record] {
+    model.tasks.as_ref().map_or(&[], |it| &it.records)
 }
 
 /// Returns the share of right answers to a prompt, if there are any answers.

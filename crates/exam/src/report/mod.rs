@@ -4,6 +4,7 @@
 //! - this file: the figures of all models; `model`: those of one model on one surface; `rate`: a
 //!   share and its interval
 //! - `tokens`: the tokens that tools put into contexts and requests
+//! - `task`: the figures of tasks
 //! - `group`: the figures of a group of prompts; `compare`: two models, or two surfaces, on the
 //!   same prompts
 
@@ -11,21 +12,23 @@ mod compare;
 mod group;
 mod model;
 mod rate;
+mod task;
 mod tokens;
 
 use serde::Serialize;
 
 pub use compare::Comparison;
 pub use group::{Group, Instead};
-pub use model::{Latency, ModelReport};
+pub use model::{Latency, ModelReport, ToolCut};
 pub use rate::Rate;
+pub use task::{TaskFigures, TaskTokens};
 pub use tokens::TokenFigures;
 
 use crate::dialect::Usage;
 use crate::exam::{Exam, ExamCandidate};
 use crate::rehearsal::Played;
 use crate::sitting::Sat;
-use crate::suite::{CallArguments, Prompt};
+use crate::suite::{CallArguments, ExamTask, Prompt, Suite};
 use crate::surface::{ExamSurface, ShownSurface};
 
 /// The price in US dollars for a million tokens, as the operator states it.
@@ -51,6 +54,7 @@ pub struct ExamReport {
     pub suite: String,
     pub at: String,
     pub prompts: Vec<PromptReport>,
+    pub tasks: Vec<TaskReport>,
     pub runs: u32,
     pub tools: usize,
     pub surfaces: Vec<SurfaceRow>,
@@ -72,6 +76,17 @@ pub struct SurfaceRow {
     /// The number of tools in every request.
     pub tools: usize,
     pub max_turns: u32,
+    /// The number of answers that a model may give for a task; absent if the suite has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_turns: Option<u32>,
+}
+
+/// A task as the report repeats it.
+#[derive(Debug, Serialize)]
+pub struct TaskReport {
+    pub id: String,
+    pub request: String,
+    pub category: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -102,9 +117,14 @@ impl ExamReport {
             suite: exam.suite.name.clone(),
             at,
             prompts: exam.suite.prompts.iter().map(PromptReport::new).collect(),
+            tasks: exam.suite.tasks.iter().map(TaskReport::new).collect(),
             runs: exam.runs,
             tools: exam.tools.len(),
-            surfaces: exam.surfaces.iter().map(SurfaceRow::new).collect(),
+            surfaces: exam
+                .surfaces
+                .iter()
+                .map(|it| SurfaceRow::new(it, exam.suite))
+                .collect(),
             parameters: exam.parameters.clone(),
             counted_with,
             baseline_tokens,
@@ -151,11 +171,22 @@ fn comparisons(exam: &Exam<'_>, models: &[ModelReport]) -> Vec<Comparison> {
 }
 
 impl SurfaceRow {
-    fn new(shown: &ShownSurface<'_>) -> Self {
+    fn new(shown: &ShownSurface<'_>, suite: &Suite) -> Self {
         Self {
             surface: shown.surface,
             tools: shown.tools.len(),
             max_turns: shown.max_turns,
+            task_turns: (!suite.tasks.is_empty()).then_some(shown.task_turns),
+        }
+    }
+}
+
+impl TaskReport {
+    fn new(task: &ExamTask) -> Self {
+        Self {
+            id: task.id.clone(),
+            request: task.request.clone(),
+            category: task.category.clone(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Group, Rate, TokenFigures, group, mean, short};
+use super::{Group, Rate, TaskFigures, TokenFigures, group, mean, short};
 use crate::dialect::{Stop, Usage};
 use crate::exam::{Exam, ExamCandidate};
 use crate::judge::ChoiceOutcome;
@@ -42,6 +42,17 @@ pub struct ModelReport {
     pub latency_ms: Option<Latency>,
     pub unanswered: Vec<UnansweredQuestion>,
     pub records: Vec<Record>,
+    /// The figures above are those of prompts. Tasks have figures of their own.
+    pub tasks: Option<TaskFigures>,
+    /// The limit of the endpoint, if the surface listed more tools than one request may name.
+    pub cut: Option<ToolCut>,
+}
+
+/// A list of tools that was too long for an endpoint. The first tools of the list were shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ToolCut {
+    pub listed: usize,
+    pub shown: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -59,12 +70,20 @@ impl ModelReport {
         baseline: Option<usize>,
     ) -> Self {
         let (model, surface) = (candidate.model(), shown.surface);
-        let records = sat.records_of(&model, surface);
+        let (tasks, records): (Vec<_>, Vec<_>) = sat
+            .records_of(&model, surface)
+            .into_iter()
+            .partition(|it| it.task.is_some());
+        let tasks = TaskFigures::new(exam, tasks, candidate.price);
         let usage = usage(&records);
         let cost = candidate.price.zip(usage);
         Self {
             short: short(exam, candidate, surface),
-            asked: exam.suite.prompts.len() * exam.runs as usize,
+            asked: match surface.judges_first_calls() {
+                true => exam.suite.prompts.len() * exam.runs as usize,
+                false => 0,
+            },
+            cut: ToolCut::of(candidate, shown, tasks.as_ref()),
             answered: records.len(),
             invocation_accuracy: Rate::of(&records, Record::has_right_tool),
             argument_accuracy: Rate::of(&records, Record::is_right),
@@ -85,9 +104,26 @@ impl ModelReport {
             latency_ms: Latency::of(&records),
             unanswered: sat.unanswered_of(&model, surface),
             records,
+            tasks,
             model,
             surface,
         }
+    }
+}
+
+impl ToolCut {
+    fn of(
+        candidate: &ExamCandidate,
+        shown: &ShownSurface<'_>,
+        tasks: Option<&TaskFigures>,
+    ) -> Option<Self> {
+        let in_tasks = tasks.map_or(0, TaskFigures::most_listed);
+        let listed = shown.tools.len().max(in_tasks);
+        let most = candidate.client.endpoint().most_tools()?;
+        (listed > most).then_some(Self {
+            listed,
+            shown: most,
+        })
     }
 }
 
@@ -96,17 +132,17 @@ fn with_outcome(records: &[Record], outcome: ChoiceOutcome) -> usize {
     records.filter(|it| it.outcome() == outcome).count()
 }
 
-fn stopped(records: &[Record], stop: Stop) -> usize {
+pub(super) fn stopped(records: &[Record], stop: Stop) -> usize {
     records.iter().filter(|it| it.stop == Some(stop)).count()
 }
 
 /// Returns `None` if one of the records does not contain the number of turns.
-fn turns(records: &[Record]) -> Option<f64> {
+pub(super) fn turns(records: &[Record]) -> Option<f64> {
     let turns: Option<Vec<f64>> = records.iter().map(|it| it.turns.map(f64::from)).collect();
     mean(turns?.into_iter())
 }
 
-fn every_time(records: &[Record]) -> Option<Rate> {
+pub(super) fn every_time(records: &[Record]) -> Option<Rate> {
     // The runs of a prompt are adjacent.
     let prompts = records.chunk_by(|one, next| one.prompt == next.prompt);
     let right: Vec<bool> = prompts
@@ -117,7 +153,7 @@ fn every_time(records: &[Record]) -> Option<Rate> {
 }
 
 /// Returns `None` if there are no records, or if the endpoint did not count one of them.
-fn usage(records: &[Record]) -> Option<Usage> {
+pub(super) fn usage(records: &[Record]) -> Option<Usage> {
     let used: Option<Vec<Usage>> = records.iter().map(|it| it.usage).collect();
     used?.into_iter().reduce(Usage::and)
 }

@@ -60,6 +60,19 @@ impl SuiteEntry {
         each(values, &format!("{}, {field}", self.place), read)
     }
 
+    /// Reads an object inside this one, if it is there.
+    pub(super) fn inner<T>(
+        &mut self,
+        field: &str,
+        read: fn(Self) -> Result<T, SuiteFault>,
+    ) -> Result<Option<T>, SuiteFault> {
+        let Some(value) = self.fields.remove(field) else {
+            return Ok(None);
+        };
+        let place = format!("{}, {field}", self.place);
+        read(Self::open(place, value)?).map(Some)
+    }
+
     pub(super) fn end(self, known: &[&str]) -> Result<(), SuiteFault> {
         let Some(field) = self.fields.keys().next() else {
             return Ok(());

@@ -2,15 +2,21 @@
 //!
 //! # Layout
 //! - this file: the types of a suite
-//! - `read`: reads the file; `entry`: one object of it, whose faults are named by entry and field
+//! - `task`: a task, which is judged by what is true at its end
+//! - `read`, `read_task`: read the file; `entry`: one object of it, whose faults are named by entry
+//!   and field
 
 mod entry;
 mod read;
+mod read_task;
+mod task;
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+
+pub use task::{EndCheck, ExamTask, TaskSolution, TextRule, WORKSPACE};
 
 pub type CallArguments = Map<String, Value>;
 
@@ -18,6 +24,7 @@ pub type CallArguments = Map<String, Value>;
 pub struct Suite {
     pub name: String,
     pub prompts: Vec<Prompt>,
+    pub tasks: Vec<ExamTask>,
     pub scenarios: Vec<Scenario>,
 }
 
@@ -95,6 +102,8 @@ pub enum SuiteProblem {
     WrongType { reason: String },
     #[error("it must not be empty")]
     Empty,
+    #[error("nothing says what must be true at the end")]
+    Unjudged,
     #[error("`{value}` is the id of an earlier entry, too")]
     Twice { value: String },
     #[error("this program knows version 1 only, not {found}")]
@@ -126,8 +135,9 @@ impl Suite {
     /// replaced.
     pub(crate) fn calls_mut(&mut self) -> impl Iterator<Item = NamedCall<'_>> {
         let prompts = self.prompts.iter_mut().flat_map(Prompt::calls_mut);
+        let tasks = self.tasks.iter_mut().flat_map(ExamTask::calls_mut);
         let scenarios = self.scenarios.iter_mut().flat_map(Scenario::calls_mut);
-        prompts.chain(scenarios)
+        prompts.chain(tasks).chain(scenarios)
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::entry::{SuiteEntry, each};
+use super::read_task;
 use super::{Expected, Prompt, Scenario, ScenarioStep, Suite, SuiteFault, SuiteProblem};
 
 /// Reads a suite. A suite without a name gets the name in `unnamed`.
@@ -15,15 +16,20 @@ pub(super) fn suite(value: Value, unnamed: &str) -> Result<Suite, SuiteFault> {
         Some(found) => return Err(suite.fault("version", SuiteProblem::Version { found })),
     }
     let name: Option<String> = suite.may("name")?;
-    let prompts: Vec<Value> = suite.need("prompts")?;
-    if prompts.is_empty() {
+    let tasks: Vec<Value> = suite.may("tasks")?;
+    let prompts: Vec<Value> = match tasks.is_empty() {
+        true => suite.need("prompts")?,
+        false => suite.may("prompts")?,
+    };
+    if prompts.is_empty() && tasks.is_empty() {
         return Err(suite.fault("prompts", SuiteProblem::Empty));
     }
     let scenarios: Vec<Value> = suite.may("scenarios")?;
-    suite.end(&["version", "name", "prompts", "scenarios"])?;
+    suite.end(&["version", "name", "prompts", "tasks", "scenarios"])?;
     Ok(Suite {
         name: name.unwrap_or_else(|| unnamed.to_owned()),
         prompts: read_prompts(prompts)?,
+        tasks: read_task::tasks(tasks)?,
         scenarios: read_scenarios(scenarios)?,
     })
 }
@@ -123,7 +129,7 @@ fn is_pointer(text: &str) -> bool {
     text.is_empty() || text.starts_with('/')
 }
 
-fn unique<'a>(list: &str, ids: impl Iterator<Item = &'a str>) -> Result<(), SuiteFault> {
+pub(super) fn unique<'a>(list: &str, ids: impl Iterator<Item = &'a str>) -> Result<(), SuiteFault> {
     let mut seen = HashSet::new();
     let mut numbered = ids.enumerate();
     match numbered.find(|(_, id)| !seen.insert(*id)) {

@@ -88,7 +88,7 @@ impl App {
     }
 
     pub fn index_size(&self) -> usize {
-        self.host.gateway().services.index.snapshot().index.len()
+        self.host.gateway().services.index.snapshot().served().0
     }
 
     /// True if the index has every tool with its vector, as the index of a running gateway has.
@@ -98,7 +98,7 @@ impl App {
             gateway.catalog().tools.len(),
             gateway.services.index.snapshot(),
         );
-        snapshot.index.len() == tools && snapshot.index.embedded() == tools
+        snapshot.served() == (tools, tools)
     }
 
     async fn index_all(&self, progress: impl FnMut(usize, usize)) -> Result<(), EmbedderError> {

@@ -114,6 +114,19 @@ impl App {
         let gateway = self.host.gateway();
         gateway.services.sessions.close_all();
         gateway.upstreams.shutdown().await;
+        self.end_work().await;
+    }
+
+    /// The same while other gateways of this process go on.
+    pub async fn close_beside_others(&self) {
+        let gateway = self.host.gateway();
+        gateway.services.sessions.close_all();
+        gateway.upstreams.stop_all().await;
+        self.end_work().await;
+    }
+
+    async fn end_work(&self) {
+        let gateway = self.host.gateway();
         for task in lock(&self.background).drain(..) {
             task.abort();
         }

@@ -38,6 +38,11 @@ pub(super) enum ListMethod {
     Templates,
 }
 
+/// Answers `tools/list`.
+pub(crate) async fn tools(turn: &Turn, params: RawObject) -> Result<Raw, Failure> {
+    list(turn, ListMethod::Tools, params).await
+}
+
 pub(super) async fn list(turn: &Turn, list: ListMethod, params: RawObject) -> Result<Raw, Failure> {
     let result = match turn.view {
         View::Merged(surface) => match list {

@@ -34,7 +34,7 @@ mod headers;
 mod hello;
 mod http;
 pub mod listener;
-mod lists;
+pub(crate) mod lists;
 mod mcp;
 mod metrics;
 mod models;

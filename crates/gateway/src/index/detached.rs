@@ -46,7 +46,8 @@ impl DetachedIndex {
         options: &Options,
     ) -> Result<Vec<Candidate>, EmbedderError> {
         let intent = EmbeddedIntent::once(intent, &self.embedder).await?;
-        Ok(retrieve(&self.index, intent.as_intent(), options, |_| true))
+        let found = retrieve(&self.index, intent.as_intent(), options, |_| true);
+        Ok(found.candidates)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kitbag_relevance::language::foreign;
 use kitbag_relevance::learned::Votes;
 use kitbag_relevance::{Intent, IntentStep, steps};
 
@@ -20,6 +21,8 @@ pub struct EmbeddedIntent {
     pub(crate) votes: Option<Votes>,
     /// The reason why words alone decide, though vectors were wanted.
     pub degraded: Option<String>,
+    /// The language of the intent, if the model is known not to know it.
+    pub language: Option<&'static str>,
 }
 
 pub(super) struct Vectors {
@@ -28,10 +31,19 @@ pub(super) struct Vectors {
 }
 
 impl CapabilityIndex {
+    /// An intent as a caller puts it. The built-in model was trained on English alone; of another model it
+    /// is not known. The vector of a foreign intent still finds more than its words.
+    pub async fn asked(&self, text: &str) -> EmbeddedIntent {
+        EmbeddedIntent {
+            language: self.embedder.is_built_in().then(|| foreign(text)).flatten(),
+            ..self.intent(text).await
+        }
+    }
+
     /// An intent with its vectors; without, where the embedder fails. One that says nothing has
     /// none.
     pub async fn intent(&self, text: &str) -> EmbeddedIntent {
-        let text = text[..text.floor_char_boundary(MAX_TEXT)].to_owned();
+        let text = bounded(text);
         if text.trim().is_empty() {
             return EmbeddedIntent::of_words(text);
         }
@@ -100,6 +112,7 @@ impl EmbeddedIntent {
             vectors: None,
             votes: None,
             degraded: None,
+            language: None,
         }
     }
 
@@ -117,6 +130,10 @@ impl EmbeddedIntent {
             votes: self.votes.as_ref(),
         }
     }
+}
+
+fn bounded(text: &str) -> String {
+    text[..text.floor_char_boundary(MAX_TEXT)].to_owned()
 }
 
 /// Returns the text that people and programs read when words alone decide.

@@ -30,7 +30,7 @@ use arc_swap::ArcSwap;
 use kitbag_config::Config;
 use kitbag_domain::sync::lock;
 use kitbag_domain::{Capability, ServerName, Timestamp};
-use kitbag_relevance::{Candidate, Index, Options, retrieve};
+use kitbag_relevance::{Index, Options, Retrieved, retrieve};
 use kitbag_store::{Error, Store};
 use kitbag_upstream::in_words;
 use tokio::sync::watch;
@@ -94,6 +94,8 @@ pub(crate) enum Subject {
     Tool(Capability),
     /// An HTTP API.
     Provider(ServerName),
+    /// A tool that waits for approval: it is counted and never found.
+    Held(Capability),
 }
 
 /// The index together with what policy wants to know of its documents, in the same order.
@@ -194,7 +196,8 @@ impl CapabilityIndex {
     }
 
     async fn mirror_words(&self, begun: &WordIndex, contents: &Contents<'_>) -> Result<(), Error> {
-        self.mirror.write(&begun.sources, contents.unlisted).await?;
+        let served = &begun.sources[..contents.served()];
+        self.mirror.write(served, contents.unlisted).await?;
         self.shown_run.send_replace(begun.counted_at);
         Ok(())
     }
@@ -334,6 +337,8 @@ impl CapabilityIndex {
             .iter()
             .map(|provider| ToolSource::of_provider(provider.spec()));
         sources.extend(providers.map(|tool| tool.into_source(Priors::default(), now)));
+        let held = contents.catalog.held_tools.iter();
+        sources.extend(held.map(|it| contents.source(it, &measured, now)));
         if let Err(error) = self.mirror.date(&mut sources).await {
             tracing::warn!(%error, "since when tools are as they are is not known");
         }
@@ -435,9 +440,19 @@ impl Snapshot {
         intent: &EmbeddedIntent,
         options: &Options,
         allowed: impl Fn(&Subject) -> bool,
-    ) -> Vec<Candidate> {
+    ) -> Retrieved {
         retrieve(&self.index, intent.as_intent(), options, |at| {
             allowed(&self.subjects[at])
+        })
+    }
+
+    /// Returns the number of tools and APIs that callers may find, and how many of them have a vector.
+    pub(crate) fn served(&self) -> (usize, usize) {
+        let served = self.subjects.iter().enumerate();
+        let served = served.filter(|(_, subject)| !subject.is_held());
+        served.fold((0, 0), |(tools, embedded), (position, _)| {
+            let is_embedded = self.index.is_embedded(position);
+            (tools + 1, embedded + usize::from(is_embedded))
         })
     }
 }
@@ -460,9 +475,17 @@ impl Contents<'_> {
             .tools
             .iter()
             .map(|entry| Subject::Tool(entry.capability.clone()));
+        let held = self.catalog.held_tools.iter();
+        let held = held.map(|entry| Subject::Held(entry.capability.clone()));
         tools
             .chain(self.providers.names().cloned().map(Subject::Provider))
+            .chain(held)
             .collect()
+    }
+
+    /// The number of sources that callers may find. They stand before the held ones.
+    fn served(&self) -> usize {
+        self.catalog.tools.len() + self.providers.names().count()
     }
 }
 
@@ -470,8 +493,12 @@ impl Subject {
     /// The server or API it belongs to.
     pub(crate) fn owner(&self) -> &ServerName {
         match self {
-            Self::Tool(capability) => &capability.server,
+            Self::Tool(capability) | Self::Held(capability) => &capability.server,
             Self::Provider(name) => name,
         }
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        matches!(self, Self::Held(_))
     }
 }

@@ -55,7 +55,7 @@ pub(super) async fn relevant<'r>(
         .filter_map(|candidate| offered(tools, candidate));
     Some(RelevantTools {
         names: offered.take(places).collect(),
-        are_clear: found.confident != Some(false),
+        are_clear: found.confident() != Some(false),
     })
 }
 

@@ -7,13 +7,14 @@ use super::choice;
 use super::tools::AlwaysOn;
 use crate::catalog::Catalog;
 use crate::gateway::Gateway;
+use crate::guide::guide;
 use crate::observe;
 use crate::turn::Turn;
 use crate::view::View;
 
 /// The tools that a frugal surface lists, which always fit one page.
 pub(crate) async fn surface_tools(turn: &Turn, surface: Surface) -> Raw {
-    let mut definitions: Vec<Raw> = always_on(turn).collect();
+    let mut definitions = always_on(turn);
     if surface == Surface::Adaptive {
         let shown = choice::listed(turn).await;
         observe::surfaced(turn, shown.iter().map(|it| it.exposed.as_str()));
@@ -23,16 +24,49 @@ pub(crate) async fn surface_tools(turn: &Turn, surface: Surface) -> Raw {
 }
 
 /// The tools of the gateway itself that a client is shown.
-pub(crate) fn always_on(turn: &Turn) -> impl Iterator<Item = Raw> {
-    let surface = match turn.view {
-        View::Merged(surface) => Some(surface),
-        View::One(_) => None,
+pub(crate) fn always_on(turn: &Turn) -> Vec<Raw> {
+    let View::Merged(surface) = turn.view else {
+        return Vec::new();
     };
-    let tools = surface.into_iter().flat_map(move |surface| {
-        let all = AlwaysOn::ALL.into_iter();
-        all.filter(move |tool| tool.is_on(surface, &turn.gateway.code))
-    });
-    tools.map(|it| it.definition().clone())
+    let guide = surface.is_frugal().then(|| guide_of(turn)).flatten();
+    let tools = AlwaysOn::ALL.into_iter();
+    tools
+        .filter(|tool| tool.is_on(surface, &turn.gateway.code))
+        .map(|tool| guided(tool, surface, guide.as_deref()))
+        .collect()
+}
+
+/// Returns the guide to the servers behind the search. A change of it will be announced.
+fn guide_of(turn: &Turn) -> Option<String> {
+    let guide = guide(&turn.gateway, &turn.catalog, turn.caller());
+    let told = &turn.gateway.services.told_guides;
+    told.note(turn.caller(), guide.as_deref());
+    guide
+}
+
+/// Returns the tool that finds other tools on a surface.
+fn finder(surface: Surface) -> Option<AlwaysOn> {
+    match surface {
+        Surface::Search | Surface::Adaptive => Some(AlwaysOn::Search),
+        Surface::Code => Some(AlwaysOn::RunIntent),
+        Surface::All => None,
+    }
+}
+
+/// Returns the definition of an always-on tool, with the guide if it is the one that finds others.
+fn guided(tool: AlwaysOn, surface: Surface, guide: Option<&str>) -> Raw {
+    let definition = tool.definition();
+    match guide.filter(|_| finder(surface) == Some(tool)) {
+        None => definition.clone(),
+        Some(guide) => {
+            let mut object = RawObject::open(definition).unwrap_or_default();
+            let own: String = object.read("description").unwrap_or_default();
+            let own = own.trim_end_matches('.');
+            let said = format!("{own}. Behind it, in their authors' words: {guide}.");
+            object.put("description", &said);
+            object.to_raw()
+        }
+    }
 }
 
 /// A result that is cut loses its structured content, so none can be promised.
@@ -70,7 +104,8 @@ pub(crate) fn instructions(
         // Its two tools say everything.
         Surface::Code => None,
         Surface::Search | Surface::Adaptive => Some(format!(
-            "The tools of {count} servers and APIs. search_available_tools finds tools, call_api runs them."
+            "The tools of {count} servers and APIs. search_available_tools finds tools, call_api runs them. \
+             Search before you refuse."
         )),
     }
 }

@@ -4,7 +4,7 @@ use kitbag_domain::Remedy as _;
 
 use kitbag_domain::text::visible_line;
 use kitbag_domain::{Caller, ServerName, WriteClass};
-use kitbag_relevance::{Candidate, MAX_TOP_K};
+use kitbag_relevance::{Candidate, Confidence, MAX_TOP_K};
 use kitbag_upstream::StartError;
 use kitbag_wire::RawObject;
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::shown;
 use crate::catalog::{Catalog, CatalogEntry};
 use crate::failure::trouble_for;
-use crate::find::{UNSURE, USUAL_LIMIT, find_best};
+use crate::find::{REMEDIES, UNSURE, USUAL_LIMIT, find_best};
 use crate::observe;
 use crate::signature::{request, signature};
 use crate::turn::Turn;
@@ -34,8 +34,11 @@ pub(super) async fn search(turn: &Turn, asked: SearchArguments) -> String {
         .iter()
         .filter_map(|candidate| found_line(turn, catalog, candidate))
         .collect();
+    let language = found.language_note();
+    let withheld = found.withheld.counts().lines();
     if lines.is_empty() {
-        return nothing(turn);
+        let told = language.into_iter().chain([nothing(turn)]);
+        return told.chain(withheld).collect::<Vec<_>>().join("\n");
     }
     let tools = found
         .candidates
@@ -44,15 +47,24 @@ pub(super) async fn search(turn: &Turn, asked: SearchArguments) -> String {
     let tools: Vec<&str> = tools.map(|entry| entry.exposed.as_str()).collect();
     observe::searched(turn, &asked.query, tools.iter().copied());
     shown::found(turn, tools.into_iter());
-    let unsure =
-        (found.confident == Some(false)).then(|| format!("{UNSURE}; the nearest there is:"));
+    let unsure = (found.confident() == Some(false))
+        .then(|| format!("{UNSURE}; {REMEDIES}. The nearest there is:"));
     let how = "Run one: call_api(tool, arguments). Its schema: discover_apis(tool).".to_owned();
-    unsure
+    language
         .into_iter()
+        .chain(unsure)
         .chain(lines)
+        .chain(withheld)
+        .chain(found.confidence.map(likelihood))
         .chain([how])
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+/// Returns in a few tokens how probable it is that the tools are right.
+fn likelihood(confidence: Confidence) -> String {
+    let [first, any] = [confidence.first, confidence.any].map(|it| (100.0 * it).round());
+    format!("Likely right: the first {first} %, any of the first five {any} %.")
 }
 
 /// Returns a finding in one line: a tool with its copies on other servers, or an HTTP API.

@@ -157,7 +157,7 @@ impl AlwaysOn {
             Self::Search => (
                 "Find tools for a task. Start here.",
                 json!({
-                    "query": { "type": "string", "description": "what you want to do, in plain words" },
+                    "query": { "type": "string", "description": "what you want to do, in plain English" },
                     "limit": { "type": "integer", "minimum": 1, "maximum": 20 },
                 }),
                 json!(["query"]),

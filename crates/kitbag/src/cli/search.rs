@@ -11,7 +11,7 @@ use super::gateway::{JoinChoice, ReachedGateway};
 use super::output::{Output, table};
 use super::priors::{milliseconds, minute, percent, usd};
 use kitbag_domain::text::summary;
-use kitbag_gateway::find::UNSURE;
+use kitbag_gateway::find::{REMEDIES, UNSURE};
 use kitbag_gateway::search::{FoundPriors, FoundTool, SearchResult};
 
 /// Find the tools for what you want to do.
@@ -80,12 +80,15 @@ fn tell(searched: &SearchResult, explain: bool, output: Output) -> anyhow::Resul
     if let Some(warning) = &searched.warning {
         output.warn(warning);
     }
+    for line in searched.withheld.lines() {
+        output.note(&line);
+    }
     if searched.found.is_empty() && !output.json {
         output.note("Nothing fits. See what there is: kitbag tools");
         return Ok(());
     }
-    if searched.confident == Some(false) {
-        output.note(&format!("{UNSURE}; the nearest there is:"));
+    if searched.confidence.is_some_and(|it| !it.is_likely()) {
+        output.note(&format!("{UNSURE}; {REMEDIES}. The nearest there is:"));
     }
     output.show(&searched.found, |found| match explain {
         true => explained(found),

@@ -14,6 +14,7 @@ mod broken;
 mod clients;
 mod code;
 mod driver;
+mod exam;
 mod gateway;
 mod metrics;
 mod models;

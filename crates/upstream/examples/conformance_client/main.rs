@@ -42,6 +42,7 @@ async fn main() -> anyhow::Result<()> {
     let spec = ServerSpec {
         name: "suite".parse()?,
         kind: ServerKind::External(Reach::Remote(endpoint)),
+        description: None,
         oauth: wishes.oauth()?,
         era: None,
         limits: ServerLimits {

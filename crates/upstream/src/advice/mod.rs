@@ -136,6 +136,7 @@ mod tests {
         ServerSpec {
             name: "notes".parse().unwrap(),
             kind: ServerKind::External(Reach::Command(launch)),
+            description: None,
             oauth: oauth::Settings::default(),
             era: None,
             limits: ServerLimits::default(),

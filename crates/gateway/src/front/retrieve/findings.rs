@@ -4,18 +4,43 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use kitbag_domain::Caller;
-use kitbag_relevance::{Candidate, Options};
+use kitbag_relevance::{Candidate, Confidence, Options};
 use serde::Serialize;
 
 use crate::catalog::Catalog;
 use crate::find::{Findings, find};
 use crate::gateway::Gateway;
+use crate::withheld::Withheld;
+
+/// The search that is made for each intent.
+pub(super) struct AskedSearch<'a> {
+    pub(super) options: &'a Options,
+    /// The least probability that a tool is right with which an intent gets any.
+    pub(super) min_confidence: f32,
+}
+
+impl AskedSearch<'_> {
+    async fn find(&self, gateway: &Gateway, caller: &Caller, intent: &str) -> Findings {
+        let mut found = find(gateway, caller, intent, self.options).await;
+        if found
+            .confidence
+            .is_some_and(|it| it.any < self.min_confidence)
+        {
+            found.candidates.clear();
+        }
+        found
+    }
+}
 
 pub(super) struct RetrieveFindings {
     pub(super) candidates: Vec<Candidate>,
-    /// True if every intent has a tool that clearly does it; `None` where that cannot be told.
-    pub(super) confident: Option<bool>,
+    /// The confidence in the intent whose tools are the least likely to be right; `None` where it cannot
+    /// be told of every intent.
+    pub(super) confidence: Option<Confidence>,
     pub(super) degraded: Option<String>,
+    /// The language of a request that is not in English.
+    pub(super) language: Option<&'static str>,
+    pub(super) withheld: Withheld,
     /// One row for each intent, if there were several.
     pub(super) intents: Option<Vec<IntentRow>>,
     pub(super) catalog: Arc<Catalog>,
@@ -28,21 +53,32 @@ pub(super) struct IntentRow {
     tools: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     confident: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confidence: Option<Confidence>,
 }
 
 impl RetrieveFindings {
-    pub(super) fn one(findings: Findings) -> Self {
+    pub(super) async fn one(
+        gateway: &Gateway,
+        caller: &Caller,
+        intent: &str,
+        asked: &AskedSearch<'_>,
+    ) -> Self {
         let Findings {
             candidates,
-            confident,
+            confidence,
             degraded,
             catalog,
+            withheld,
             votes: _,
-        } = findings;
+            language,
+        } = asked.find(gateway, caller, intent).await;
         Self {
             candidates,
-            confident,
+            confidence,
             degraded,
+            language,
+            withheld,
             intents: None,
             catalog,
         }
@@ -52,15 +88,15 @@ impl RetrieveFindings {
         gateway: &Gateway,
         caller: &Caller,
         intents: &[String],
-        options: &Options,
+        asked: &AskedSearch<'_>,
     ) -> Self {
         let mut each = Vec::new();
         for intent in intents {
-            each.push(find(gateway, caller, intent, options).await);
+            each.push(asked.find(gateway, caller, intent).await);
         }
         let candidates = in_turns(
             each.iter().map(|it| it.candidates.as_slice()),
-            options.top_k,
+            asked.options.top_k,
         );
         let kept: HashSet<_> = candidates
             .iter()
@@ -72,8 +108,16 @@ impl RetrieveFindings {
             .map(|(intent, found)| IntentRow::of(intent, found, &kept));
         Self {
             intents: Some(rows.collect()),
-            confident: each.iter().map(|it| it.confident).reduce(both).flatten(),
+            confidence: each
+                .iter()
+                .map(|it| it.confidence)
+                .reduce(less_likely)
+                .flatten(),
             degraded: each.iter().find_map(|it| it.degraded.clone()),
+            language: each.iter().find_map(|it| it.language),
+            withheld: each
+                .iter()
+                .fold(Withheld::default(), |all, it| all.and(&it.withheld)),
             catalog: latest_catalog(&each),
             candidates,
         }
@@ -89,7 +133,8 @@ impl IntentRow {
                 .filter(|name| kept.contains(name.as_str()))
                 .cloned()
                 .collect(),
-            confident: found.confident,
+            confident: found.confident(),
+            confidence: found.confidence,
         }
     }
 }
@@ -115,6 +160,7 @@ fn in_turns<'a>(lists: impl Iterator<Item = &'a [Candidate]>, most: usize) -> Ve
         .collect()
 }
 
-fn both(one: Option<bool>, other: Option<bool>) -> Option<bool> {
-    Some(one? && other?)
+fn less_likely(one: Option<Confidence>, other: Option<Confidence>) -> Option<Confidence> {
+    let (one, other) = (one?, other?);
+    Some(if other.any < one.any { other } else { one })
 }

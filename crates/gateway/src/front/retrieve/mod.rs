@@ -20,11 +20,11 @@ use super::posted::{read_posted, refusal};
 use super::response::json;
 use crate::audit::inquiries::{BegunInquiry, Inquirer, InquiryEnd};
 use crate::catalog::Catalog;
-use crate::find::{UNSURE, find};
+use crate::find::{REMEDIES, UNSURE};
 use crate::gateway::Gateway;
 use crate::observe;
 use context::{RetrievedContext, ToolWriter};
-use findings::RetrieveFindings;
+use findings::{AskedSearch, RetrieveFindings};
 use request::{RequestedIntents, RetrieveRequest};
 
 pub(super) async fn answer(
@@ -73,7 +73,11 @@ async fn retrieve(by: Inquirer<'_>, asked: RetrieveRequest, body: &str) -> HttpR
     } = by;
     let started = Instant::now();
     let options = options(&asked, caller);
-    let found = findings(gateway, caller, &asked.intents, &options).await;
+    let search = AskedSearch {
+        options: &options,
+        min_confidence: asked.min_confidence.unwrap_or(0.0),
+    };
+    let found = findings(gateway, caller, &asked.intents, &search).await;
     learn(gateway, caller, &asked.intents, &found);
     let least = asked.min_score.unwrap_or(0.0);
     let candidates = found
@@ -95,6 +99,10 @@ async fn retrieve(by: Inquirer<'_>, asked: RetrieveRequest, body: &str) -> HttpR
         .with("took_ms", &(started.elapsed().as_secs_f64() * 1e3));
     if !context.left_out.is_empty() {
         answer.put("left_out", &context.left_out);
+    }
+    let withheld = found.withheld.counts();
+    if !withheld.is_nothing() {
+        answer.put("withheld", &withheld);
     }
     put_verdict(&mut answer, &found);
     let begun = BegunInquiry {
@@ -137,14 +145,14 @@ async fn findings(
     gateway: &Gateway,
     caller: &Caller,
     intents: &RequestedIntents,
-    options: &Options,
+    search: &AskedSearch<'_>,
 ) -> RetrieveFindings {
     match intents {
         RequestedIntents::One(intent) => {
-            RetrieveFindings::one(find(gateway, caller, intent, options).await)
+            RetrieveFindings::one(gateway, caller, intent, search).await
         }
         RequestedIntents::Several(intents) => {
-            RetrieveFindings::several(gateway, caller, intents, options).await
+            RetrieveFindings::several(gateway, caller, intents, search).await
         }
     }
 }
@@ -154,11 +162,15 @@ fn put_verdict(answer: &mut RawObject, found: &RetrieveFindings) {
     if let Some(intents) = &found.intents {
         answer.put("intents", intents);
     }
-    if let Some(confident) = found.confident {
-        answer.put("confident", &confident);
+    if let Some(confidence) = found.confidence {
+        answer.put("confident", &confidence.is_likely());
+        answer.put("confidence", &confidence);
+        if !confidence.is_likely() {
+            answer.put("note", &format!("{UNSURE}; {REMEDIES}"));
+        }
     }
-    if found.confident == Some(false) {
-        answer.put("note", UNSURE);
+    if let Some(language) = found.language {
+        answer.put("language", language);
     }
     if let Some(degraded) = &found.degraded {
         answer.put("degraded", degraded);

@@ -12,6 +12,7 @@ pub(super) struct RetrieveRequest {
     pub(super) intents: RequestedIntents,
     pub(super) top_k: usize,
     pub(super) min_score: Option<f64>,
+    pub(super) min_confidence: Option<f32>,
     pub(super) token_budget: Option<usize>,
     pub(super) max_cost_usd: Option<f64>,
     pub(super) max_latency_ms_p99: Option<f64>,
@@ -60,11 +61,12 @@ pub(super) struct RequestFault {
 }
 
 /// Each field, and what it may hold.
-const FIELDS: [(&str, &str); 13] = [
+const FIELDS: [(&str, &str); 14] = [
     ("intent", "a text that says what is to be done"),
     ("intents", "a list of 1 to 10 texts, in place of `intent`"),
     ("top_k", "a whole number from 1 to 20"),
     ("min_score", "a number from 0 to 1"),
+    ("min_confidence", "a number from 0 to 1"),
     ("token_budget", "a whole number of at least 1"),
     ("max_cost_usd", "a number of at least 0"),
     ("max_latency_ms_p99", "a number of at least 0"),
@@ -88,6 +90,7 @@ impl RetrieveRequest {
                 .take("top_k", |it| (1..=MAX_TOP_K).contains(it))?
                 .unwrap_or(MAX_TOP_K),
             min_score: fields.take("min_score", |it| (0.0..=1.0).contains(it))?,
+            min_confidence: fields.take("min_confidence", |it| (0.0..=1.0).contains(it))?,
             token_budget: fields.take("token_budget", |it| *it > 0)?,
             max_cost_usd: fields.take("max_cost_usd", |it: &f64| *it >= 0.0)?,
             max_latency_ms_p99: fields.take("max_latency_ms_p99", |it: &f64| *it >= 0.0)?,

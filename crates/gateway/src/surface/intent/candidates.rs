@@ -31,11 +31,14 @@ pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
     shown::found(turn, names.into_iter());
     let intents = &turn.gateway.services.intents;
     intents.heard(&turn.client.id, &request.words);
-    let head = match found.confident {
+    let head = match found.confident() {
         Some(false) => format!("{UNSURE}; the nearest there is, for run_code:"),
         _ => "Tools for this, for run_code:".to_owned(),
     };
-    let parts = [head].into_iter().chain(lines).chain(mentioned(&found));
+    let language = found.language_note();
+    let parts = language.into_iter().chain([head]).chain(lines);
+    let withheld = found.withheld.counts().lines();
+    let parts = parts.chain(mentioned(&found)).chain(withheld);
     Attempt::told(&parts.collect::<Vec<_>>().join("\n"))
 }
 

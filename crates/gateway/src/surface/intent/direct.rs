@@ -2,6 +2,7 @@
 
 use kitbag_domain::WriteClass;
 use kitbag_intents::{AutomaticIntents, DirectCall};
+use kitbag_relevance::Confidence;
 use kitbag_wire::raw;
 use serde_json::{Map, Value};
 
@@ -41,7 +42,7 @@ pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
     let best = found
         .candidates
         .first()
-        .filter(|_| found.confident == Some(true));
+        .filter(|_| found.confidence.is_some_and(Confidence::is_first_likely));
     let entry = best.and_then(|best| found.catalog.tool(&best.entry.tool_name));
     match entry.filter(|entry| fits(request, entry, &request.given)) {
         Some(entry) => call(request, entry, request.given.clone()).await,

@@ -1,10 +1,11 @@
-//! `kitbag eval agents`: puts prompts and tools before models, and measures how well they choose.
+//! `kitbag eval agents`: puts prompts, tasks and tools before models, and measures how well they
+//! choose and what they get done.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use clap::Args;
 use kitbag_budget::count;
 use kitbag_exam::page::page;
@@ -12,30 +13,33 @@ use kitbag_exam::rehearsal::play_all;
 use kitbag_exam::report::Setting;
 use kitbag_exam::{
     Exam, ExamCandidate, ExamJournal, ExamProgress, ExamReport, ExamSurface, ModelEndpoint, Sat,
-    ShownSurface, Stopped, Suite, ToolObstacle,
+    ShownSurface, Stopped, Suite, ToolObstacles,
 };
 use serde_json::{Map, Value};
 
 use super::candidates::Models;
 use super::figures;
+use super::places::{ExamFolders, ExamPlaces};
 use super::plan::Planning;
 use super::server::{Examined, ServerChoice};
 use super::surfaces::ExamSurfaces;
-use crate::cli::failure::{Advise as _, advised};
+use crate::cli::failure::advised;
 use crate::cli::output::Output;
 use crate::cli::{Invocation, exit_code};
 
-/// Put the prompts of a suite before models and see which tools they call.
+/// Put the prompts and tasks of a suite before models: which tools do they call, what do they get
+/// done?
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// The prompts, and the calls they should lead to.
+    /// The prompts with the calls they should lead to, and the tasks with what must be true at
+    /// their end.
     #[arg(long, value_name = "FILE")]
     suite: PathBuf,
     /// The number of times that each prompt is put to each model.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// Only the first prompts.
+    /// Only the first prompts and the first tasks.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// The number of prompts that are under way at once.
@@ -71,6 +75,8 @@ Examples:
     --model 'https://ME.openai.azure.com/openai/deployments/D?api-version=V#D'
   kitbag eval agents --suite suite.json --model openai:gpt-5 -- my-server --io
   kitbag eval agents --suite suite.json --model openai:m --surface all,search
+  kitbag eval agents --suite evals/tasks/suite.json --all --model openai:m \\
+    --config evals/tasks/kitbag.toml --surface search,adaptive,code,all
 
 A model is written in one of four ways:
   anthropic:MODEL      at Anthropic, with the key in ANTHROPIC_API_KEY
@@ -81,32 +87,42 @@ A model is written in one of four ways:
   anthropic:URL#MODEL  at any service that speaks Anthropic's Messages
 
 The exit code is 1 when a prompt stayed unanswered; with --dry-run, when an
-expected call or a scenario does not come out right.";
+expected call, a scenario or the solution of a task does not come out right.";
 
 pub(super) async fn run(
     arguments: &Arguments,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
-    arguments.surfaces.check()?;
     let mut suite = Suite::load(&arguments.suite)?;
-    suite
-        .prompts
-        .truncate(arguments.limit.unwrap_or(usize::MAX));
+    arguments.surfaces.check(&suite)?;
+    let limit = arguments.limit.unwrap_or(usize::MAX);
+    suite.prompts.truncate(limit);
+    suite.tasks.truncate(limit);
     let baseline = baseline(&arguments.baseline)?;
     // The person should read what is missing before a server is started.
     let candidates = match arguments.dry_run {
         true => Vec::new(),
         false => arguments.models.candidates(invocation.output)?,
     };
-    let examined = arguments.which.open(invocation).await?;
+    let config = arguments.which.config(invocation)?;
+    let folders = ExamFolders::new(config.clone())?;
+    let config = match suite.tasks.is_empty() {
+        true => config,
+        false => folders.config_in(&folders.take()?),
+    };
+    let examined = arguments.which.open(&config, invocation).await?;
     let room = ExamRoom {
         arguments,
         examined: &examined,
+        places: ExamPlaces {
+            folders: &folders,
+            examined: &examined,
+        },
         candidates: &candidates,
         baseline,
         invocation,
     };
-    let ended = room.put(suite).await;
+    let ended = Box::pin(room.put(suite)).await;
     examined.close().await;
     ended
 }
@@ -115,6 +131,7 @@ pub(super) async fn run(
 struct ExamRoom<'a> {
     arguments: &'a Arguments,
     examined: &'a Examined,
+    places: ExamPlaces<'a>,
     candidates: &'a [ExamCandidate],
     baseline: Option<usize>,
     invocation: &'a Invocation,
@@ -123,9 +140,14 @@ struct ExamRoom<'a> {
 impl ExamRoom<'_> {
     async fn put(&self, suite: Suite) -> anyhow::Result<ExitCode> {
         let (arguments, output) = (self.arguments, self.invocation.output);
-        let endpoints = &arguments.models.endpoints;
-        let surfaces = arguments.surfaces.shown(self.examined);
-        fits(endpoints, &surfaces, output)?;
+        if arguments.surfaces.has_search() && !arguments.dry_run {
+            let indexing = self.examined.index();
+            output.during("Indexing the tools", indexing).await?;
+        }
+        let endpoints = &arguments.models.limited();
+        let listed = arguments.surfaces.listed(self.examined).await?;
+        let surfaces = arguments.surfaces.shown(&listed);
+        warn_of_obstacles(endpoints, &surfaces, output);
         let spelt = self.examined.tools.spell(suite);
         let suite =
             &spelt.with_context(|| format!("{} does not fit", arguments.suite.display()))?;
@@ -133,15 +155,12 @@ impl ExamRoom<'_> {
             let planning = Planning {
                 suite,
                 examined: self.examined,
+                places: &self.places,
                 surfaces: &surfaces,
                 endpoints,
                 runs: arguments.runs,
             };
             return planning.rehearsed(output).await;
-        }
-        if arguments.surfaces.has(ExamSurface::Search) {
-            let indexing = self.examined.index();
-            output.during("Indexing the tools", indexing).await?;
         }
         self.examine(suite, &surfaces).await
     }
@@ -183,6 +202,7 @@ impl ExamRoom<'_> {
             &async |on: ExamSurface, tool: String, given: Map<String, Value>| {
                 self.examined.carry(on, tool, given).await
             },
+            &self.places,
             &mut journal,
             |standing| line.update(&told(standing)),
         )
@@ -210,35 +230,23 @@ impl ExamRoom<'_> {
 }
 
 /// A vendor refuses a whole request for one tool too many, so the person is told before any request
-/// is paid for.
-fn fits(
-    endpoints: &[ModelEndpoint],
-    surfaces: &[ShownSurface<'_>],
-    output: Output,
-) -> anyhow::Result<()> {
+/// is paid for which tools a model is not shown.
+fn warn_of_obstacles(endpoints: &[ModelEndpoint], surfaces: &[ShownSurface<'_>], output: Output) {
     let pairs = endpoints
         .iter()
         .flat_map(|endpoint| surfaces.iter().map(move |shown| (endpoint, shown)));
     for (endpoint, shown) in pairs {
-        match endpoint.obstacle(shown.tools) {
-            Some(ToolObstacle::TooMany { tools, most }) => {
-                return Err(anyhow!(
-                    "{endpoint} takes at most {most} tools in a request, and there are {tools}"
-                ))
-                .advise(|| {
-                    "choose the tools of one server with --server NAME, or ask with --surface search"
-                        .to_owned()
-                });
-            }
-            Some(ToolObstacle::Unfit { tools }) => {
-                for (tool, why) in tools {
-                    output.warn(&format!("{endpoint} is not shown `{tool}`: {why}"));
-                }
-            }
-            None => {}
+        let ToolObstacles { most, unfit } = endpoint.obstacles(shown.tools);
+        if let Some(most) = most {
+            let (surface, tools) = (shown.surface, shown.tools.len());
+            output.warn(&format!(
+                "{endpoint} takes at most {most} tools in a request; on the surface {surface} it is shown the first {most} of {tools}"
+            ));
+        }
+        for (tool, why) in unfit {
+            output.warn(&format!("{endpoint} is not shown `{tool}`: {why}"));
         }
     }
-    Ok(())
 }
 
 pub(super) const TOKENIZER: &str = "o200k";

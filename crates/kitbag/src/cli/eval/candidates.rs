@@ -18,7 +18,7 @@ use crate::cli::output::Output;
 pub(super) struct Models {
     /// anthropic:MODEL, openai:MODEL, URL#MODEL or anthropic:URL#MODEL; may be repeated.
     #[arg(long = "model", value_name = "ENDPOINT")]
-    pub(super) endpoints: Vec<ModelEndpoint>,
+    endpoints: Vec<ModelEndpoint>,
     /// The variable that holds the key for models at a URL, or for those at one host.
     #[arg(long, value_name = "[HOST=]NAME", value_parser = at_host::<String>)]
     key_env: Vec<AtHost<String>>,
@@ -37,6 +37,10 @@ pub(super) struct Models {
     /// USD for a million tokens written.
     #[arg(long, value_name = "USD", value_parser = price, requires = "price_in")]
     price_out: Vec<f64>,
+    /// The most tools that a request may name; 128 at OpenAI unless given. Of a longer list, models
+    /// are shown the first.
+    #[arg(long, value_name = "N", value_parser = most_tools)]
+    max_tools: Option<usize>,
     /// Requests a minute to each model, at most.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rpm: Option<u32>,
@@ -46,6 +50,11 @@ pub(super) struct Models {
     /// The number of times that a request is repeated when a model is busy or fails.
     #[arg(long, value_name = "N", default_value_t = 5)]
     retries: u32,
+}
+
+fn most_tools(text: &str) -> Result<usize, String> {
+    let number: Option<usize> = text.parse().ok().filter(|it| *it > 0);
+    number.ok_or_else(|| "it is a number above zero".to_owned())
 }
 
 /// A value for the models at one host, or at every URL.
@@ -60,6 +69,14 @@ impl Models {
         self.param.iter().cloned().collect()
     }
 
+    /// Returns the models in their order, with the limit on their tools.
+    pub(super) fn limited(&self) -> Vec<ModelEndpoint> {
+        let endpoints = self.endpoints.iter().cloned();
+        endpoints
+            .map(|it| it.with_most_tools(self.max_tools))
+            .collect()
+    }
+
     pub(super) fn candidates(&self, output: Output) -> anyhow::Result<Vec<ExamCandidate>> {
         if self.endpoints.is_empty() {
             return Err(anyhow!(
@@ -70,17 +87,17 @@ impl Models {
         }
         self.check()?;
         let prices = self.prices()?;
-        self.endpoints
-            .iter()
+        self.limited()
+            .into_iter()
             .zip(prices)
             .map(|(endpoint, price)| {
-                let access = self.access(endpoint)?;
+                let access = self.access(&endpoint)?;
                 if access.key.is_some() && endpoint.is_readable_on_the_way() {
                     output.warn(&format!(
                         "the key for {endpoint} is sent without encryption"
                     ));
                 }
-                let client = ModelClient::new(endpoint.clone(), access, self.patience())?;
+                let client = ModelClient::new(endpoint, access, self.patience())?;
                 Ok(ExamCandidate { client, price })
             })
             .collect()

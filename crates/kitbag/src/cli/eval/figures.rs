@@ -2,18 +2,21 @@
 
 use kitbag_exam::Record;
 use kitbag_exam::page::{interval, luck, percent, surfaces};
-use kitbag_exam::rehearsal::{Played, RehearsalShare};
-use kitbag_exam::report::{Comparison, Group, ModelReport, Rate};
+use kitbag_exam::rehearsal::{Played, Rehearsal, RehearsalShare};
+use kitbag_exam::report::{Comparison, Group, ModelReport, Rate, ToolCut};
 use kitbag_exam::{ChoiceOutcome, ExamReport, ExamSurface, Stop};
 
 use super::plan::{ExamPlan, Planned};
+use super::task_figures;
 use crate::cli::output::{count, printable, table};
 
 /// The number of wrong answers shown; the page and the JSON have all of them.
 const ENOUGH: usize = 20;
 
 pub(super) fn for_people(report: &ExamReport) -> String {
-    let mut parts: Vec<String> = report.models.iter().map(figures).collect();
+    let asked = report.models.iter().filter(|it| it.asked > 0);
+    let mut parts: Vec<String> = asked.map(figures).collect();
+    parts.extend(task_figures::for_people(report));
     parts.extend(groups(report, "TOOL", |it| &it.by_tool));
     parts.extend(groups(report, "CATEGORY", |it| &it.by_category));
     parts.extend(report.comparisons.iter().map(|it| comparison(report, it)));
@@ -27,13 +30,21 @@ pub(super) fn for_people(report: &ExamReport) -> String {
     parts.extend(surfaces(report));
     parts.push(format!(
         "{}, {}, each put {} to each model. An interval is for prompts like these, each counted once.\n\
-         TokenFigures are counted with {}; usage is what the endpoint said.",
-        count(report.prompts.len(), "prompt"),
+         Tokens are counted with {}; usage is what the endpoint said.",
+        entries(report.prompts.len(), report.tasks.len()),
         count(report.tools, "tool"),
         if report.runs == 1 { "once".to_owned() } else { format!("{} times", report.runs) },
         report.counted_with,
     ));
     parts.join("\n")
+}
+
+fn entries(prompts: usize, tasks: usize) -> String {
+    match (prompts, tasks) {
+        (_, 0) => count(prompts, "prompt"),
+        (0, _) => count(tasks, "task"),
+        _ => format!("{}, {}", count(prompts, "prompt"), count(tasks, "task")),
+    }
 }
 
 pub(super) fn of_plan(plan: &ExamPlan) -> String {
@@ -54,29 +65,38 @@ pub(super) fn of_plan(plan: &ExamPlan) -> String {
 }
 
 fn suite_rows(plan: &ExamPlan) -> Vec<[String; 2]> {
-    let (expected, paraphrases) = (plan.rehearsal.expected, plan.rehearsal.paraphrases);
-    let mut rows = vec![
-        ["prompts".to_owned(), plan.prompts.to_string()],
-        ["runs of each".to_owned(), plan.runs.to_string()],
-        ["tools".to_owned(), plan.tools.to_string()],
-        [
-            "expected calls that come out right".to_owned(),
-            share(expected),
-        ],
+    let Rehearsal {
+        expected,
+        paraphrases,
+        tasks,
+        ..
+    } = &plan.rehearsal;
+    let rows = [
+        (
+            "prompts",
+            (plan.prompts > 0).then(|| plan.prompts.to_string()),
+        ),
+        ("tasks", (plan.tasks > 0).then(|| plan.tasks.to_string())),
+        ("runs of each", Some(plan.runs.to_string())),
+        ("tools", Some(plan.tools.to_string())),
+        ("expected calls that come out right", share(*expected)),
+        ("paraphrased calls that come out right", share(*paraphrases)),
+        ("tasks that their solutions do", share(*tasks)),
     ];
-    if paraphrases.total > 0 {
-        let name = "paraphrased calls that come out right".to_owned();
-        rows.push([name, share(paraphrases)]);
-    }
-    rows
+    let rows = rows.into_iter();
+    rows.filter_map(|(name, value)| Some([name.to_owned(), value?]))
+        .collect()
 }
 
 fn planned_rows(it: &Planned) -> [[String; 2]; 3] {
-    let (name, requests, sent) = match it.surface {
-        ExamSurface::All => (it.model.clone(), it.requests.to_string(), "in all"),
-        // The number of searches that a model makes is not known before the exam.
-        ExamSurface::Search => (
-            format!("{}, search", it.model),
+    let name = match it.surface {
+        ExamSurface::All => it.model.clone(),
+        surface => format!("{}, {surface}", it.model),
+    };
+    // The number of searches and of calls that a model makes is not known before the exam.
+    let (requests, sent) = match it.several_turns {
+        false => (it.requests.to_string(), "in all"),
+        true => (
             format!("{} to {}", it.requests, it.most_requests),
             "at least",
         ),
@@ -211,7 +231,7 @@ fn compared(model: &str, prompts: &[String]) -> [String; 3] {
 
 /// Returns the reasons for which the figures may be worse than the model.
 pub(super) fn warnings(report: &ExamReport) -> Vec<String> {
-    let kinds: [fn(&ModelReport) -> Option<String>; 3] = [cut_off, out_of_turns, untold];
+    let kinds: [fn(&ModelReport) -> Option<String>; 4] = [cut_list, cut_off, out_of_turns, untold];
     let mut warnings = Vec::new();
     for kind in kinds {
         for model in &report.models {
@@ -220,6 +240,13 @@ pub(super) fn warnings(report: &ExamReport) -> Vec<String> {
         }
     }
     warnings
+}
+
+fn cut_list(it: &ModelReport) -> Option<String> {
+    let ToolCut { listed, shown } = it.cut?;
+    Some(format!(
+        "a request may name {shown} tools, so it was shown the first {shown} of {listed}"
+    ))
 }
 
 fn cut_off(it: &ModelReport) -> Option<String> {
@@ -234,7 +261,8 @@ fn cut_off(it: &ModelReport) -> Option<String> {
 fn out_of_turns(it: &ModelReport) -> Option<String> {
     let records = it.records.iter();
     let ended = records.filter(|it| it.outcome() == ChoiceOutcome::OutOfTurns);
-    match ended.count() {
+    let tasks = it.tasks.as_ref().map_or(0, |it| it.out_of_turns);
+    match ended.count() + tasks {
         0 => None,
         number => Some(format!(
             "{} out of turns; allow more with --max-turns",
@@ -312,6 +340,7 @@ fn called_or_said(it: &Record) -> String {
     said.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
-fn share(share: RehearsalShare) -> String {
-    format!("{} of {}", share.right, share.total)
+/// Returns nothing if the suite has nothing of the kind.
+fn share(share: RehearsalShare) -> Option<String> {
+    (share.total > 0).then(|| format!("{} of {}", share.right, share.total))
 }

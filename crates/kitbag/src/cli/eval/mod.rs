@@ -5,11 +5,13 @@ mod agents;
 mod candidates;
 mod figures;
 mod learning;
+mod places;
 mod plan;
 mod retrieval;
 mod server;
 mod sets;
 mod surfaces;
+mod task_figures;
 
 use std::process::ExitCode;
 

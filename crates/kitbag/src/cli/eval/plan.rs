@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::agents::TOKENIZER;
 use super::figures;
+use super::places::ExamPlaces;
 use super::server::Examined;
 use crate::cli::exit_code;
 use crate::cli::output::Output;
@@ -19,6 +20,7 @@ use crate::cli::output::Output;
 pub(super) struct ExamPlan {
     pub(super) suite: String,
     pub(super) prompts: usize,
+    pub(super) tasks: usize,
     pub(super) runs: u32,
     pub(super) tools: usize,
     pub(super) counted_with: &'static str,
@@ -33,6 +35,9 @@ pub(super) struct Planned {
     /// The number of requests if every prompt is answered in one turn, which on the surface of
     /// every tool means that no call fails.
     pub(super) requests: usize,
+    /// True if the model decides how many turns it takes.
+    #[serde(skip)]
+    pub(super) several_turns: bool,
     /// The number of requests if every prompt takes all its turns.
     pub(super) most_requests: usize,
     pub(super) definition_tokens: usize,
@@ -44,6 +49,7 @@ pub(super) struct Planned {
 pub(super) struct Planning<'a> {
     pub(super) suite: &'a Suite,
     pub(super) examined: &'a Examined,
+    pub(super) places: &'a ExamPlaces<'a>,
     pub(super) surfaces: &'a [ShownSurface<'a>],
     pub(super) endpoints: &'a [ModelEndpoint],
     /// The number of times that each prompt would be put.
@@ -53,10 +59,15 @@ pub(super) struct Planning<'a> {
 impl Planning<'_> {
     pub(super) async fn rehearsed(&self, output: Output) -> anyhow::Result<ExitCode> {
         let server = self.examined.server();
-        let rehearsing = rehearse(self.suite, &server);
+        let rehearsing = async {
+            let mut rehearsal = rehearse(self.suite, &server).await;
+            Box::pin(rehearsal.solve(self.suite, self.places)).await;
+            rehearsal
+        };
         let plan = ExamPlan {
             suite: self.suite.name.clone(),
             prompts: self.suite.prompts.len(),
+            tasks: self.suite.tasks.len(),
             runs: self.runs,
             tools: self.examined.tools.len(),
             counted_with: TOKENIZER,
@@ -69,10 +80,12 @@ impl Planning<'_> {
         let Rehearsal {
             expected,
             scenarios,
+            tasks,
             ..
         } = &plan.rehearsal;
-        let flawless =
-            expected.right == expected.total && scenarios.iter().all(|it| it.problem.is_none());
+        let flawless = expected.right == expected.total
+            && tasks.right == tasks.total
+            && scenarios.iter().all(|it| it.problem.is_none());
         Ok(exit_code(flawless))
     }
 
@@ -85,15 +98,25 @@ impl Planning<'_> {
     }
 
     fn planned(&self, endpoint: &ModelEndpoint, shown: &ShownSurface<'_>) -> Planned {
-        let (runs, prompts) = (self.runs as usize, &self.suite.prompts);
-        let prompt_tokens: usize = prompts.iter().map(|it| count(&it.prompt)).sum();
+        let runs = self.runs as usize;
+        let prompts = match shown.surface.judges_first_calls() {
+            true => self.suite.prompts.as_slice(),
+            false => &[],
+        };
+        let tasks = &self.suite.tasks;
+        let texts = prompts.iter().map(|it| it.prompt.as_str());
+        let texts = texts.chain(tasks.iter().map(|it| it.request.as_str()));
+        let prompt_tokens: usize = texts.map(count).sum();
         let definition_tokens = count(&Value::from(endpoint.definitions(shown.tools)).to_string());
-        let requests = prompts.len() * runs;
+        let requests = (prompts.len() + tasks.len()) * runs;
+        let most_turns =
+            prompts.len() * shown.max_turns as usize + tasks.len() * shown.task_turns as usize;
         Planned {
             model: endpoint.to_string(),
             surface: shown.surface,
             requests,
-            most_requests: requests * shown.max_turns as usize,
+            most_requests: most_turns * runs,
+            several_turns: shown.surface != ExamSurface::All || !tasks.is_empty(),
             definition_tokens,
             input_tokens: requests * definition_tokens + runs * prompt_tokens,
         }

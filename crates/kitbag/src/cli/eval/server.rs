@@ -13,12 +13,14 @@ use kitbag_upstream::{ServerKind, ServerLimits, ServerSpec};
 use kitbag_wire::Raw;
 use serde_json::{Map, Value};
 
+use super::places::shown;
 use crate::cli::Invocation;
 use crate::cli::completions::servers;
 use crate::cli::failure::advised;
 use crate::cli::gateway::know_all;
 use crate::cli::servers::find;
 use kitbag_gateway::app::App;
+use kitbag_gateway::measured_client::MeasuredClient;
 use kitbag_gateway::offers::ToolRow;
 
 #[derive(Debug, Args)]
@@ -38,20 +40,44 @@ pub(super) struct ServerChoice {
 /// A gateway with the servers that are examined.
 pub(super) struct Examined {
     pub(super) tools: ExamTools,
-    /// The tools with which a model finds and calls the others.
-    pub(super) search_tools: ExamTools,
     app: App,
-    /// The name that the endpoint has for each tool of the suite.
+    names: ToolNames,
+}
+
+/// The names of tools in the suite and at the endpoint.
+#[derive(Debug, Default)]
+pub(super) struct ToolNames {
     exposed: HashMap<String, String>,
-    /// The name that the suite has for each tool of the endpoint.
     spelt: HashMap<String, String>,
 }
 
+impl ToolNames {
+    /// Returns the name that the endpoint has for a tool of the suite.
+    pub(super) fn exposed<'a>(&'a self, tool: &'a str) -> &'a str {
+        self.exposed.get(tool).map_or(tool, String::as_str)
+    }
+
+    /// Returns the name that the suite has for a tool of the endpoint.
+    pub(super) fn spelt(&self, tool: String) -> String {
+        self.spelt.get(&tool).cloned().unwrap_or(tool)
+    }
+}
+
 impl ServerChoice {
-    pub(super) async fn open(&self, invocation: &Invocation) -> anyhow::Result<Examined> {
+    /// Returns the configuration without the servers that are not examined.
+    pub(super) fn config(&self, invocation: &Invocation) -> anyhow::Result<Config> {
+        Ok(self.narrow(invocation.config()?)?.0)
+    }
+
+    /// Opens a gateway over a configuration that [`Self::config`] returned.
+    pub(super) async fn open(
+        &self,
+        narrowed: &Config,
+        invocation: &Invocation,
+    ) -> anyhow::Result<Examined> {
         let config = invocation.config()?;
-        let (narrowed, wanted) = self.narrow(config.clone())?;
-        let app = App::open(&narrowed).await?;
+        let (_, wanted) = self.narrow(config.clone())?;
+        let app = App::open(narrowed).await?;
         know_all(&app, invocation.output).await;
         let mut rows = app.tools();
         rows.retain(|row| wanted.as_ref().is_none_or(|server| *server == row.server));
@@ -59,7 +85,7 @@ impl ServerChoice {
             app.close().await;
             return Err(no_tools(wanted.as_ref(), &config));
         }
-        Ok(Examined::new(app, rows, wanted.is_some()).await)
+        Ok(Examined::new(app, rows, wanted.is_some()))
     }
 
     /// Returns the configuration to examine, with the name of the server if it is one server. The
@@ -93,8 +119,11 @@ const LAUNCHED: &str = "exam";
 impl Examined {
     /// Models see the tools of a single server under the server's own names, where their formats
     /// permit those.
-    async fn new(app: App, rows: Vec<ToolRow>, single: bool) -> Self {
-        let (mut exposed, mut spelt) = (HashMap::new(), HashMap::new());
+    fn new(app: App, rows: Vec<ToolRow>, single: bool) -> Self {
+        let ToolNames {
+            mut exposed,
+            mut spelt,
+        } = ToolNames::default();
         let mut tools = Vec::with_capacity(rows.len());
         for row in rows {
             let own = single && is_callable(&row.tool) && !exposed.contains_key(&row.tool);
@@ -106,16 +135,38 @@ impl Examined {
             let definition = app.definition(&row.name).ok().flatten().unwrap_or_default();
             exposed.insert(shown.clone(), row.name.clone());
             spelt.insert(row.name.clone(), shown.clone());
-            tools.push(ExamTool::new(shown, vec![row.name, row.tool], &definition));
+            // A long name is shortened at the endpoint, and a suite need not know how.
+            let whole = format!("{}__{}", row.server, row.tool);
+            let aliases = vec![row.name, row.tool, whole];
+            tools.push(ExamTool::new(shown, aliases, &definition));
         }
-        let search_tools = app.search_tools().await.iter().map(own_tool).collect();
         Self {
             tools: ExamTools::new(tools),
-            search_tools: ExamTools::new(search_tools),
             app,
-            exposed,
-            spelt,
+            names: ToolNames { exposed, spelt },
         }
+    }
+
+    pub(super) fn app(&self) -> &App {
+        &self.app
+    }
+
+    pub(super) fn names(&self) -> &ToolNames {
+        &self.names
+    }
+
+    /// Returns the tools that a model is shown on a surface at first. To prompts on the surface of
+    /// every tool, those of a single server have the server's own names.
+    pub(super) async fn shown(&self, surface: ExamSurface) -> anyhow::Result<ExamTools> {
+        if surface == ExamSurface::All {
+            return Ok(self.tools.clone());
+        }
+        let client = MeasuredClient {
+            surface: shown(surface),
+            id: "plan".to_owned(),
+        };
+        let listed = self.app.list_for(&client).await?;
+        Ok(ExamTools::new(listed.iter().map(own_tool).collect()))
     }
 
     /// Makes tools searchable, as they are behind a gateway that has been running for a while.
@@ -135,7 +186,7 @@ impl Examined {
                 let called = self.call(&tool, arguments.clone()).await;
                 Carried::straight(tool, arguments, called)
             }
-            ExamSurface::Search => self.search(&tool, arguments).await,
+            _ => self.search(&tool, arguments).await,
         }
     }
 
@@ -154,7 +205,7 @@ impl Examined {
             text: told, failed, ..
         } = called(&answered.told);
         let reached = answered.reached.map(|it| ReachedCall {
-            tool: self.spelt.get(&it.tool).cloned().unwrap_or(it.tool),
+            tool: self.names.spelt(it.tool),
             // Arguments that are no object were refused, and the result says so.
             arguments: serde_json::from_str(it.arguments.get()).unwrap_or_default(),
             called: called(&it.result),
@@ -168,8 +219,7 @@ impl Examined {
     }
 
     pub(super) async fn call(&self, tool: &str, arguments: Map<String, Value>) -> Called {
-        let name = self.exposed.get(tool).map_or(tool, String::as_str);
-        match self.app.measure(name, arguments).await {
+        match self.app.measure(self.names.exposed(tool), arguments).await {
             Ok(result) => Called::new(&result),
             Err(error) => Called::failure(format!("{error:#}")),
         }
@@ -185,7 +235,7 @@ impl Examined {
     }
 }
 
-fn called(result: &Raw) -> Called {
+pub(super) fn called(result: &Raw) -> Called {
     match serde_json::from_str(result.get()) {
         Ok(result) => Called::new(&result),
         Err(error) => Called::failure(error.to_string()),
@@ -193,7 +243,7 @@ fn called(result: &Raw) -> Called {
 }
 
 /// One of the tools that are always there, which goes by the same name everywhere.
-fn own_tool(definition: &Value) -> ExamTool {
+pub(super) fn own_tool(definition: &Value) -> ExamTool {
     let name = definition
         .get("name")
         .and_then(Value::as_str)
@@ -211,6 +261,7 @@ fn launched(name: ServerName, command: &str, args: &[String]) -> ServerSpec {
     ServerSpec {
         name,
         kind: ServerKind::External(Reach::Command(launch)),
+        description: None,
         oauth: Default::default(),
         era: None,
         limits: ServerLimits::default(),

@@ -45,6 +45,9 @@ struct ToolLine {
 pub(super) struct QueryLine {
     pub(super) query: String,
     pub(super) relevant: Vec<String>,
+    /// The manner in which it is worded, such as `short`.
+    #[serde(default)]
+    pub(super) kind: Option<String>,
 }
 
 /// The index by which requests are embedded; nothing of a measurement is stored but vectors.

@@ -6,12 +6,14 @@
 //! - `services`: how they are reached; `figures`: what is made of many answers
 //! - `surfaces`: models that search before they call, and how that compares; `turns`: what can happen
 //!   on the way
+//! - `tasks`: what is done through each surface, judged by the end
 
 mod figures;
 mod manners;
 mod runs;
 mod services;
 mod surfaces;
+mod tasks;
 mod turns;
 
 use std::fs;

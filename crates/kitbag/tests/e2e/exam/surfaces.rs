@@ -358,8 +358,13 @@ async fn surfaces_that_mean_nothing_are_refused_and_a_dry_run_tells_what_a_searc
         assert!(!told.stderr.contains(KEY));
     };
     fails(
+        &["--surface", "everything"],
+        "there are all (every tool), search",
+    )
+    .await;
+    fails(
         &["--surface", "adaptive"],
-        "there are all (every tool) and search",
+        "the suite has prompts alone, and on the surface adaptive no first call can be judged",
     )
     .await;
     fails(&["--surface", "all,all"], "the surface all is named twice").await;

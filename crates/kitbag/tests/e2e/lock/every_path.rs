@@ -231,6 +231,9 @@ impl House {
                 }
                 _ => {}
             }
+            if matches!(way, Way::Retrieve) {
+                assert!(told.contains(r#""withheld":{"approval":1}"#), "{told}");
+            }
             let is_told = told.contains(way.words()) && !told.contains(HELD);
             assert!(!is_told, "{way:?}: {told}");
         }

@@ -6,6 +6,7 @@
 //! - [`lists`], [`adaptive`]: what is listed, and who chooses
 //! - [`finding`]: `search_available_tools` and `discover_apis`; [`answers`]: APIs, copies, what is
 //!   built in, and that nothing fits
+//! - [`guide`]: what the search says of the servers behind it, and of what it does not show
 //! - [`authored`]: text of tool authors is data
 //! - [`calling`], [`batches`], [`mistakes`]: `call_api` and `batch_execute`, rightly and wrongly
 //! - [`meaning`]: arguments that can only have been meant in one way
@@ -20,6 +21,7 @@ mod authored;
 mod batches;
 mod calling;
 mod finding;
+mod guide;
 mod lists;
 mod long_results;
 mod meaning;

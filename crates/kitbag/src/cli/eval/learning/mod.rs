@@ -177,7 +177,8 @@ const NOW: Timestamp = Timestamp(0);
 
 fn ranked(index: &Index, intent: Intent<'_>) -> Vec<String> {
     let found = retrieve(index, intent, &Options::default(), |_| true);
-    found.iter().map(|it| it.entry.tool_name.clone()).collect()
+    let candidates = found.candidates.iter();
+    candidates.map(|it| it.entry.tool_name.clone()).collect()
 }
 
 /// The folder's own name.

@@ -1,0 +1,126 @@
+//! The words by which the search tool says what stands behind it, so that a model knows what it can
+//! search for. A model that does not know searches for nothing.
+//!
+//! The words stand in the description of a tool, because every client shows those to its model, and
+//! many clients ignore the instructions of a server.
+
+use std::collections::BTreeMap;
+
+use kitbag_budget::GuideRow;
+use kitbag_domain::{Caller, ServerName};
+use kitbag_relevance::purpose::{gist, of_tools};
+use kitbag_wire::RawObject;
+
+use crate::catalog::{Catalog, CatalogEntry};
+use crate::gateway::Gateway;
+use crate::tool_files::CarriedOutBy;
+
+/// With the words before the rows, and where the estimate is too low, 120 tokens.
+const TOKENS: usize = 90;
+
+/// Returns the servers and APIs that a caller may know of, and what each is for. The same as long as
+/// the configuration and the lists of the servers are: it neither depends on which server runs nor on
+/// the order in which they started.
+pub(crate) fn guide(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Option<String> {
+    let tools = tools_by_provider(gateway, catalog, caller);
+    let mut rows: BTreeMap<&str, GuideRow> = BTreeMap::new();
+    for (provider, tools) in &tools {
+        rows.insert(provider, of_names(provider, tools));
+    }
+    for name in servers(gateway, catalog, caller) {
+        let tools = tools.get(name.as_str()).map_or(&[][..], Vec::as_slice);
+        rows.insert(name.as_str(), of_server(gateway, catalog, name, tools));
+    }
+    for provider in gateway.providers.iter() {
+        let spec = provider.spec();
+        if gateway.server_visible(catalog, caller, &spec.name) {
+            let said = spec.description.as_deref();
+            let about = said.and_then(|text| gist(text, spec.name.as_str()));
+            let about = about.or_else(|| Some(format!("HTTP API of {}", spec.url.host_str()?)));
+            rows.insert(spec.name.as_str(), row(spec.name.as_str(), about, 1));
+        }
+    }
+    let rows: Vec<GuideRow> = rows.into_values().collect();
+    (!rows.is_empty()).then(|| kitbag_budget::guide(rows, TOKENS))
+}
+
+/// The servers that the caller may know of, without those that every caller has.
+fn servers<'a>(
+    gateway: &'a Gateway,
+    catalog: &Catalog,
+    caller: &Caller,
+) -> impl Iterator<Item = &'a ServerName> {
+    let servers = gateway.upstreams.iter().map(|server| server.name());
+    servers
+        .filter(|name| !gateway.is_built_in(name))
+        .filter(move |name| gateway.server_visible(catalog, caller, name))
+}
+
+/// The tools that the caller may see, without those that Kitbag itself carries out.
+fn tools_by_provider<'a>(
+    gateway: &Gateway,
+    catalog: &'a Catalog,
+    caller: &Caller,
+) -> BTreeMap<&'a str, Vec<&'a CatalogEntry>> {
+    let mut tools: BTreeMap<&str, Vec<&CatalogEntry>> = BTreeMap::new();
+    for entry in &catalog.tools {
+        let is_ours = match &entry.declared {
+            Some(file) => !matches!(file.carried_out_by, CarriedOutBy::Api(_)),
+            None => gateway.is_built_in(&entry.capability.server),
+        };
+        if !is_ours && gateway.policy.visible(caller, &entry.capability) {
+            tools.entry(entry.provider()).or_default().push(entry);
+        }
+    }
+    tools
+}
+
+/// Takes the operator's words first, then those of the server, then the names of its tools. A lock
+/// covers the tools of a server and not its other words, so of a locked server those are not taken.
+fn of_server(
+    gateway: &Gateway,
+    catalog: &Catalog,
+    name: &ServerName,
+    tools: &[&CatalogEntry],
+) -> GuideRow {
+    let server = gateway.upstreams.get(name);
+    let declared = server.and_then(|it| it.spec().description.clone());
+    let declared = declared.map(|text| kitbag_domain::text::summary(&text));
+    let is_locked = gateway.lock.holds(name);
+    let about = declared
+        .or_else(|| own_words(catalog, name).filter(|_| !is_locked))
+        .or_else(|| named_tools(name.as_str(), tools));
+    row(name.as_str(), about, tools.len())
+}
+
+/// Returns what a server says of itself in its greeting.
+fn own_words(catalog: &Catalog, name: &ServerName) -> Option<String> {
+    let listing = catalog.listing(name)?;
+    let info = listing.server_info.as_ref();
+    let info = info.and_then(|info| RawObject::open(info).ok());
+    let info = info.unwrap_or_default();
+    let said = [
+        info.read("description"),
+        listing.instructions.clone(),
+        info.read("title"),
+    ];
+    let mut said = said.into_iter().flatten();
+    said.find_map(|text: String| gist(&text, name.as_str()))
+}
+
+fn of_names(provider: &str, tools: &[&CatalogEntry]) -> GuideRow {
+    row(provider, named_tools(provider, tools), tools.len())
+}
+
+fn named_tools(provider: &str, tools: &[&CatalogEntry]) -> Option<String> {
+    let names = tools.iter().map(|it| it.capability.name.as_str());
+    of_tools(names, provider)
+}
+
+fn row(name: &str, about: Option<String>, tools: usize) -> GuideRow {
+    GuideRow {
+        name: name.to_owned(),
+        about: about.unwrap_or_default(),
+        tools,
+    }
+}

@@ -1,0 +1,117 @@
+//! Measures if the confidence in answers is deserved: its distance from the truth, and the share of impossible
+//! requests that it recognises.
+
+use kitbag_relevance::Confidence;
+use kitbag_relevance::calibration::{Forecast, calibration_error, recognised};
+use serde::Serialize;
+
+use super::asked::AskedRequest;
+
+/// The share of rightly answered requests that may be doubted when impossible ones are to be recognised.
+const FALSE_ALARMS: f64 = 0.05;
+
+/// A share is absent where no request is of its kind.
+#[derive(Debug, Serialize)]
+pub(super) struct Certainty {
+    /// Of the rightly answered requests, those that went with a doubt.
+    pub(super) doubted_though_right: Option<f64>,
+    /// Of the requests without a right tool, those that went with a doubt.
+    pub(super) doubted_where_nothing_fits: Option<f64>,
+    /// Where half of the requests have lost their right tools.
+    pub(super) calibration_error: CalibrationErrors,
+    /// Of requests that nothing can answer, those that are recognised at 5 % false alarms.
+    pub(super) recognised: RecognisedShares,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct CalibrationErrors {
+    pub(super) first: Option<f64>,
+    pub(super) any: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct RecognisedShares {
+    /// The right tools and their equals were taken out.
+    pub(super) without_tool: Option<f64>,
+    /// Their servers were taken out as well.
+    pub(super) without_server: Option<f64>,
+    /// No tool was right from the beginning.
+    pub(super) absent: Option<f64>,
+}
+
+impl Certainty {
+    pub(super) fn of(asked: &[AskedRequest]) -> Self {
+        let (possible, absent): (Vec<_>, Vec<_>) = asked.iter().partition(|it| it.has_answer());
+        let answered = possible.iter().filter(|it| it.is_answered());
+        let answered: Vec<Confidence> = answered.filter_map(|it| it.confidence).collect();
+        let absent: Vec<Confidence> = absent.iter().filter_map(|it| it.confidence).collect();
+        let without_tool: Vec<_> = possible.iter().filter_map(|it| it.without_tool).collect();
+        let without_server: Vec<_> = possible.iter().filter_map(|it| it.without_server).collect();
+        let impossible = [without_tool.as_slice(), &without_server];
+        Self {
+            doubted_though_right: doubted(&answered),
+            doubted_where_nothing_fits: doubted(&absent),
+            recognised: RecognisedShares {
+                without_tool: recognised_by_any(&answered, &without_tool),
+                without_server: recognised_by_any(&answered, &without_server),
+                absent: recognised_by_any(&answered, &absent),
+            },
+            calibration_error: CalibrationErrors {
+                first: error(
+                    &possible,
+                    impossible,
+                    |it| it.first,
+                    AskedRequest::is_first_right,
+                ),
+                any: error(
+                    &possible,
+                    impossible,
+                    |it| it.any,
+                    AskedRequest::is_answered,
+                ),
+            },
+        }
+    }
+}
+
+fn doubted(answers: &[Confidence]) -> Option<f64> {
+    let doubted = answers.iter().filter(|it| !it.is_likely()).count();
+    (!answers.is_empty()).then(|| doubted as f64 / answers.len() as f64)
+}
+
+fn recognised_by_any(possible: &[Confidence], impossible: &[Confidence]) -> Option<f64> {
+    let [possible, impossible] = [possible, impossible].map(any_of);
+    recognised(&possible, &impossible, FALSE_ALARMS)
+}
+
+fn any_of(answers: &[Confidence]) -> Vec<f32> {
+    answers.iter().map(|it| it.any).collect()
+}
+
+/// Returns the calibration error where the possible requests weigh as much as all impossible ones, and each
+/// sort of these the same.
+fn error(
+    possible: &[&AskedRequest],
+    impossible: [&[Confidence]; 2],
+    said: fn(&Confidence) -> f32,
+    is_so: fn(&AskedRequest) -> bool,
+) -> Option<f64> {
+    let sorts = impossible.iter().filter(|it| !it.is_empty()).count();
+    let mut forecasts: Vec<Forecast> = possible
+        .iter()
+        .filter_map(|it| Some((said(&it.confidence?), is_so(it))))
+        .map(|(said, is_so)| Forecast {
+            said,
+            is_so,
+            weight: 1.0 / possible.len() as f64,
+        })
+        .collect();
+    for sort in impossible {
+        forecasts.extend(sort.iter().map(|it| Forecast {
+            said: said(it),
+            is_so: false,
+            weight: 1.0 / (sorts * sort.len()) as f64,
+        }));
+    }
+    calibration_error(&forecasts)
+}

@@ -1,0 +1,135 @@
+//! `kitbag eval retrieval`: measures how good the index is on requests whose answers are known.
+
+mod asked;
+mod certainty;
+mod report;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use kitbag_gateway::index::CapabilityIndex;
+use kitbag_relevance::Weights;
+
+use super::sets::{capability_index, indexed, read_lines, read_tools};
+use crate::cli::Invocation;
+use crate::cli::output::count;
+use asked::{AskedRequest, RequestAsker};
+use report::RetrievalReport;
+
+/// Rank the tools of a set for each of its requests and compare with the right answers.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// A folder with tools.jsonl and queries.jsonl.
+    #[arg(long, value_name = "DIR")]
+    dataset: PathBuf,
+    /// Other requests than those of the folder, such as some that none of its tools answers.
+    #[arg(long, value_name = "FILE")]
+    queries: Option<PathBuf>,
+    /// A folder whose tools.jsonl is added as distractors; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    catalog: Vec<PathBuf>,
+    #[arg(long, value_enum, default_value_t = Ranker::Hybrid)]
+    ranker: Ranker,
+    /// Name each request that finds no right tool among the first three, and those that came.
+    #[arg(long)]
+    misses: bool,
+    /// Also show the figures of each kind of request.
+    #[arg(long, value_enum)]
+    by: Option<Grouping>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag eval retrieval --dataset evals/p0
+  kitbag eval retrieval --dataset my-set --catalog other-tools --json
+  kitbag eval retrieval --dataset evals/small --ranker bm25
+  kitbag eval retrieval --dataset evals/small --by kind \\
+    --queries evals/small/kinds.jsonl
+  kitbag eval retrieval --dataset evals/small \\
+    --queries evals/absent/queries.jsonl
+
+tools.jsonl:   {\"id\", \"server\"?, \"group\"?, \"name\", \"description\",
+                \"schema\"?, \"tags\"?, \"scopes\"?}
+queries.jsonl: {\"id\", \"query\", \"relevant\": [ids], \"kind\"?}, no ids where no
+               tool answers
+
+Tools of different servers that do the same share a place, and a place is right
+if any of them is.";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Ranker {
+    /// Words alone.
+    Bm25,
+    /// Meaning alone.
+    Dense,
+    /// Words and meaning, each counting half.
+    Equal,
+    Hybrid,
+}
+
+/// The fields by which requests can be told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Grouping {
+    /// The manner in which a request is worded: the field `kind` of its line.
+    Kind,
+}
+
+impl Ranker {
+    fn has_vectors(self) -> bool {
+        self != Self::Bm25
+    }
+
+    fn weights(self) -> Weights {
+        match self {
+            Self::Bm25 => Weights::LEXICAL,
+            Self::Dense => Weights::DENSE,
+            Self::Equal => Weights::EQUAL,
+            Self::Hybrid => Weights::LEARNED,
+        }
+    }
+}
+
+pub(super) async fn run(
+    arguments: &Arguments,
+    invocation: &Invocation,
+) -> anyhow::Result<ExitCode> {
+    let index = capability_index(invocation).await?;
+    let report = measure(arguments, &index, invocation).await?;
+    invocation
+        .output
+        .show(&report.json(), |_| report.for_people())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn measure(
+    arguments: &Arguments,
+    index: &CapabilityIndex,
+    invocation: &Invocation,
+) -> anyhow::Result<RetrievalReport> {
+    let of_the_folder = arguments.dataset.join("queries.jsonl");
+    let queries = read_lines(arguments.queries.as_ref().unwrap_or(&of_the_folder))?;
+    let started = Instant::now();
+    let tools = read_tools(&arguments.dataset, &arguments.catalog)?;
+    let going_on = invocation.output.progress("Indexing tools");
+    let ranker = arguments.ranker;
+    let built = indexed(tools, index, ranker.has_vectors(), &going_on).await?;
+    let build = started.elapsed();
+    let asker = RequestAsker {
+        ranker,
+        index,
+        built: &built,
+    };
+    let mut asked: Vec<AskedRequest> = Vec::with_capacity(queries.len());
+    let all = count(queries.len(), "request");
+    for (number, query) in queries.into_iter().enumerate() {
+        going_on.update(&format!("Searching: {number} of {all}"));
+        asked.push(asker.ask(query).await?);
+    }
+    let mut report = RetrievalReport::of(&asked, built.len(), build);
+    report.misses = arguments.misses.then(|| report::misses(&asked));
+    report.by_kind = arguments.by.map(|Grouping::Kind| report::by_kind(&asked));
+    Ok(report)
+}

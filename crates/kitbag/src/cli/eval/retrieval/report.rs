@@ -1,0 +1,191 @@
+//! The figures of a measured set, for people and for programs.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use kitbag_relevance::eval::{Judged, Metrics};
+use serde_json::{Map, Value, json};
+
+use super::asked::AskedRequest;
+use super::certainty::Certainty;
+use crate::cli::output::{duration, table};
+
+pub(super) struct RetrievalReport {
+    tools: usize,
+    requests: usize,
+    metrics: Metrics,
+    certainty: Certainty,
+    latencies: Vec<Duration>,
+    build: Duration,
+    /// Absent unless they were asked for.
+    pub(super) misses: Option<Vec<Value>>,
+    /// Absent unless they were asked for.
+    pub(super) by_kind: Option<Vec<KindFigures>>,
+}
+
+/// The figures of the requests of one kind.
+pub(super) struct KindFigures {
+    kind: String,
+    requests: usize,
+    metrics: Metrics,
+}
+
+/// Returns each request that finds no right tool among the first three, with those that came.
+pub(super) fn misses(asked: &[AskedRequest]) -> Vec<Value> {
+    asked.iter().filter_map(AskedRequest::missed).collect()
+}
+
+pub(super) fn by_kind(asked: &[AskedRequest]) -> Vec<KindFigures> {
+    let mut kinds: BTreeMap<&str, Vec<Judged<'_>>> = BTreeMap::new();
+    for request in asked {
+        let kind = request.query.kind.as_deref().unwrap_or("no kind");
+        kinds.entry(kind).or_default().push(request.judged());
+    }
+    let figures = kinds.into_iter().map(|(kind, judged)| KindFigures {
+        kind: kind.to_owned(),
+        requests: judged.len(),
+        metrics: Metrics::over(&judged),
+    });
+    figures.collect()
+}
+
+impl RetrievalReport {
+    pub(super) fn of(asked: &[AskedRequest], tools: usize, build: Duration) -> Self {
+        let judged: Vec<_> = asked.iter().map(AskedRequest::judged).collect();
+        let mut latencies: Vec<_> = asked.iter().map(|it| it.took).collect();
+        latencies.sort_unstable();
+        Self {
+            tools,
+            requests: asked.len(),
+            metrics: Metrics::over(&judged),
+            certainty: Certainty::of(asked),
+            latencies,
+            build,
+            misses: None,
+            by_kind: None,
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let kinds = self.by_kind.as_ref();
+        let mut report = figures(&self.metrics);
+        let further = json!({
+            "tools": self.tools,
+            "queries": self.requests,
+            "confidence": self.certainty,
+            "latency_ms": { "p50": self.latency(0.5), "p99": self.latency(0.99) },
+            "build_s": self.build.as_secs_f64(),
+            "misses": self.misses,
+            "kinds": kinds.map(|kinds| kinds.iter().map(KindFigures::json).collect::<Map<_, _>>()),
+        });
+        if let Value::Object(further) = further {
+            report.extend(further);
+        }
+        Value::Object(report)
+    }
+
+    pub(super) fn for_people(&self) -> String {
+        let rows = [
+            vec![
+                ["tools".to_owned(), self.tools.to_string()],
+                ["requests".to_owned(), self.requests.to_string()],
+            ],
+            self.quality_rows(),
+            self.certainty_rows(),
+            vec![
+                row("latency p50", format!("{:.2} ms", self.latency(0.5))),
+                row("latency p99", format!("{:.2} ms", self.latency(0.99))),
+                row("built in", duration(self.build)),
+            ],
+        ];
+        let kinds = self.by_kind.as_deref().map(kinds_table);
+        let misses = self.misses.iter().flatten().map(ToString::to_string);
+        let misses: Vec<String> = misses.collect();
+        let figures = table(["FIGURE", "VALUE"], rows.concat());
+        format!(
+            "{figures}{}{}",
+            kinds.unwrap_or_default(),
+            misses.join("\n")
+        )
+    }
+
+    fn quality_rows(&self) -> Vec<[String; 2]> {
+        let recall = self.metrics.recall.iter();
+        let recall = recall.map(|(k, value)| row(&format!("recall@{k}"), share(*value)));
+        let others = [
+            row("hit@3", share(self.metrics.hit3)),
+            row("nDCG@10", share(self.metrics.ndcg10)),
+        ];
+        recall.chain(others).collect()
+    }
+
+    fn certainty_rows(&self) -> Vec<[String; 2]> {
+        let it = &self.certainty;
+        let figures = [
+            ("unsure though right", it.doubted_though_right),
+            ("unsure where nothing fits", it.doubted_where_nothing_fits),
+            ("calibration error, first", it.calibration_error.first),
+            ("calibration error, any of five", it.calibration_error.any),
+            ("recognised without the tool", it.recognised.without_tool),
+            (
+                "recognised without the server",
+                it.recognised.without_server,
+            ),
+            ("recognised where nothing fits", it.recognised.absent),
+        ];
+        let known = figures.into_iter();
+        known
+            .filter_map(|(name, figure)| Some(row(name, share(figure?))))
+            .collect()
+    }
+
+    fn latency(&self, quantile: f64) -> f64 {
+        let at = ((self.latencies.len() as f64 - 1.0) * quantile)
+            .round()
+            .max(0.0) as usize;
+        self.latencies
+            .get(at)
+            .map_or(0.0, |latency| latency.as_secs_f64() * 1e3)
+    }
+}
+
+impl KindFigures {
+    fn json(&self) -> (String, Value) {
+        let mut figures = figures(&self.metrics);
+        figures.insert("queries".to_owned(), json!(self.requests));
+        (self.kind.clone(), Value::Object(figures))
+    }
+}
+
+fn figures(metrics: &Metrics) -> Map<String, Value> {
+    let recall = metrics.recall.iter();
+    let recall: Map<_, _> = recall.map(|(k, it)| (k.to_string(), json!(it))).collect();
+    let figures = [
+        ("recall", Value::Object(recall)),
+        ("hit", json!({ "3": metrics.hit3 })),
+        ("ndcg", json!({ "10": metrics.ndcg10 })),
+    ];
+    let named = figures.into_iter();
+    named
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+fn kinds_table(kinds: &[KindFigures]) -> String {
+    let header = ["KIND", "REQUESTS", "R@1", "R@5", "R@20", "NDCG@10"];
+    table(header, kinds.iter().map(kind_row))
+}
+
+fn kind_row(it: &KindFigures) -> [String; 6] {
+    let [one, five, twenty] = [1, 5, 20].map(|k| share(it.metrics.recall[&k]));
+    let (kind, requests) = (it.kind.clone(), it.requests.to_string());
+    [kind, requests, one, five, twenty, share(it.metrics.ndcg10)]
+}
+
+fn row(name: &str, value: String) -> [String; 2] {
+    [name.to_owned(), value]
+}
+
+fn share(value: f64) -> String {
+    format!("{value:.3}")
+}

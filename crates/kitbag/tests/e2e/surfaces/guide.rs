@@ -1,0 +1,120 @@
+//! What the search says of the servers behind it, and of what it does not show.
+
+use serde_json::{Value, json};
+
+use super::{House, SEARCH, TOOLS_CHANGED, goods, key, search, settled, shop, shop_table};
+use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
+
+/// The description of the tool that finds others, as a list has it.
+async fn description(client: &Client, tool: &str) -> String {
+    let tools = client.list("tools/list", "tools").await;
+    let found = tools.iter().find(|it| it["name"] == tool);
+    found.unwrap()["description"].as_str().unwrap().to_owned()
+}
+
+async fn said(gateway: &Gateway, path: &str, tool: &str) -> String {
+    let client = gateway.visitor(path, Era::Legacy).connect().await;
+    description(&client, tool).await
+}
+
+#[tokio::test]
+async fn the_search_says_what_stands_behind_it_in_the_same_bytes_until_that_changes() {
+    let home = Home::new("");
+    let remote = shop(&home, &goods()).await;
+    let narrow = home.key("narrow").await;
+    let (good, shop) = (Testbed::named("good").table(), shop_table(&remote));
+    let rules = "[tenants.narrow]\nallow_tools = [\"shop/*\"]\n";
+    home.configure(&format!("{good}{shop}{rules}"));
+    let gateway = home.serve().await;
+    settled(&gateway).await;
+
+    let first = said(&gateway, "/mcp/search", SEARCH).await;
+    let guide = first.split_once("words: ").unwrap().1;
+    assert!(guide.contains("good: tests: every tool does"), "{guide}");
+    assert!(guide.contains("shop: order"), "{guide}");
+    let code = said(&gateway, "/mcp/code", "run_intent").await;
+    assert!(code.ends_with(guide), "{code}");
+    assert_eq!(said(&gateway, "/mcp/adaptive", SEARCH).await, first);
+    let tenant = gateway.visitor("/mcp", Era::Modern).key(&narrow);
+    let narrowed = description(&tenant.connect().await, SEARCH).await;
+    assert!(
+        narrowed.contains("shop: ") && !narrowed.contains("good"),
+        "{narrowed}"
+    );
+    let told = home.kitbag(&["tokens", "--json"]).await;
+    let report: Value = serde_json::from_str(&told.stdout).unwrap();
+    assert!(report["shown"].as_u64().unwrap() <= 500, "{report}");
+
+    // Neither the order of the servers nor a start makes a difference.
+    gateway.stop().await;
+    home.configure(&format!("{shop}{good}{rules}"));
+    let gateway = home.serve().await;
+    assert_eq!(said(&gateway, "/mcp/search", SEARCH).await, first);
+
+    let client = gateway.visitor("/mcp/search", Era::Legacy).connect().await;
+    let mut heard = client.listen().await;
+    let described = shop.replace(
+        "[servers.shop]\n",
+        "[servers.shop]\ndescription = \"sells tea\"\n",
+    );
+    home.configure(&format!("{described}{good}{rules}"));
+    heard.wait_for(TOOLS_CHANGED).await;
+    let changed = description(&client, SEARCH).await;
+    assert!(changed.contains("shop: sells tea"), "{changed}");
+}
+
+const RULES: &str = "[tenants.local]\ndeny_tools = [\"shop/refund\"]\n\
+                     [tenants.acme]\ndeny_tools = [\"shop/refund\"]\n";
+
+#[tokio::test]
+async fn a_search_says_what_it_withheld_what_was_named_and_in_which_language_it_was_asked() {
+    let house = House::with(RULES).await;
+    let (_, token) = key(house.home(), "acme").await;
+    let client = house.client("/mcp/search", Era::Modern).await;
+    let money = "pay the money of an order back";
+    let told = search(&client, money).await;
+    assert!(
+        told.contains("\n[1 more fits, but a rule keeps it from you]\n"),
+        "{told}"
+    );
+    assert!(!told.contains("refund"), "{told}");
+    let keyed = house
+        .gateway
+        .visitor("/mcp/search", Era::Modern)
+        .key(&token);
+    let told = search(&keyed.connect().await, money).await;
+    assert!(
+        !told.contains("more fit"),
+        "a key hears nothing of rules: {told}"
+    );
+
+    let answer = retrieved(&house.gateway, "look an order up", "destructive").await;
+    assert!(
+        answer["withheld"]["filter"].as_u64().unwrap() > 0,
+        "{answer:#}"
+    );
+
+    let told = search(
+        &client,
+        "count the articles that are left, call delete_order",
+    )
+    .await;
+    assert!(told.starts_with("shop__delete_order("), "{told}");
+
+    let told = search(&client, "Zeige mir bitte alle Bestellungen").await;
+    let line = "The request looks like German; it was matched by words only. Ask in English.";
+    assert_eq!(told.lines().next(), Some(line), "{told}");
+}
+
+/// The answer to an intent among tools of one class, once every tool is indexed.
+async fn retrieved(gateway: &Gateway, intent: &str, class: &str) -> Value {
+    let request = json!({ "intent": intent, "write_class": [class] });
+    until("the filter withholds a tool", async || {
+        let post = reqwest::Client::new().post(format!("{}/v1/retrieve", gateway.base));
+        let post = post.header("content-type", "application/json");
+        let sent = post.body(request.to_string()).send().await.unwrap();
+        let answer: Value = serde_json::from_str(&sent.text().await.unwrap()).unwrap();
+        (!answer["withheld"].is_null()).then_some(answer)
+    })
+    .await
+}

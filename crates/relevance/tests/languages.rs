@@ -1,0 +1,52 @@
+//! Requests in other languages are recognised, and English ones are left alone.
+
+use kitbag_relevance::language::foreign;
+use serde_json::Value;
+
+const REQUESTS: &str = include_str!("../../../evals/languages/requests.tsv");
+const ENGLISH: [&str; 3] = [
+    include_str!("../../../evals/p0/queries.jsonl"),
+    include_str!("../../../evals/small/queries.jsonl"),
+    include_str!("../../../evals/absent/queries.jsonl"),
+];
+
+#[test]
+fn nine_of_ten_requests_in_other_languages_are_recognised() {
+    let written = REQUESTS.lines().filter_map(|line| line.split_once('\t'));
+    let other: Vec<_> = written.filter(|(name, _)| *name != "English").collect();
+    let (mut recognised, mut rightly) = (0, 0);
+    for (name, request) in &other {
+        let told = foreign(request);
+        recognised += usize::from(told.is_some());
+        rightly += usize::from(told == Some(name));
+        if told != Some(name) {
+            println!("{name} is taken for {told:?}: {request}");
+        }
+    }
+    println!(
+        "{recognised} of {} recognised, {rightly} by name",
+        other.len()
+    );
+    assert!(recognised * 10 >= other.len() * 9 && rightly * 10 >= other.len() * 9);
+}
+
+/// Three requests of `evals/small` are in other languages on purpose.
+#[test]
+fn english_requests_are_not_taken_for_others() {
+    let names = REQUESTS
+        .lines()
+        .filter_map(|line| line.strip_prefix("English\t"));
+    let sets = ENGLISH.iter().flat_map(requests);
+    let all = names.map(str::to_owned).chain(sets);
+    let mut alarms: Vec<_> = all.filter_map(|it| foreign(&it)).collect();
+    alarms.sort_unstable();
+    assert_eq!(alarms, ["French", "German", "Spanish"]);
+}
+
+fn requests(set: &&str) -> Vec<String> {
+    let lines = set
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok());
+    let texts = lines.filter_map(|line: Value| line["query"].as_str().map(str::to_owned));
+    texts.collect()
+}

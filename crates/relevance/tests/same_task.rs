@@ -1,0 +1,151 @@
+//! Searches among tools of different servers that do the same.
+#![expect(clippy::unwrap_used, reason = "a test says so by failing")]
+
+use std::sync::{Arc, LazyLock};
+
+use kitbag_domain::WriteClass;
+use kitbag_relevance::embed::Encoder;
+use kitbag_relevance::text::ToolText;
+use kitbag_relevance::{
+    Candidate, Document, Index, IndexedTool, Intent, Options, equals, retrieve,
+};
+
+static ENCODER: LazyLock<Encoder> = LazyLock::new(|| {
+    Encoder::from_container(include_bytes!("../../embed/kitbag-embedder.bin")).unwrap()
+});
+
+/// Server, tool and description.
+const TOOLS: [(&str, &str, &str); 6] = [
+    (
+        "gitlab-acme",
+        "create_issue",
+        "Create a new issue in a project",
+    ),
+    (
+        "gitlab-zebra",
+        "create_issue",
+        "Create a new issue in a project.",
+    ),
+    (
+        "gitlab-zebra",
+        "create_issue_note",
+        "Add a note to an issue",
+    ),
+    ("files", "read_file", "Read a file"),
+    ("disk", "delete_file", "Delete a file"),
+    ("weather", "get_forecast", "Weather forecast for a place"),
+];
+
+/// The tools that share the first place, the first of them in front.
+fn first_place(tools: &[Document], text: &str) -> Vec<String> {
+    let vector = ENCODER.embed(text);
+    let intent = Intent {
+        text,
+        vector: Some(&vector),
+        steps: &[],
+        votes: None,
+    };
+    let index = Index::build(tools.to_vec());
+    let found = retrieve(&index, intent, &Options::default(), |_| true);
+    names(&found.candidates[0])
+}
+
+fn names(candidate: &Candidate) -> Vec<String> {
+    let tools = std::iter::once(&candidate.entry).chain(&candidate.copies);
+    tools.map(|it| it.tool_name.clone()).collect()
+}
+
+fn tools() -> Vec<Document> {
+    TOOLS
+        .map(|(server, name, text)| document(server, name, text))
+        .to_vec()
+}
+
+fn document(server: &str, name: &str, description: &str) -> Document {
+    let text = ToolText {
+        name,
+        description,
+        provider: server,
+        ..ToolText::default()
+    };
+    let entry = IndexedTool {
+        tool_name: format!("{server}__{name}"),
+        provider: server.to_owned(),
+        description: description.to_owned(),
+        scopes: text.scopes(),
+        tags: text.tags(),
+        ..IndexedTool::default()
+    };
+    Document {
+        entry: Arc::new(entry),
+        name: name.to_owned(),
+        parameters: Vec::new(),
+        twin: None,
+        vector: Some(ENCODER.embed(&text.document()).into()),
+    }
+}
+
+/// The same tool with another entry.
+fn changed(document: &Document, change: impl FnOnce(&mut IndexedTool)) -> Document {
+    let mut entry = IndexedTool::clone(&document.entry);
+    change(&mut entry);
+    Document {
+        entry: Arc::new(entry),
+        ..document.clone()
+    }
+}
+
+#[test]
+fn tools_that_do_the_same_share_a_place() {
+    let place = first_place(&tools(), "open an issue about the login bug");
+    assert_eq!(place.len(), 2, "{place:?}");
+    assert!(
+        place.iter().all(|it| it.ends_with("__create_issue")),
+        "{place:?}"
+    );
+}
+
+#[test]
+fn a_request_that_names_a_server_keeps_its_tools_apart() {
+    for (text, first) in [
+        (
+            "open an issue at gitlab zebra",
+            "gitlab-zebra__create_issue",
+        ),
+        ("open an issue at gitlab acme", "gitlab-acme__create_issue"),
+    ] {
+        assert_eq!(first_place(&tools(), text), [first], "{text}");
+    }
+    let place = first_place(&tools(), "open an issue at gitlab");
+    assert_eq!(place.len(), 2, "the word is in both names: {place:?}");
+}
+
+#[test]
+fn tools_with_other_effects_do_not_do_the_same() {
+    let mut tools = tools();
+    tools[0] = changed(&tools[0], |it| it.write_class = WriteClass::Read);
+    tools[1] = changed(&tools[1], |it| it.write_class = WriteClass::Write);
+    let place = first_place(&tools, "open an issue about the login bug");
+    assert_eq!(place.len(), 1, "{place:?}");
+}
+
+#[test]
+fn of_tools_that_do_the_same_the_one_with_the_better_record_stands_first() {
+    let plain = tools();
+    for better in [0, 1] {
+        let mut tools = plain.clone();
+        tools[better] = changed(&plain[better], |it| it.success_rate = Some(1.0));
+        tools[1 - better] = changed(&plain[1 - better], |it| it.success_rate = Some(0.2));
+        let place = first_place(&tools, "open an issue about the login bug");
+        assert_eq!(place[0], plain[better].entry.tool_name);
+        assert_eq!(place.len(), 2, "{place:?}");
+    }
+}
+
+#[test]
+fn equals_of_a_tool_are_itself_and_those_of_other_servers_that_do_the_same() {
+    let index = Index::build(tools());
+    assert_eq!(equals(&index, "gitlab-acme__create_issue"), [0, 1]);
+    assert_eq!(equals(&index, "weather__get_forecast"), [5]);
+    assert!(equals(&index, "nothing").is_empty());
+}

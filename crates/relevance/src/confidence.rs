@@ -15,12 +15,15 @@ pub(crate) const COMPARED: usize = 5;
 /// are answered rightly.
 const LIKELY: f32 = 0.17;
 
+/// The fit had no catalog with fewer tools.
+const FEWEST_FITTED: usize = 30;
+
 /// Two probabilities, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Confidence {
-    /// That the first tool is right.
+    /// The probability that the first tool is right.
     pub first: f32,
-    /// That a right tool is among the first five.
+    /// The probability that a right tool is among the first five.
     pub any: f32,
 }
 
@@ -93,7 +96,7 @@ impl Logistic {
             + self.score * signs.score
             + self.lead_over_second * signs.lead_over_second
             + self.lead_over_fifth * signs.lead_over_fifth
-            + self.tools * (signs.tools.max(1) as f32).ln();
+            + self.tools * (signs.tools.max(FEWEST_FITTED) as f32).ln();
         1.0 / (1.0 + (-sum).exp())
     }
 }

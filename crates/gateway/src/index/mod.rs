@@ -10,6 +10,7 @@
 //! - `vectors`: the vectors of the tools, in memory and in the store
 //! - `intent`: an intent that a client asks tools for, with its vectors; `intents`: the latest ones
 //! - `mirror`: what an exact name reads
+//! - `snapshot`: the index that searches see
 //! - [`detached`]: an index of tools that no gateway serves
 
 #[cfg(test)]
@@ -19,6 +20,7 @@ pub mod intent;
 mod intents;
 mod mirror;
 pub mod priors;
+mod snapshot;
 pub mod source;
 mod vectors;
 
@@ -29,16 +31,17 @@ use std::time::Instant;
 use arc_swap::ArcSwap;
 use kitbag_config::Config;
 use kitbag_domain::sync::lock;
-use kitbag_domain::{Capability, ServerName, Timestamp};
-use kitbag_relevance::{Index, Options, Retrieved, retrieve};
+use kitbag_domain::{ServerName, Timestamp};
+use kitbag_relevance::Index;
 use kitbag_store::{Error, Store};
 use kitbag_upstream::in_words;
 use tokio::sync::watch;
 
-use self::intent::{EmbeddedIntent, Vectors};
+use self::intent::Vectors;
 use self::intents::IntentCache;
 use self::mirror::Mirror;
 use self::priors::{Declared, Measured, Priors};
+pub(crate) use self::snapshot::{Snapshot, Subject};
 use self::source::{IndexSource, ToolSource};
 use self::vectors::{ComputedVectors, ToolVectors};
 use crate::catalog::{Catalog, CatalogEntry};
@@ -86,23 +89,6 @@ pub(crate) struct Contents<'a> {
     pub(crate) usd_per_million_tokens: Option<f64>,
     /// Servers of which it is not known yet what they offer.
     pub(crate) unlisted: &'a HashSet<ServerName>,
-}
-
-/// The thing that a document of the index stands for.
-#[derive(Debug, Clone)]
-pub(crate) enum Subject {
-    Tool(Capability),
-    /// An HTTP API.
-    Provider(ServerName),
-    /// A tool that waits for approval: it is counted and never found.
-    Held(Capability),
-}
-
-/// The index together with what policy wants to know of its documents, in the same order.
-#[derive(Default)]
-pub(crate) struct Snapshot {
-    pub(crate) index: Arc<Index>,
-    subjects: Arc<[Subject]>,
 }
 
 /// An index that has its words, and perhaps not yet all its vectors.
@@ -433,30 +419,6 @@ impl CapabilityIndex {
     }
 }
 
-impl Snapshot {
-    /// The best for an intent among what `allowed` lets through.
-    pub(crate) fn search(
-        &self,
-        intent: &EmbeddedIntent,
-        options: &Options,
-        allowed: impl Fn(&Subject) -> bool,
-    ) -> Retrieved {
-        retrieve(&self.index, intent.as_intent(), options, |at| {
-            allowed(&self.subjects[at])
-        })
-    }
-
-    /// Returns the number of tools and APIs that callers may find, and how many of them have a vector.
-    pub(crate) fn served(&self) -> (usize, usize) {
-        let served = self.subjects.iter().enumerate();
-        let served = served.filter(|(_, subject)| !subject.is_held());
-        served.fold((0, 0), |(tools, embedded), (position, _)| {
-            let is_embedded = self.index.is_embedded(position);
-            (tools + 1, embedded + usize::from(is_embedded))
-        })
-    }
-}
-
 impl Contents<'_> {
     fn source(&self, entry: &CatalogEntry, measured: &Measured, now: Timestamp) -> IndexSource {
         let of_file = entry.declared.as_ref().map(|tool| tool.facts());
@@ -486,19 +448,5 @@ impl Contents<'_> {
     /// The number of sources that callers may find. They stand before the held ones.
     fn served(&self) -> usize {
         self.catalog.tools.len() + self.providers.names().count()
-    }
-}
-
-impl Subject {
-    /// The server or API it belongs to.
-    pub(crate) fn owner(&self) -> &ServerName {
-        match self {
-            Self::Tool(capability) | Self::Held(capability) => &capability.server,
-            Self::Provider(name) => name,
-        }
-    }
-
-    pub(crate) fn is_held(&self) -> bool {
-        matches!(self, Self::Held(_))
     }
 }

@@ -21,6 +21,10 @@ const MOST_RELEVANT: usize = MAX_TOP_K / 2;
 /// two ends, in which a person says what to do with what stands between.
 const LONGEST_END: usize = 500;
 
+/// The probability that a tool is right from which words are clear. A search that shows the nearest tools does
+/// no harm, but a list that changes makes the vendor's cache useless, so this is more than a search asks for.
+const CLEAR: f32 = 0.3;
+
 /// The tools of a request that fit the person's latest words.
 pub(super) struct RelevantTools<'r> {
     /// The best first.
@@ -55,7 +59,7 @@ pub(super) async fn relevant<'r>(
         .filter_map(|candidate| offered(tools, candidate));
     Some(RelevantTools {
         names: offered.take(places).collect(),
-        are_clear: found.confident() != Some(false),
+        are_clear: found.confidence.is_none_or(|it| it.any >= CLEAR),
     })
 }
 

@@ -49,13 +49,14 @@ pub(super) async fn search(turn: &Turn, asked: SearchArguments) -> String {
     shown::found(turn, tools.into_iter());
     let unsure = (found.confident() == Some(false))
         .then(|| format!("{UNSURE}; {REMEDIES}. The nearest there is:"));
-    let how = "Run one: call_api(tool, arguments). Its schema: discover_apis(tool).".to_owned();
+    let likelihood = found.confidence.map(likelihood).unwrap_or_default();
+    let how =
+        format!("{likelihood}Run one: call_api(tool, arguments). Its schema: discover_apis(tool).");
     language
         .into_iter()
         .chain(unsure)
         .chain(lines)
         .chain(withheld)
-        .chain(found.confidence.map(likelihood))
         .chain([how])
         .collect::<Vec<_>>()
         .join("\n")
@@ -64,7 +65,7 @@ pub(super) async fn search(turn: &Turn, asked: SearchArguments) -> String {
 /// Returns in a few tokens how probable it is that the tools are right.
 fn likelihood(confidence: Confidence) -> String {
     let [first, any] = [confidence.first, confidence.any].map(|it| (100.0 * it).round());
-    format!("Likely right: the first {first} %, any of the first five {any} %.")
+    format!("Likely right: the first {first} %, any of the first five {any} %. ")
 }
 
 /// Returns a finding in one line: a tool with its copies on other servers, or an HTTP API.

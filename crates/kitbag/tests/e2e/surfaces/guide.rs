@@ -102,7 +102,8 @@ async fn a_search_says_what_it_withheld_what_was_named_and_in_which_language_it_
     assert!(told.starts_with("shop__delete_order("), "{told}");
 
     let told = search(&client, "Zeige mir bitte alle Bestellungen").await;
-    let line = "The request looks like German; it was matched by words only. Ask in English.";
+    let line =
+        "The request looks like German; the index knows English. Ask in English to find more.";
     assert_eq!(told.lines().next(), Some(line), "{told}");
 }
 

@@ -175,6 +175,45 @@ async fn a_run_over_the_audit_shows_how_fast_and_how_reliable_tools_are() {
 }
 
 #[tokio::test]
+async fn a_tool_that_fails_loses_its_rank_with_the_next_run_and_gets_it_back_when_it_works() {
+    let home = shop("").await.home;
+    let store = Store::open(home.store_address()).await.unwrap();
+    let ranked = async || names(&home.kitbag(&["search", "sell a thing", "--json"]).await);
+    let before = ranked().await;
+    let happened = async |outcome: Outcome, times: usize| {
+        let call = Observation {
+            at: Timestamp(jiff::Timestamp::now().as_millisecond()),
+            outcome,
+            ..call_of("shop", before[0].trim_start_matches("shop__"))
+        };
+        let calls = vec![AuditRecord::Call(call); times];
+        store.record(&calls).await.unwrap();
+        let told = home.kitbag(&["priors", "run"]).await;
+        assert_eq!(told.code, Some(0), "{told:?}");
+        ranked().await
+    };
+    let failing = happened(Outcome::ToolError, 20).await;
+    assert_eq!(failing.last(), before.first(), "{failing:?}");
+    let mended = happened(Outcome::Ok, 400).await;
+    assert_eq!(mended, before);
+}
+
+fn call_of(server: &str, tool: &str) -> Observation {
+    Observation {
+        at: Timestamp(0),
+        caller: Caller::local(),
+        client: None,
+        origin: Origin::default(),
+        purpose: Purpose::Use,
+        capability: Capability::tool(server.parse().unwrap(), tool),
+        outcome: Outcome::Ok,
+        latency: Duration::from_millis(1),
+        cost: CallCost::default(),
+        arguments: None,
+    }
+}
+
+#[tokio::test]
 async fn priors_that_are_too_old_are_told_of_and_a_missed_run_is_made_up_at_the_start() {
     let home = Home::new(&Testbed::named("bed").table());
     let store = Store::open(home.store_address()).await.unwrap();
@@ -215,15 +254,7 @@ async fn what_happened_longer_ago_than_is_kept_is_removed() {
     let store = Store::open(home.store_address()).await.unwrap();
     let seen = |at: i64| Observation {
         at: Timestamp(at),
-        caller: Caller::local(),
-        client: None,
-        origin: Origin::default(),
-        purpose: Purpose::Use,
-        capability: Capability::tool("bed".parse().unwrap(), "echo"),
-        outcome: Outcome::Ok,
-        latency: Duration::from_millis(1),
-        cost: CallCost::default(),
-        arguments: None,
+        ..call_of("bed", "echo")
     };
     let yesterday = jiff::Timestamp::now().as_millisecond() - 86_400_000;
     let rows: Vec<_> = (0..2_500)

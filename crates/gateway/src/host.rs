@@ -2,6 +2,7 @@
 //! [`Gateway`]; the requests that began with the old one finish with the old one.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
@@ -29,8 +30,11 @@ use kitbag_embed::TextEmbedder;
 
 pub struct GatewayHost {
     gateway: ArcSwap<Gateway>,
-    /// Held while a catalog is built, or one from older listings could replace a newer one.
-    rebuilding: Mutex<()>,
+    /// The number of times that a new catalog was wanted.
+    wanted_catalogs: AtomicU64,
+    /// The wishes that the latest catalog fulfils. Held while a catalog is built, or one from older
+    /// listings could replace a newer one.
+    built_catalogs: Mutex<u64>,
     /// Says that there is a new catalog, to the task that builds the index from it.
     pub(crate) catalog_changed: Notify,
 }
@@ -66,7 +70,8 @@ impl GatewayHost {
         let gateway = ArcSwap::from_pointee(Gateway::new(config, reached, services));
         let host = Arc::new(Self {
             gateway,
-            rebuilding: Mutex::default(),
+            wanted_catalogs: AtomicU64::default(),
+            built_catalogs: Mutex::default(),
             catalog_changed: Notify::new(),
         });
         host.rebuild_catalog().await;
@@ -90,15 +95,25 @@ impl GatewayHost {
     /// are answered from the one before meanwhile.
     pub(crate) async fn rebuild_catalog(self: &Arc<Self>) {
         let host = self.clone();
-        let built = tokio::task::spawn_blocking(move || {
-            let alone = lock(&host.rebuilding);
-            host.gateway.load().rebuild_catalog();
-            drop(alone);
-            host.catalog_changed.notify_one();
-        });
+        let wish = 1 + self.wanted_catalogs.fetch_add(1, Ordering::SeqCst);
+        let built = tokio::task::spawn_blocking(move || host.fulfil(wish));
         if built.await.is_err() {
             tracing::error!("the catalog could not be built; the one before stays in use");
         }
+    }
+
+    /// Builds a catalog, unless one was begun after the wish was made: when hundreds of servers are listed
+    /// at once, most wishes are fulfilled by the catalog of another.
+    fn fulfil(&self, wish: u64) {
+        let mut built = lock(&self.built_catalogs);
+        if *built >= wish {
+            return;
+        }
+        let fulfilled = self.wanted_catalogs.load(Ordering::SeqCst);
+        self.gateway.load().rebuild_catalog();
+        *built = fulfilled;
+        drop(built);
+        self.catalog_changed.notify_one();
     }
 
     /// Puts another configuration in place of the one before. If it cannot be used, everything

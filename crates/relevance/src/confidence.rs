@@ -58,9 +58,11 @@ pub(crate) struct Signs {
 
 impl Signs {
     pub(crate) fn confidence(&self) -> Confidence {
+        let first = FIRST.probability(self);
         Confidence {
-            first: FIRST.probability(self),
-            any: ANY.probability(self),
+            first,
+            // The two were fitted apart, and the first is one of any.
+            any: ANY.probability(self).max(first),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Recognises a request that is not in English. The built-in model was trained on English, so its
-//! vector of such a request would say nothing.
+//! vector of such a request says little.
 //!
-//! A wrong alarm costs an English request its vector, so what is not clear counts as English. Text
+//! A wrong alarm takes the probabilities from an answer, so what is not clear counts as English. Text
 //! between quotation marks, names and paths may be in any language and are left aside.
 
 mod function_words;

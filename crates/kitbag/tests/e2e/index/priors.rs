@@ -176,7 +176,8 @@ async fn a_run_over_the_audit_shows_how_fast_and_how_reliable_tools_are() {
 
 #[tokio::test]
 async fn a_tool_that_fails_loses_its_rank_with_the_next_run_and_gets_it_back_when_it_works() {
-    let home = shop("").await.home;
+    let listed = shop("").await;
+    let home = &listed.home;
     let store = Store::open(home.store_address()).await.unwrap();
     let ranked = async || names(&home.kitbag(&["search", "sell a thing", "--json"]).await);
     let before = ranked().await;

@@ -50,7 +50,7 @@ impl Confidence {
 pub(crate) struct Signs {
     pub(crate) score: f32,
     pub(crate) lead_over_second: f32,
-    /// Where there are fewer than five, the lead over the last.
+    /// The lead over the last if there are fewer than five.
     pub(crate) lead_over_fifth: f32,
     /// The number of tools that were compared.
     pub(crate) tools: usize,

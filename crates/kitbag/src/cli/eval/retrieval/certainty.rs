@@ -17,7 +17,7 @@ pub(super) struct Certainty {
     pub(super) doubted_though_right: Option<f64>,
     /// Of the requests without a right tool, those that went with a doubt.
     pub(super) doubted_where_nothing_fits: Option<f64>,
-    /// Where half of the requests have lost their right tools.
+    /// The errors if half of the requests have lost their right tools.
     pub(super) calibration_error: CalibrationErrors,
     /// Of requests that nothing can answer, those that are recognised at 5 % false alarms.
     pub(super) recognised: RecognisedShares,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::called::Called;
 use crate::client::ModelClient;
@@ -123,8 +123,7 @@ impl<S: AsyncFn(ExamSurface, String, CallArguments) -> Carried> Attempt<'_, S> {
 
     async fn carry_out(&self, call: &ToolCall) -> AnsweredCall {
         let carried = self.carried(call).await;
-        let said = json!({ "name": call.name, "arguments": call.arguments.as_sent() }).to_string();
-        let tokens = (self.count)(&said) + (self.count)(&carried.told);
+        let tokens = (self.count)(&call.as_written()) + (self.count)(&carried.told);
         let entry = match carried.reached {
             Some(reached) => self.judged(reached, &call.arguments, tokens),
             None => RecordedCall::Looked(LookingCall {
@@ -134,11 +133,7 @@ impl<S: AsyncFn(ExamSurface, String, CallArguments) -> Carried> Attempt<'_, S> {
                 tokens,
             }),
         };
-        let told = CallResult {
-            id: call.id.clone(),
-            text: carried.told,
-            failed: carried.failed,
-        };
+        let told = call.result(carried.told, carried.failed);
         AnsweredCall { told, entry }
     }
 
@@ -149,10 +144,12 @@ impl<S: AsyncFn(ExamSurface, String, CallArguments) -> Carried> Attempt<'_, S> {
                 straight(call, Called::failure(self.tools.unknown(name)))
             }
             (GivenArguments::Malformed(text), ExamSurface::All) => {
-                straight(call, Called::failure(malformed(text)))
+                straight(call, Called::malformed(text))
             }
             // The name of the intended tool is inside the arguments, and those cannot be read.
-            (GivenArguments::Malformed(text), _) => Carried::unreadable(malformed(text)),
+            (GivenArguments::Malformed(text), _) => {
+                Carried::unreadable(Called::malformed(text).text)
+            }
             (GivenArguments::Arguments(arguments), surface) => {
                 (self.server)(surface, name.clone(), arguments.clone()).await
             }
@@ -189,19 +186,11 @@ fn straight(call: &ToolCall, called: Called) -> Carried {
     Carried::straight(call.name.clone(), arguments, called)
 }
 
-fn malformed(text: &str) -> String {
-    format!("The arguments are no JSON object: {text}")
-}
-
 impl AttemptResult {
     /// Adds an answer. The words, and the reason for an early end, are kept only until there is a
     /// call to judge.
     fn take(&mut self, answer: &ModelAnswer, took: Duration) {
-        self.usage = match (self.turns, self.usage, answer.usage) {
-            (0, _, first) => first,
-            (_, Some(before), Some(now)) => Some(before.and(now)),
-            _ => None,
-        };
+        self.usage = answer.usage_with(self.turns, self.usage);
         self.turns += 1;
         self.took += took;
         self.sent_again += self.looked.iter().map(|it| it.tokens).sum::<usize>();
@@ -217,10 +206,7 @@ impl AttemptResult {
 
 impl CallResult {
     fn not_made(call: &ToolCall) -> Self {
-        Self {
-            id: call.id.clone(),
-            text: "Not called, because an earlier call failed.".to_owned(),
-            failed: true,
-        }
+        let why = "Not called, because an earlier call failed.";
+        call.result(why.to_owned(), true)
     }
 }

@@ -29,6 +29,11 @@ impl Called {
         }
     }
 
+    /// Returns the result of a call whose arguments cannot be read.
+    pub(crate) fn malformed(arguments: &str) -> Self {
+        Self::failure(format!("The arguments are no JSON object: {arguments}"))
+    }
+
     /// Returns the result of a call that was never made.
     pub fn failure(text: String) -> Self {
         Self {

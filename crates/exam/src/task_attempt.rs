@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::called::Called;
 use crate::client::ModelClient;
@@ -104,15 +104,12 @@ impl<W: Workplace> TaskAttempt<'_, W> {
 
     async fn carry_out(&self, call: &ToolCall, result: &mut TaskResult) -> CallResult {
         let called = match &call.arguments {
-            GivenArguments::Malformed(text) => {
-                Called::failure(format!("The arguments are no JSON object: {text}"))
-            }
+            GivenArguments::Malformed(text) => Called::malformed(text),
             GivenArguments::Arguments(arguments) => {
                 self.place.call(call.name.clone(), arguments.clone()).await
             }
         };
-        let said = json!({ "name": call.name, "arguments": call.arguments.as_sent() }).to_string();
-        let written = (self.count)(&said);
+        let written = (self.count)(&call.as_written());
         let tokens = written + (self.count)(&called.text);
         result.context += tokens;
         result.outcome.counted.output += written as u64;
@@ -122,21 +119,13 @@ impl<W: Workplace> TaskAttempt<'_, W> {
             failed: called.failed,
             tokens,
         });
-        CallResult {
-            id: call.id.clone(),
-            text: called.text,
-            failed: called.failed,
-        }
+        call.result(called.text, called.failed)
     }
 }
 
 impl TaskResult {
     fn take(&mut self, answer: &ModelAnswer, took: Duration, count: fn(&str) -> usize) {
-        self.usage = match (self.turns, self.usage, answer.usage) {
-            (0, _, first) => first,
-            (_, Some(before), Some(now)) => Some(before.and(now)),
-            _ => None,
-        };
+        self.usage = answer.usage_with(self.turns, self.usage);
         self.turns += 1;
         self.took += took;
         self.stop = answer.stop;

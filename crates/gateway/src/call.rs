@@ -4,6 +4,7 @@ use kitbag_apis::ProviderCall;
 use kitbag_domain::{Capability, ExposedName, Kind, ServerName, ShortText};
 use kitbag_wire::RawObject;
 use kitbag_wire::meta::method;
+use serde::Serialize;
 
 use crate::completion::CompletionReference;
 use crate::failure::Failure;
@@ -80,6 +81,13 @@ impl McpCall {
         let subject = CallSubject::Task(method, required(&params, "taskId")?);
         Ok(Self { subject, params })
     }
+}
+
+/// Returns the parameters of a call of a tool or a prompt.
+pub(crate) fn params_of(name: &str, arguments: &impl Serialize) -> RawObject {
+    RawObject::new()
+        .with("name", name)
+        .with("arguments", arguments)
 }
 
 impl Call {

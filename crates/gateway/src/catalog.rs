@@ -17,6 +17,7 @@ use serde_json::Value;
 pub use crate::catalog_entry::CatalogEntry;
 use crate::catalog_entry::{URI, URI_TEMPLATE, expose_name, expose_uris};
 use crate::drift::judge;
+use crate::per_caller::PerCaller;
 use crate::resources::{ResourceRoutes, Visible, marked};
 use crate::tool_files::{FileTool, FileTools};
 
@@ -38,6 +39,8 @@ pub struct Catalog {
     listings: BTreeMap<ServerName, Arc<Listing>>,
     /// Made when the first request in words comes.
     automatic: OnceLock<AutomaticIntents>,
+    /// The words for what stands behind the search, made with the first list of each caller.
+    pub(crate) guides: PerCaller<Option<Arc<str>>>,
 }
 
 /// Everything that a catalog is built from.

@@ -5,6 +5,7 @@
 //! many clients ignore the instructions of a server.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kitbag_budget::GuideRow;
 use kitbag_domain::{Caller, ServerName};
@@ -20,8 +21,13 @@ const TOKENS: usize = 90;
 
 /// Returns the servers and APIs that a caller may know of, and what each is for. The same as long as
 /// the configuration and the lists of the servers are: it neither depends on which server runs nor on
-/// the order in which they started.
-pub(crate) fn guide(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Option<String> {
+/// the order in which they started. Every list of a frugal surface has it, so the catalog keeps it.
+pub(crate) fn guide(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Option<Arc<str>> {
+    let make = || written(gateway, catalog, caller).map(Arc::from);
+    catalog.guides.get_or_make(caller, make)
+}
+
+fn written(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Option<String> {
     let tools = tools_by_provider(gateway, catalog, caller);
     let mut rows: BTreeMap<&str, GuideRow> = BTreeMap::new();
     for (provider, tools) in &tools {

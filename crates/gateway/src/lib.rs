@@ -56,6 +56,7 @@ mod observe;
 pub mod offers;
 mod overrides;
 mod parking;
+mod per_caller;
 mod pipeline;
 pub mod priors;
 pub mod priors_report;

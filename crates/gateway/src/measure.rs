@@ -1,15 +1,17 @@
 //! The requests of `kitbag eval` to the gateway: calls that do not count as use, and the search
 //! surface as its clients see it.
 
+use std::future::Future;
 use std::pin::pin;
 
 use kitbag_domain::{Purpose, Surface};
-use kitbag_wire::RawObject;
 use serde_json::{Map, Value};
+use tokio::sync::mpsc;
 
 use crate::app::{App, Meanwhile};
-use crate::call::McpCall;
+use crate::call::{McpCall, params_of};
 use crate::failure::Failure;
+use crate::flights::HeldMessage;
 use crate::surface::reach::{self, Answered};
 use crate::turn::Turn;
 
@@ -21,17 +23,10 @@ impl App {
         name: &str,
         arguments: Map<String, Value>,
     ) -> anyhow::Result<Value> {
-        let params = RawObject::new()
-            .with("name", name)
-            .with("arguments", &arguments);
-        let (turn, messages) = self.turn("kitbag eval", Surface::All);
-        let turn = Turn {
-            purpose: Purpose::Measurement,
-            ..turn
-        };
-        let call = McpCall::tool(name.to_owned(), params);
+        let turn = self.measured_turn(Surface::All);
+        let call = McpCall::tool(name.to_owned(), params_of(name, &arguments));
         let result = self
-            .run((turn, messages), call, Meanwhile::to_its_end(&mut |_| {}))
+            .run(turn, call, Meanwhile::to_its_end(&mut |_| {}))
             .await?;
         Ok(serde_json::from_str(result.get())?)
     }
@@ -43,23 +38,9 @@ impl App {
         name: &str,
         arguments: Map<String, Value>,
     ) -> Result<Answered, Failure> {
-        let params = RawObject::new()
-            .with("name", name)
-            .with("arguments", &arguments);
-        let (turn, mut messages) = self.turn("kitbag eval", Surface::Search);
-        let turn = Turn {
-            purpose: Purpose::Measurement,
-            ..turn
-        };
-        let mut answering = pin!(reach::answered(&turn, params));
-        loop {
-            tokio::select! {
-                biased;
-                // No client here reads the messages that a server sends meanwhile.
-                Some(_) = messages.recv() => {}
-                answered = &mut answering => return answered,
-            }
-        }
+        let (turn, messages) = self.measured_turn(Surface::Search);
+        let params = params_of(name, &arguments);
+        unread(messages, reach::answered(&turn, params)).await
     }
 
     /// Makes the tools that are known searchable in this process alone.
@@ -71,5 +52,29 @@ impl App {
         Ok(index
             .build_in_part(&gateway.contents(&catalog, &unlisted))
             .await?)
+    }
+
+    pub(crate) fn measured_turn(&self, surface: Surface) -> (Turn, mpsc::Receiver<HeldMessage>) {
+        let (turn, messages) = self.turn("kitbag eval", surface);
+        let turn = Turn {
+            purpose: Purpose::Measurement,
+            ..turn
+        };
+        (turn, messages)
+    }
+}
+
+/// Serves a request. No client here reads the messages that a server sends meanwhile.
+pub(crate) async fn unread<T>(
+    mut messages: mpsc::Receiver<HeldMessage>,
+    serving: impl Future<Output = T>,
+) -> T {
+    let mut serving = pin!(serving);
+    loop {
+        tokio::select! {
+            biased;
+            Some(_) = messages.recv() => {}
+            served = &mut serving => return served,
+        }
     }
 }

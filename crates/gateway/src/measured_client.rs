@@ -1,19 +1,18 @@
 //! A client that an exam plays: it lists and calls on a surface through the same code as every
 //! client, and nothing of it counts as use.
 
-use std::future::Future;
-use std::pin::pin;
-
-use kitbag_domain::{ExposedName, Outcome, Purpose, Surface};
+use kitbag_domain::{ExposedName, Outcome, Surface};
 use kitbag_store::{AuditPage, AuditQuery, AuditRow, AuditRowKind};
 use kitbag_wire::{Raw, RawObject};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
 use crate::app::App;
+use crate::call::params_of;
 use crate::failure::Failure;
 use crate::flights::HeldMessage;
 use crate::front::lists;
+use crate::measure::unread;
 use crate::surface::call::call;
 use crate::turn::Turn;
 
@@ -39,18 +38,8 @@ const MOST_ROWS: u32 = 10_000;
 impl App {
     /// Returns every tool that `tools/list` would give the client now.
     pub async fn list_for(&self, client: &MeasuredClient) -> Result<Vec<Value>, Failure> {
-        let (turn, mut messages) = self.measured_turn(client);
-        let mut tools: Vec<Value> = Vec::new();
-        let mut page = RawObject::new();
-        loop {
-            let listed = meanwhile(&mut messages, lists::tools(&turn, page)).await?;
-            let listed = RawObject::open(&listed).unwrap_or_default();
-            tools.extend(listed.read::<Vec<Value>>("tools").unwrap_or_default());
-            let Some(cursor) = listed.read::<String>("nextCursor") else {
-                return Ok(tools);
-            };
-            page = RawObject::new().with("cursor", &cursor);
-        }
+        let (turn, messages) = self.turn_of(client);
+        unread(messages, every_page(&turn)).await
     }
 
     /// Makes a call as the client would.
@@ -60,11 +49,8 @@ impl App {
         name: &str,
         arguments: Map<String, Value>,
     ) -> Result<Raw, Failure> {
-        let params = RawObject::new()
-            .with("name", name)
-            .with("arguments", &arguments);
-        let (turn, mut messages) = self.measured_turn(client);
-        meanwhile(&mut messages, call(&turn, params)).await
+        let (turn, messages) = self.turn_of(client);
+        unread(messages, call(&turn, params_of(name, &arguments))).await
     }
 
     /// Takes over what another gateway knows of servers of the same names, so that none of them is
@@ -100,11 +86,24 @@ impl App {
         Ok(rows.iter().filter_map(audited_call).collect())
     }
 
-    fn measured_turn(&self, client: &MeasuredClient) -> (Turn, mpsc::Receiver<HeldMessage>) {
-        let (mut turn, messages) = self.turn("kitbag eval", client.surface);
-        turn.purpose = Purpose::Measurement;
+    fn turn_of(&self, client: &MeasuredClient) -> (Turn, mpsc::Receiver<HeldMessage>) {
+        let (mut turn, messages) = self.measured_turn(client.surface);
         turn.client.id = client.id.as_str().into();
         (turn, messages)
+    }
+}
+
+async fn every_page(turn: &Turn) -> Result<Vec<Value>, Failure> {
+    let mut tools: Vec<Value> = Vec::new();
+    let mut page = RawObject::new();
+    loop {
+        let listed = lists::tools(turn, page).await?;
+        let listed = RawObject::open(&listed).unwrap_or_default();
+        tools.extend(listed.read::<Vec<Value>>("tools").unwrap_or_default());
+        let Some(cursor) = listed.read::<String>("nextCursor") else {
+            return Ok(tools);
+        };
+        page = RawObject::new().with("cursor", &cursor);
     }
 }
 
@@ -116,19 +115,4 @@ fn audited_call(row: &AuditRow) -> Option<AuditedCall> {
             .to_owned(),
         succeeded: row.outcome == Outcome::Ok,
     })
-}
-
-/// Serves a request. No client here reads the messages that a server sends meanwhile.
-async fn meanwhile<T>(
-    messages: &mut mpsc::Receiver<HeldMessage>,
-    serving: impl Future<Output = T>,
-) -> T {
-    let mut serving = pin!(serving);
-    loop {
-        tokio::select! {
-            biased;
-            Some(_) = messages.recv() => {}
-            served = &mut serving => return served,
-        }
-    }
 }

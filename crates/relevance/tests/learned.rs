@@ -1,25 +1,24 @@
 //! Teaches by use, and looks at what the ranking makes of it.
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
+mod support;
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
 use kitbag_domain::Timestamp;
-use kitbag_relevance::embed::Encoder;
 use kitbag_relevance::learned::places;
-use kitbag_relevance::text::ToolText;
 use kitbag_relevance::{
     Candidate, Document, Experience, Index, IndexedTool, Intent, Lesson, Options, Signal, Votes,
     retrieve,
 };
 
-static ENCODER: LazyLock<Encoder> = LazyLock::new(|| {
-    Encoder::from_container(include_bytes!("../../embed/kitbag-embedder.bin")).unwrap()
-});
+use support::{ENCODER, document};
+
 /// Enough tools to be lost among, and few enough to be embedded in a moment.
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
     let tools = TOOLS.lines().take(60);
-    Index::build(tools.map(|line| document(&tool(line))).collect())
+    Index::build(tools.map(tool).collect())
 });
 
 const TOOLS: &str = include_str!("../../../evals/p0/tools.jsonl");
@@ -27,28 +26,10 @@ const REQUESTS: &str = include_str!("../../../evals/p0/queries.jsonl");
 const DAY: i64 = 86_400_000;
 const NOW: Timestamp = Timestamp(1_000 * DAY);
 
-fn tool(line: &str) -> IndexedTool {
+fn tool(line: &str) -> Document {
     let line: serde_json::Value = serde_json::from_str(line).unwrap();
-    IndexedTool {
-        tool_name: line["id"].as_str().unwrap().to_owned(),
-        description: line["description"].as_str().unwrap_or_default().to_owned(),
-        ..IndexedTool::default()
-    }
-}
-
-fn document(tool: &IndexedTool) -> Document {
-    let text = ToolText {
-        name: &tool.tool_name,
-        description: &tool.description,
-        ..ToolText::default()
-    };
-    Document {
-        entry: Arc::new(tool.clone()),
-        name: tool.tool_name.clone(),
-        parameters: Vec::new(),
-        twin: None,
-        vector: Some(ENCODER.embed(&text.document()).into()),
-    }
+    let description = line["description"].as_str().unwrap_or_default();
+    document("", line["id"].as_str().unwrap(), description)
 }
 
 fn vector(text: &str) -> Arc<[f32]> {
@@ -320,31 +301,22 @@ fn the_surfaced_set_shrinks_from_twenty_to_five() {
 #[test]
 fn a_record_of_failures_sinks_a_tool_among_its_like_and_lifts_no_other_over_a_better_one() {
     let request = "open an issue about the broken login";
-    let best = tool(
-        TOOLS
-            .lines()
-            .find(|it| tool(it).tool_name == static_tool(request, 0))
-            .unwrap(),
-    );
-    let with_rate = |name: &str, success_rate| IndexedTool {
-        tool_name: name.to_owned(),
-        success_rate,
-        ..best.clone()
-    };
-    let mut documents: Vec<Document> = TOOLS
-        .lines()
-        .take(20)
-        .map(|line| document(&tool(line)))
-        .collect();
-    for (name, rate) in [
+    let best = static_tool(request, 0);
+    let best = TOOLS.lines().map(tool).find(|it| it.name == best).unwrap();
+    let mut documents: Vec<Document> = TOOLS.lines().take(20).map(tool).collect();
+    for (name, success_rate) in [
         ("fails", Some(0.1)),
         ("unknown", None),
         ("works", Some(1.0)),
     ] {
+        let entry = IndexedTool {
+            tool_name: name.to_owned(),
+            success_rate,
+            ..IndexedTool::clone(&best.entry)
+        };
         documents.push(Document {
-            name: best.tool_name.clone(),
-            vector: document(&best).vector,
-            ..document(&with_rate(name, rate))
+            entry: Arc::new(entry),
+            ..best.clone()
         });
     }
     let ranked = found_in(&Index::build(documents), request, None);

@@ -1,18 +1,15 @@
 //! Searches an index, also one without some of its vectors and with intents that say nothing.
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
-use std::sync::{Arc, LazyLock};
+mod support;
 
-use kitbag_relevance::embed::Encoder;
-use kitbag_relevance::text::ToolText;
+use std::sync::Arc;
+
 use kitbag_relevance::{
-    Candidate, Document, Index, IndexedTool, Intent, IntentStep, MAX_TOP_K, Options, Weights,
-    retrieve, steps,
+    Candidate, Document, Index, Intent, IntentStep, MAX_TOP_K, Options, Weights, retrieve, steps,
 };
 
-static ENCODER: LazyLock<Encoder> = LazyLock::new(|| {
-    Encoder::from_container(include_bytes!("../../embed/kitbag-embedder.bin")).unwrap()
-});
+use support::{ENCODER, document};
 
 const TOOLS: [(&str, &str); 10] = [
     ("create_issue", "Open a new issue in a repository."),
@@ -59,35 +56,21 @@ enum Vectors {
 fn index(vectors: Vectors) -> Index {
     Index::build(
         TOOLS
-            .map(|(name, description)| document(name, description, vectors))
+            .map(|(name, description)| known(name, description, vectors))
             .to_vec(),
     )
 }
 
-fn document(name: &str, description: &str, vectors: Vectors) -> Document {
-    let text = ToolText {
-        name,
-        description,
-        ..ToolText::default()
-    };
+fn known(name: &str, description: &str, vectors: Vectors) -> Document {
+    let document = document("", name, description);
     let embedded = match vectors {
         Vectors::All => true,
         Vectors::None => false,
         Vectors::AllBut(missing) => name != missing,
     };
-    let entry = IndexedTool {
-        tool_name: name.to_owned(),
-        description: description.to_owned(),
-        scopes: text.scopes(),
-        tags: text.tags(),
-        ..IndexedTool::default()
-    };
     Document {
-        entry: Arc::new(entry),
-        name: name.to_owned(),
-        parameters: Vec::new(),
-        twin: None,
-        vector: embedded.then(|| ENCODER.embed(&text.document()).into()),
+        vector: document.vector.filter(|_| embedded),
+        ..document
     }
 }
 
@@ -173,7 +156,7 @@ fn a_step_keeps_its_places_among_many_that_fit_another_step() {
         crowd.chain(TOOLS.map(|(name, description)| (name.to_owned(), description.to_owned())));
     let index = Index::build(
         tools
-            .map(|(name, about)| document(&name, &about, Vectors::All))
+            .map(|(name, about)| known(&name, &about, Vectors::All))
             .collect(),
     );
     let intent = "list the open issues of the repository and tell somebody about it";
@@ -339,13 +322,13 @@ fn intents_that_say_nothing_do_no_harm() {
 fn tools_that_say_nothing_or_far_too_much_are_indexed_like_others() {
     let huge = "restart everything everywhere ".repeat(30_000);
     let mut documents = vec![
-        document("", "", Vectors::All),
-        document("x", "", Vectors::All),
-        document("huge", &huge, Vectors::All),
-        document("🎒", "🎒", Vectors::All),
+        known("", "", Vectors::All),
+        known("x", "", Vectors::All),
+        known("huge", &huge, Vectors::All),
+        known("🎒", "🎒", Vectors::All),
     ];
     documents[2].parameters = (0..20_000).map(|n| format!("parameter_{n}")).collect();
-    documents.extend(TOOLS.map(|(name, description)| document(name, description, Vectors::All)));
+    documents.extend(TOOLS.map(|(name, description)| known(name, description, Vectors::All)));
     let index = Index::build(documents);
     assert_eq!(index.embedded(), index.len());
     assert_eq!(
@@ -368,7 +351,7 @@ fn tools_that_say_nothing_or_far_too_much_are_indexed_like_others() {
 
 #[test]
 fn tools_with_the_same_text_come_in_the_order_they_were_given() {
-    let same = |n: usize| document(&format!("copy_{n}"), "Copies a file.", Vectors::None);
+    let same = |n: usize| known(&format!("copy_{n}"), "Copies a file.", Vectors::None);
     let vector: Arc<[f32]> = ENCODER.embed("copy | Copies a file.").into();
     let documents: Vec<_> = (0..300)
         .map(|n| Document {

@@ -1,18 +1,16 @@
 //! Searches among tools of different servers that do the same.
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
-use std::sync::{Arc, LazyLock};
+mod support;
+
+use std::sync::Arc;
 
 use kitbag_domain::WriteClass;
-use kitbag_relevance::embed::Encoder;
-use kitbag_relevance::text::ToolText;
 use kitbag_relevance::{
     Candidate, Document, Index, IndexedTool, Intent, Options, equals, retrieve,
 };
 
-static ENCODER: LazyLock<Encoder> = LazyLock::new(|| {
-    Encoder::from_container(include_bytes!("../../embed/kitbag-embedder.bin")).unwrap()
-});
+use support::{ENCODER, document};
 
 /// Server, tool and description.
 const TOOLS: [(&str, &str, &str); 6] = [
@@ -59,30 +57,6 @@ fn tools() -> Vec<Document> {
     TOOLS
         .map(|(server, name, text)| document(server, name, text))
         .to_vec()
-}
-
-fn document(server: &str, name: &str, description: &str) -> Document {
-    let text = ToolText {
-        name,
-        description,
-        provider: server,
-        ..ToolText::default()
-    };
-    let entry = IndexedTool {
-        tool_name: format!("{server}__{name}"),
-        provider: server.to_owned(),
-        description: description.to_owned(),
-        scopes: text.scopes(),
-        tags: text.tags(),
-        ..IndexedTool::default()
-    };
-    Document {
-        entry: Arc::new(entry),
-        name: name.to_owned(),
-        parameters: Vec::new(),
-        twin: None,
-        vector: Some(ENCODER.embed(&text.document()).into()),
-    }
 }
 
 /// The same tool with another entry.

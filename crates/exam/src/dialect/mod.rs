@@ -16,7 +16,7 @@ mod openai;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use kitbag_vendor::{Unfit, Vendor};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub use given::GivenArguments;
 
@@ -180,6 +180,32 @@ impl Stop {
             Self::Length => "cut off at the limit of tokens",
             Self::Refusal => "refused to answer",
             Self::Turns => "stopped at the limit of turns",
+        }
+    }
+}
+
+impl ModelAnswer {
+    /// Returns the usage of a conversation with this answer after `turns` others. One answer that was
+    /// not counted leaves the whole uncounted.
+    pub(crate) fn usage_with(&self, turns: u32, before: Option<Usage>) -> Option<Usage> {
+        match turns {
+            0 => self.usage,
+            _ => Some(before?.and(self.usage?)),
+        }
+    }
+}
+
+impl ToolCall {
+    /// Returns the text whose tokens the call is counted by.
+    pub(crate) fn as_written(&self) -> String {
+        json!({ "name": self.name, "arguments": self.arguments.as_sent() }).to_string()
+    }
+
+    pub(crate) fn result(&self, text: String, failed: bool) -> CallResult {
+        CallResult {
+            id: self.id.clone(),
+            text,
+            failed,
         }
     }
 }

@@ -34,7 +34,7 @@ pub use self::report::{CallProgress, ServerReport, ServerStatus, Status};
 use crate::announce::Changes;
 use crate::audit::inquiries::Inquirer;
 use crate::background;
-use crate::call::{Call, McpCall};
+use crate::call::{Call, McpCall, params_of};
 use crate::client::{ClientCapabilities, McpClient};
 use crate::clock::now;
 use crate::failure::Failure;
@@ -183,10 +183,7 @@ impl App {
     ) -> anyhow::Result<Value> {
         // Any token will do: the server is given another one.
         let meta = RawObject::new().with("progressToken", name);
-        let params = RawObject::new()
-            .with("name", name)
-            .with("arguments", &arguments);
-        let mut params = params.with("_meta", &meta);
+        let mut params = params_of(name, &arguments).with("_meta", &meta);
         let (turn, messages) = self.turn("kitbag call", Surface::Search);
         let taken = as_meant(&turn, name, &mut params);
         let call = McpCall::tool(name.to_owned(), params);
@@ -204,10 +201,7 @@ impl App {
         arguments: &BTreeMap<String, String>,
         meanwhile: Meanwhile<'_>,
     ) -> anyhow::Result<Value> {
-        let params = RawObject::new()
-            .with("name", name)
-            .with("arguments", arguments);
-        let call = McpCall::prompt(params)?;
+        let call = McpCall::prompt(params_of(name, arguments))?;
         let turn = self.turn("kitbag prompts", Surface::Search);
         let result = self.run(turn, call, meanwhile).await?;
         Ok(serde_json::from_str(result.get())?)
@@ -290,15 +284,12 @@ impl App {
         arguments: Map<String, Value>,
         meanwhile: Meanwhile<'_>,
     ) -> anyhow::Result<Value> {
-        let params = RawObject::new()
-            .with("name", tool)
-            .with("arguments", &arguments);
         let (turn, _unheard) = self.turn(&format!("kitbag {tool}"), Surface::Code);
         let turn = Turn {
             cancelled: meanwhile.cancelled,
             ..turn
         };
-        let result = surface::call::call(&turn, params).await?;
+        let result = surface::call::call(&turn, params_of(tool, &arguments)).await?;
         Ok(serde_json::from_str(result.get())?)
     }
 

@@ -1,5 +1,7 @@
 //! The tools and the instructions that a client of a surface begins with.
 
+use std::sync::Arc;
+
 use kitbag_domain::{Caller, ServerName, Surface};
 use kitbag_wire::{Raw, RawObject};
 
@@ -37,7 +39,7 @@ pub(crate) fn always_on(turn: &Turn) -> Vec<Raw> {
 }
 
 /// Returns the guide to the servers behind the search. A change of it will be announced.
-fn guide_of(turn: &Turn) -> Option<String> {
+fn guide_of(turn: &Turn) -> Option<Arc<str>> {
     let guide = guide(&turn.gateway, &turn.catalog, turn.caller());
     let told = &turn.gateway.services.told_guides;
     told.note(turn.caller(), guide.as_deref());

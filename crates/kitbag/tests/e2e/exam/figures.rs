@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{call, home, obey, report, share};
+use super::{EXAM, call, home, obey, report, share};
 use crate::harness::gateway::Home;
 use crate::harness::model::{Asked, Model};
 use kitbag_testkit::home::CommandOutcome;
@@ -26,20 +26,19 @@ async fn sit(home: &Home, words: &[&str]) -> CommandOutcome {
     })
     .await;
     let [good, poor] = ["good", "poor"].map(|name| format!("{}#{name}", model.url));
-    let exam = [
-        "eval",
-        "agents",
-        "--suite",
-        "suite.json",
-        "--server",
-        "bed",
-        "--runs",
-        "2",
-    ];
     home.kitbag(
         &[
-            &exam[..],
-            &["--concurrency", "1", "--model", &good, "--model", &poor],
+            &EXAM[..],
+            &[
+                "--runs",
+                "2",
+                "--concurrency",
+                "1",
+                "--model",
+                &good,
+                "--model",
+                &poor,
+            ],
             words,
         ]
         .concat(),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{EXAM, call, home, obey, report, share, sit};
+use super::{EXAM, PATIENTLY, WITH_KEY, call, home, obey, report, share, sit};
 use crate::harness::model::{Asked, Model, Say};
 
 /// One prompt, `p`, to a model that answers so in OpenAI's format; then the only record.
@@ -356,6 +356,8 @@ async fn nothing_is_sent_that_a_model_may_refuse_unless_it_is_wanted() {
         .kitbag(
             &[
                 &EXAM[..],
+                &WITH_KEY,
+                &PATIENTLY,
                 &["--model", "openai:m", "--param", "model=other"],
             ]
             .concat(),

@@ -57,21 +57,12 @@ fn home(prompts: &[&str]) -> Arc<Home> {
     home
 }
 
-const EXAM: [&str; 10] = [
-    "eval",
-    "agents",
-    "--suite",
-    "suite.json",
-    "--server",
-    "bed",
-    "--key-env",
-    "MODEL_KEY",
-    "--retries",
-    "3",
-];
+const EXAM: [&str; 6] = ["eval", "agents", "--suite", "suite.json", "--server", "bed"];
+const WITH_KEY: [&str; 2] = ["--key-env", "MODEL_KEY"];
+const PATIENTLY: [&str; 2] = ["--retries", "3"];
 
 async fn sit(home: &Home, model: &str, words: &[&str]) -> CommandOutcome {
-    home.kitbag(&[&EXAM[..], &["--model", model], words].concat())
+    home.kitbag(&[&EXAM[..], &WITH_KEY, &PATIENTLY, &["--model", model], words].concat())
         .await
 }
 
@@ -281,7 +272,7 @@ async fn a_prompt_without_an_answer_counts_for_nothing() {
     let words = ["--json", "--timeout", "1", "--retries", "0"];
     let endpoint = format!("{}#m", model.url);
     let told = home
-        .kitbag(&[&EXAM[..8], &["--model", &endpoint], &words].concat())
+        .kitbag(&[&EXAM[..], &WITH_KEY, &["--model", &endpoint], &words].concat())
         .await;
     assert_eq!(told.code, Some(1));
     let figures = &report(&told)["models"][0];
@@ -302,7 +293,15 @@ async fn a_prompt_without_an_answer_counts_for_nothing() {
 
     model.becomes(|_| Say::Nothing);
     let told = home
-        .kitbag(&[&EXAM[..8], &["--model", &endpoint, "--limit", "1"], &words].concat())
+        .kitbag(
+            &[
+                &EXAM[..],
+                &WITH_KEY,
+                &["--model", &endpoint, "--limit", "1"],
+                &words,
+            ]
+            .concat(),
+        )
         .await;
     let figures = &report(&told)["models"][0];
     for figure in [
@@ -352,6 +351,8 @@ async fn a_killed_run_goes_on_where_it_was() {
     let endpoint = format!("{}#m", model.url);
     let words = [
         &EXAM[..],
+        &WITH_KEY,
+        &PATIENTLY,
         &[
             "--model",
             &endpoint,
@@ -447,7 +448,7 @@ async fn the_key_is_sent_and_appears_nowhere() {
     let model = Model::start(obey).await;
     home.export("OPENAI_API_KEY", KEY);
     let told = home
-        .kitbag(&[&EXAM[..6], &["--model", &format!("openai:{}#m", model.url)]].concat())
+        .kitbag(&[&EXAM[..], &["--model", &format!("openai:{}#m", model.url)]].concat())
         .await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     assert!(

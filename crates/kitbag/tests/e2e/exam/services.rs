@@ -1,18 +1,8 @@
 //! Services are reached as they want to be: where the key goes, what the address looks like, and what
 //! else they are told.
 
-use super::{KEY, home, obey, report, right_arguments};
+use super::{EXAM, KEY, home, obey, report, right_arguments};
 use crate::harness::model::{Asked, Model};
-
-const BASE: [&str; 7] = [
-    "eval",
-    "agents",
-    "--suite",
-    "suite.json",
-    "--server",
-    "bed",
-    "--json",
-];
 
 #[tokio::test]
 async fn azure_takes_its_key_and_its_version_where_it_wants_them() {
@@ -28,7 +18,9 @@ async fn azure_takes_its_key_and_its_version_where_it_wants_them() {
         "--key-header",
         "api-key",
     ];
-    let told = home.kitbag(&[&BASE[..], &words].concat()).await;
+    let told = home
+        .kitbag(&[&EXAM[..], &["--json"], &words].concat())
+        .await;
     assert_eq!(
         (told.code, right_arguments(&told)),
         (Some(0), 1.0),
@@ -64,7 +56,9 @@ async fn every_host_gets_its_own_key() {
         "--key-env",
         "localhost=OTHER_KEY",
     ];
-    let told = home.kitbag(&[&BASE[..], &words].concat()).await;
+    let told = home
+        .kitbag(&[&EXAM[..], &["--json"], &words].concat())
+        .await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     let key = |model: &Model| {
         model.asked()[0].headers["authorization"]
@@ -96,7 +90,9 @@ async fn other_headers_are_sent_to_models_at_a_url_and_never_shown() {
         "--log",
         "trace",
     ];
-    let told = home.kitbag(&[&BASE[..], &words].concat()).await;
+    let told = home
+        .kitbag(&[&EXAM[..], &["--json"], &words].concat())
+        .await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     assert_eq!(model.asked()[0].headers["x-project"], "secret-project");
     assert!(
@@ -110,7 +106,7 @@ async fn other_headers_are_sent_to_models_at_a_url_and_never_shown() {
 async fn what_fits_no_model_is_refused_before_anything_is_sent() {
     let home = home(&["p"]);
     let fails = async |words: &[&str], part: &str| {
-        let told = home.kitbag(&[&BASE[..], words].concat()).await;
+        let told = home.kitbag(&[&EXAM[..], &["--json"], words].concat()).await;
         assert!(
             told.code != Some(0) && told.stderr.contains(part),
             "{part}: {}",

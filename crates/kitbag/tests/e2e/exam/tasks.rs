@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kitbag_testkit::scripted_model::{Character, ScriptedModel};
 use serde_json::{Value, json};
 
-use super::{call, report};
+use super::{EXAM, call, report};
 use crate::harness::Testbed;
 use crate::harness::gateway::Home;
 use crate::harness::model::{Model, Say};
@@ -32,16 +32,6 @@ fn home() -> Arc<Home> {
     home
 }
 
-const EXAM: [&str; 7] = [
-    "eval",
-    "agents",
-    "--suite",
-    "suite.json",
-    "--server",
-    "bed",
-    "--concurrency",
-];
-
 /// The tools that the record of the only task names, in their order.
 fn steps(model: &Value) -> Vec<&str> {
     let steps = model["tasks"]["records"][0]["task"]["steps"].as_array();
@@ -58,6 +48,7 @@ async fn a_task_is_done_through_every_surface_as_its_clients_see_it() {
     let confused = ScriptedModel::start(Character::Confused, &suite).await;
     let models = [&good, &lazy, &confused].map(ScriptedModel::endpoint);
     let words = [
+        "--concurrency",
         "2",
         "--surface",
         "search,adaptive,code,all",
@@ -117,7 +108,7 @@ async fn a_task_is_done_through_every_surface_as_its_clients_see_it() {
     }
     let before = good.requests() + lazy.requests() + confused.requests();
     let table = home
-        .kitbag(&[&EXAM[..], &words[..3], &words[6..]].concat())
+        .kitbag(&[&EXAM[..], &words[..4], &words[7..]].concat())
         .await;
     for part in [
         "READ, WRITTEN",
@@ -141,6 +132,7 @@ async fn a_list_that_is_too_long_for_an_endpoint_is_cut_and_that_is_said() {
     .await;
     let endpoint = format!("{}#m", model.url);
     let words = [
+        "--concurrency",
         "1",
         "--max-tools",
         "3",
@@ -174,7 +166,7 @@ async fn a_list_that_is_too_long_for_an_endpoint_is_cut_and_that_is_said() {
 #[tokio::test]
 async fn without_a_model_the_solutions_are_tried_and_a_task_that_needs_nothing_is_told() {
     let home = home();
-    let words = ["1", "--dry-run"];
+    let words = ["--concurrency", "1", "--dry-run"];
     let told = home.kitbag(&[&EXAM[..], &words].concat()).await;
     assert_eq!(told.code, Some(0), "{told:?}");
     assert!(

@@ -1,0 +1,45 @@
+//! Keeps a value for each caller, of so many callers at most that keys cannot fill the memory.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use kitbag_domain::Caller;
+use kitbag_domain::sync::lock;
+
+/// Beyond this many callers all are forgotten. A value is made again when it is asked for.
+const MOST_CALLERS: usize = 10_000;
+
+#[derive(Debug)]
+pub(crate) struct PerCaller<T> {
+    by_caller: Mutex<HashMap<Caller, T>>,
+}
+
+impl<T: Clone> PerCaller<T> {
+    /// Returns the value of a caller, which is made the first time, outside the lock.
+    pub(crate) fn get_or_make(&self, caller: &Caller, make: impl FnOnce() -> T) -> T {
+        if let Some(known) = lock(&self.by_caller).get(caller) {
+            return known.clone();
+        }
+        let made = make();
+        let mut by_caller = lock(&self.by_caller);
+        if by_caller.len() >= MOST_CALLERS {
+            by_caller.clear();
+        }
+        by_caller.entry(caller.clone()).or_insert(made).clone()
+    }
+
+    /// Gives a caller who has a value another one, and returns the value before.
+    pub(crate) fn replace(&self, caller: &Caller, value: T) -> Option<T> {
+        let mut by_caller = lock(&self.by_caller);
+        let kept = by_caller.get_mut(caller)?;
+        Some(std::mem::replace(kept, value))
+    }
+}
+
+impl<T> Default for PerCaller<T> {
+    fn default() -> Self {
+        Self {
+            by_caller: Mutex::default(),
+        }
+    }
+}

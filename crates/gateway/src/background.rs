@@ -1,28 +1,22 @@
-//! The work beside the requests: servers are listed, listings kept, changes announced.
+//! The work beside the requests: changes are announced, the index follows the catalog, and what is
+//! too old is removed.
 
 use std::collections::HashMap;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures::future::join_all;
-use kitbag_config::ServerLock;
 use kitbag_domain::Remedy as _;
 use kitbag_domain::{ExposedName, KeyId, ServerName, Timestamp};
-use kitbag_store::StoredListing;
-use kitbag_upstream::{CallError, Listing, ListingProblem, Notice, NoticeKind, Server};
-use tokio::sync::{Semaphore, mpsc};
+use kitbag_upstream::{Notice, NoticeKind};
+use tokio::sync::mpsc;
 
-use crate::announce::{Changes, announce_changes, announce_update};
+use crate::announce::{Changes, announce_update};
 use crate::clock::now;
-use crate::drift;
 use crate::gateway::Gateway;
 use crate::host::GatewayHost;
+use crate::list_servers::{mention_failure, refresh};
 use crate::overrides;
 
-/// Servers that are started at once to be listed for the first time.
-const LISTED_AT_ONCE: usize = 4;
-const LONGEST_TURN: Duration = Duration::from_secs(2);
 /// Changes that come this close together are answered with one new listing.
 const SETTLE: Duration = Duration::from_millis(50);
 const TIDY_EVERY: Duration = Duration::from_secs(60);
@@ -40,43 +34,6 @@ const LOOK_FOR_ENDED_KEYS: Duration = Duration::from_millis(500);
 const KEEP_USES_EVERY: Duration = Duration::from_secs(5);
 const BETWEEN_PORTIONS: Duration = Duration::from_millis(100);
 const FORGOTTEN_AT_ONCE: u32 = 1_000;
-
-/// Asks every server that was never listed what it offers. Those known from an earlier run
-/// are left asleep, unless a client watches what they have.
-pub async fn list_unknown(host: Arc<GatewayHost>) {
-    let gateway = host.gateway();
-    let wanted = |server: &&Arc<Server>| server.listing().is_none() || server.is_missed();
-    let unknown: Vec<_> = gateway.upstreams.iter().filter(wanted).cloned().collect();
-    if unknown.is_empty() {
-        return mention_unknown_tools(&gateway);
-    }
-    let places = Semaphore::new(LISTED_AT_ONCE);
-    join_all(
-        unknown
-            .iter()
-            .map(|server| list_in_turn(&host, server, &places)),
-    )
-    .await;
-    tracing::info!(
-        tools = host.gateway().catalog().tools.len(),
-        "every server has been asked what it offers"
-    );
-    mention_unknown_tools(&host.gateway());
-}
-
-/// A server that takes long, or hangs, goes on without its place: the others need not wait.
-async fn list_in_turn(host: &Arc<GatewayHost>, server: &Arc<Server>, places: &Semaphore) {
-    let place = places.acquire().await;
-    let mut listing = pin!(refresh(host, server, Changes::default()));
-    let listed = match tokio::time::timeout(LONGEST_TURN, &mut listing).await {
-        Ok(listed) => listed,
-        Err(_) => {
-            drop(place);
-            listing.await
-        }
-    };
-    mention_failure(server, listed);
-}
 
 /// Receives what servers announce, until the gateway closes.
 pub(crate) async fn follow_notices(host: Arc<GatewayHost>, mut notices: mpsc::Receiver<Notice>) {
@@ -322,59 +279,6 @@ pub(crate) async fn tidy(host: Arc<GatewayHost>) {
     }
 }
 
-/// Lists a server, keeps the listing and tells the clients that want to know.
-pub(crate) async fn refresh(
-    host: &Arc<GatewayHost>,
-    server: &Arc<Server>,
-    announced: Changes,
-) -> Result<Arc<Listing>, CallError> {
-    let before = server.listing();
-    let early = |listing: &Listing| {
-        let changes = Changes::between(before.as_deref(), listing);
-        let (host, name) = (host.clone(), server.name().clone());
-        tokio::spawn(async move {
-            host.rebuild_catalog().await;
-            announce_changes(&host.gateway(), &name, changes);
-        });
-    };
-    let definitions = host.gateway().services.definitions.clone();
-    if let Some(before) = &before {
-        definitions.learn(server.name(), before);
-    }
-    let listing = server.list(early).await?;
-    definitions.learn(server.name(), &listing);
-    // Another listing may come from another version of the server.
-    let intents = &host.gateway().services.intents;
-    intents.server_changed(server.name());
-    mention_problems(server, &listing);
-    host.rebuild_catalog().await;
-    let gateway = host.gateway();
-    keep(&gateway, server, &listing).await;
-    keep_approved(&gateway, server.name(), &listing).await;
-    announce_changes(
-        &gateway,
-        server.name(),
-        announced.or(Changes::between(before.as_deref(), &listing)),
-    );
-    Ok(listing)
-}
-
-/// Warns the operator of problems that keep something from clients. The other problems go to the
-/// debug log, for the developer who repairs the server.
-fn mention_problems(server: &Server, listing: &Listing) {
-    for ListingProblem {
-        about,
-        what,
-        incomplete,
-    } in &listing.problems
-    {
-        match incomplete {
-            true => tracing::warn!(server = %server.name(), about, "{what}"),
-            false => tracing::debug!(server = %server.name(), about, "{what}"),
-        }
-    }
-}
-
 fn relist(host: &Arc<GatewayHost>, name: &ServerName, changes: Changes) {
     let Some(server) = host.gateway().upstreams.get(name).cloned() else {
         return;
@@ -384,49 +288,4 @@ fn relist(host: &Arc<GatewayHost>, name: &ServerName, changes: Changes) {
     }
     let host = host.clone();
     tokio::spawn(async move { mention_failure(&server, refresh(&host, &server, changes).await) });
-}
-
-fn mention_failure(server: &Server, listed: Result<Arc<Listing>, CallError>) {
-    match listed {
-        Ok(_) => {}
-        // The server is being closed, so this is no failure.
-        Err(error) if server.is_closing() => tracing::debug!(server = %server.name(), "{error}"),
-        // A server that cannot be started or has ended is mentioned where that happens.
-        Err(error @ (CallError::Start(_) | CallError::Lost { .. })) => {
-            tracing::debug!(server = %server.name(), "{error}");
-        }
-        Err(error) => tracing::warn!(server = %server.name(), "{error}"),
-    }
-}
-
-/// Keeps the texts of what was approved, also on a machine where no person approved it: a later change
-/// can then be shown there, too.
-async fn keep_approved(gateway: &Gateway, server: &ServerName, listing: &Listing) {
-    let ServerLock::Locked(locked) = gateway.lock.of(server) else {
-        return;
-    };
-    let listed = drift::offer(listing).definitions().into_iter();
-    let approved = listed.filter(|it| locked.is_approved(it));
-    let approved: Vec<_> = approved.map(drift::approved_definition).collect();
-    if let Err(error) = gateway.services.store.put_approved(&approved).await {
-        tracing::warn!(%server, %error, "the approved definitions could not be kept");
-    }
-}
-
-async fn keep(gateway: &Gateway, server: &Server, listing: &Arc<Listing>) {
-    let (kept, name) = (listing.clone(), server.name());
-    // A long listing takes a while to write down, and requests of others must not wait for that.
-    let written = tokio::task::spawn_blocking(move || serde_json::to_string(&*kept));
-    let Ok(Ok(body)) = written.await else {
-        return tracing::warn!(server = %name, "the listing could not be written down for the next start");
-    };
-    let stored = StoredListing {
-        server: server.name().clone(),
-        fingerprint: server.spec().fingerprint(),
-        body,
-        listed_at: listing.listed_at,
-    };
-    if let Err(error) = gateway.services.store.put_listing(&stored).await {
-        tracing::warn!(server = %server.name(), %error, "the listing could not be kept for the next start");
-    }
 }

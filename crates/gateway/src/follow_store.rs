@@ -8,10 +8,10 @@ use kitbag_store::ChangeCounts;
 use kitbag_upstream::{Listing, Server, StartError};
 
 use crate::announce::{Changes, announce_changes};
-use crate::background;
 use crate::follow_tool_files::look;
 use crate::gateway::Gateway;
 use crate::host::{GatewayHost, stored_listing};
+use crate::list_servers;
 
 /// A login may also end a trouble that no change of the store tells of, such as that of a server
 /// which was configured after the person had logged in.
@@ -61,7 +61,7 @@ async fn list_after_logins(host: &Arc<GatewayHost>) {
         };
         if credentials.has_news().await {
             tracing::info!(server = %server.name(), "a person has logged in");
-            if let Err(error) = background::refresh(host, server, Changes::default()).await {
+            if let Err(error) = list_servers::refresh(host, server, Changes::default()).await {
                 tracing::warn!(server = %server.name(), %error, "it cannot be used yet");
             }
         }

@@ -46,6 +46,7 @@ mod kept;
 pub mod keyring;
 pub mod learned_templates;
 mod learning;
+pub mod list_servers;
 pub mod login;
 mod measure;
 pub mod measured_client;

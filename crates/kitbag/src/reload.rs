@@ -23,9 +23,9 @@ use crate::import::{self, ImportAction, ImportRow};
 use crate::key_check::{NoKeys, check_keys};
 use crate::trail;
 use kitbag_gateway::announce;
-use kitbag_gateway::background;
 use kitbag_gateway::clock::now;
 use kitbag_gateway::host::{GatewayHost, ServerChanges};
+use kitbag_gateway::list_servers;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// A program that is still writing is given this long to finish.
@@ -201,7 +201,7 @@ impl Follower {
             );
         }
         announce::announce_everything(&host.gateway());
-        tokio::spawn(background::list_unknown(host.clone()));
+        tokio::spawn(list_servers::list_unknown(host.clone()));
         if config.project != self.project {
             tell(&config.project);
         }

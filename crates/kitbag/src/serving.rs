@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use futures::future::OptionFuture;
 use kitbag_domain::Surface;
 use tokio::io::AsyncBufRead;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::sync::CancellationToken;
 
 use crate::key_check::{UnknownTenant, check_keys, unknown_tenants};
@@ -21,6 +21,7 @@ use kitbag_gateway::follow_store;
 use kitbag_gateway::follow_tool_files;
 use kitbag_gateway::front;
 use kitbag_gateway::host::GatewayHost;
+use kitbag_gateway::list_servers;
 use kitbag_gateway::priors_schedule;
 use kitbag_gateway::template_check::check_templates;
 use kitbag_gateway::view::McpEndpoint;
@@ -54,9 +55,7 @@ pub(crate) async fn serve_http(
         tracing::warn!(%tenant, "{}", UnknownTenant::WHAT);
     }
     let bind = gateway.serve.bind;
-    let listener = TcpListener::bind(bind)
-        .await
-        .with_context(|| format!("the address {bind} cannot be used"))?;
+    let listener = listen(bind).with_context(|| format!("the address {bind} cannot be used"))?;
     gateway.services.index.ready().await?;
     gateway.services.meter.export()?;
     drop(gateway);
@@ -67,7 +66,7 @@ pub(crate) async fn serve_http(
         follower.freshness(),
     );
     ready(&banner(&app, address));
-    let mut listing = tokio::spawn(background::list_unknown(app.host().clone()));
+    let mut listing = tokio::spawn(list_servers::list_unknown(app.host().clone()));
     work_beside_requests(&app, follower, ServingTransport::Http);
     let ended = CancellationToken::new();
     tokio::spawn(until_asked_to_end(ended.clone(), app.host().clone()));
@@ -82,6 +81,21 @@ pub(crate) async fn serve_http(
     Ok(())
 }
 
+/// Connections that may wait to be accepted. With the usual 128, some of a thousand clients that
+/// connect at once are only let in when their system tries again, a second or more later.
+const WAITING: u32 = 1024;
+
+fn listen(bind: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = match bind {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    // A gateway that is started again takes over its address at once.
+    socket.set_reuseaddr(cfg!(unix))?;
+    socket.bind(bind)?;
+    socket.listen(WAITING)
+}
+
 /// Serves one client on stdin and stdout until it closes stdin.
 pub(crate) async fn serve_stdio(
     app: App,
@@ -93,7 +107,7 @@ pub(crate) async fn serve_stdio(
     app.host().gateway().services.meter.export()?;
     work_beside_requests(&app, follower, ServingTransport::Stdio);
     let door = surface.map_or(McpEndpoint::Main, McpEndpoint::Surface);
-    let mut listing = tokio::spawn(background::list_unknown(app.host().clone()));
+    let mut listing = tokio::spawn(list_servers::list_unknown(app.host().clone()));
     let enough = tokio::time::Instant::now() + FIRST_LISTING;
     let ended = CancellationToken::new();
     tokio::spawn(until_asked_to_end(ended.clone(), app.host().clone()));

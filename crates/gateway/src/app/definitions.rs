@@ -11,9 +11,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::App;
-use crate::announce::Changes;
-use crate::background;
 use crate::failure::Failure;
+use crate::list_servers::ListingPlaces;
 use crate::overrides;
 
 /// The tools and prompts of a server to the letter, held back or not.
@@ -67,11 +66,16 @@ impl App {
             .upstreams
             .iter()
             .filter(|it| servers.contains(it.name()));
-        join_all(servers.map(|server| self.definitions_of(server))).await
+        let places = ListingPlaces::default();
+        join_all(servers.map(|server| self.definitions_of(server, &places))).await
     }
 
-    async fn definitions_of(&self, server: &Arc<Server>) -> ServerDefinitions {
-        match background::refresh(&self.host, server, Changes::default()).await {
+    async fn definitions_of(
+        &self,
+        server: &Arc<Server>,
+        places: &ListingPlaces,
+    ) -> ServerDefinitions {
+        match places.list(&self.host, server).await {
             Ok(listing) => ServerDefinitions::of(server.name(), &listing),
             Err(error) => ServerDefinitions::silent(server.name(), error.to_string()),
         }

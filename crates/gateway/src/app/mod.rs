@@ -43,6 +43,7 @@ use crate::flights::HeldMessage;
 use crate::front::tokens::for_people;
 use crate::heard::{SpokenWords, ToolsForWords, hear};
 use crate::host::GatewayHost;
+use crate::list_servers::{self, ListingPlaces};
 use crate::offers::{self, PromptRow, ResourceRow, ToolRow};
 use crate::pipeline;
 use crate::secret::request_id;
@@ -152,7 +153,7 @@ impl App {
         let started = Instant::now();
         let listing = match server.listing().filter(|_| !refresh) {
             Some(listing) => listing,
-            None => background::refresh(&self.host, server, Changes::default()).await?,
+            None => list_servers::refresh(&self.host, server, Changes::default()).await?,
         };
         Ok(ServerReport::of(&listing, started.elapsed()))
     }
@@ -334,9 +335,8 @@ impl App {
     async fn list_anew(&self, which: impl Fn(&Server) -> bool) -> Vec<CallError> {
         let gateway = self.host.gateway();
         let servers = gateway.upstreams.iter().filter(|server| which(server));
-        let asked =
-            servers.map(|server| background::refresh(&self.host, server, Changes::default()));
-        join_all(asked)
+        let places = ListingPlaces::default();
+        join_all(servers.map(|server| places.list(&self.host, server)))
             .await
             .into_iter()
             .filter_map(Result::err)

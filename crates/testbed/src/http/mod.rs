@@ -8,6 +8,7 @@ mod stream;
 
 use std::collections::HashMap;
 use std::io::Write;
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -20,7 +21,7 @@ use axum::routing::post;
 use axum::serve::ListenerExt;
 use futures::{Stream, StreamExt};
 use kitbag_wire::{Era, Message, ProtocolVersion};
-use tokio::net::TcpListener;
+use tokio::net::TcpSocket;
 
 use crate::catalog::ForeignCatalog;
 use crate::cli::Served;
@@ -68,9 +69,15 @@ fn endpoint(server: Arc<TestServer>) -> Router {
         .with_state(house)
 }
 
+/// A gateway in front of hundreds of servers of this process connects to all of them at once. A
+/// connection that finds no place to wait in is repeated by the system after a second or more.
+const WAITING: u32 = 4096;
+
 /// Binds, writes the address to stdout, and serves.
 pub(crate) async fn listen(router: Router, port: u16, path: &str) -> anyhow::Result<()> {
-    let listener = TcpListener::bind(("127.0.0.1", port)).await?;
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((Ipv4Addr::LOCALHOST, port).into())?;
+    let listener = socket.listen(WAITING)?;
     writeln!(
         std::io::stdout(),
         "listening on http://{}{path}",

@@ -26,7 +26,7 @@ import variations
 from clauses import MAX_CLAUSES, clauses
 from document import collapse, document, provider_words, words
 from packing import QUERY_TOKENS, Texts, padded, rows
-from testsets import CATALOGS, WRITTEN
+from testsets import CATALOGS, OWN, OWN_AMONG, WRITTEN
 from wordpiece import WordPiece
 
 MAX_RELEVANT = 8
@@ -55,6 +55,7 @@ def main(data, base_folder, pack):
     collect(data, training)
     training.write(pack / "train.npz")
     held_out = training.held_out(data / "retrieval" / "train")
+    held_out[OWN] = own_held_out(data, training)
     (pack / "held-out.json").write_text(json.dumps(held_out))
     write_evaluation(testsets.every(data, held_out), Texts(tokenizer), pack / "eval.npz")
     for name, tensors in (("minilm", bases.minilm(base_folder)), ("gte", bases.gte(base_folder))):
@@ -75,8 +76,8 @@ def collect(data, training):
             gold = [tools[id] for id in query["relevant"] if id in tools]
             if not any(text_key(tool) in hidden for tool in gold):
                 training.add("several" if query.get("kind") == "several" else name, query["query"], gold)
-    for query, tool in own_requests(catalog):
-        training.add("requests", query, [tool])
+    for line in own_requests(catalog):
+        training.add(line["source"], line["query"], line["gold"])
     training.vary()
     for tool in catalog:
         add_weak(training, tool)
@@ -109,14 +110,15 @@ def text_key(tool):
 
 
 def own_requests(catalog):
-    """Requests written for this model. A line names the tool it asks for; its text stays in
-    the catalog it came from."""
+    """Requests written for this model, each with its tools as `gold`. A line names the tools it asks
+    for; their texts stay in the catalog they came from."""
     tools = {}
     for tool in catalog:
         tools.setdefault((server_name(tool), tool["name"]), tool)
     for path in sorted((pathlib.Path(__file__).parent / "data").glob("*.jsonl")):
         for line in rows(path):
-            yield line["query"], tools[line["server"], line["name"]]
+            gold = [tools[server, name] for server, name in line["tools"]]
+            yield {**line, "gold": gold, "source": "several" if len(gold) > 1 else path.stem}
 
 
 def add_weak(training, tool):
@@ -139,6 +141,20 @@ def add_weak(training, tool):
     for sentence in [first] * (random.random() < 0.4) + others[:3]:
         if 25 <= len(sentence) <= 300:
             training.add("sentence", sentence, [tool])
+
+
+def own_held_out(data, training):
+    """The requests written for this model that training does not see, by kind. Forks of a server are
+    all right."""
+    ids = {}
+    for tool in rows(data / "retrieval" / "train" / OWN_AMONG / "tools.jsonl"):
+        ids.setdefault((server_name(tool), tool["name"]), []).append(tool["id"])
+    found = {}
+    for line in own_requests(visible_catalog(data)):
+        relevant = [id for tool in line["tools"] for id in ids.get(tuple(tool), [])]
+        if relevant and training.out([training.register(tool) for tool in line["gold"]]):
+            found.setdefault(line.get("kind", OWN), []).append({"query": line["query"], "relevant": relevant})
+    return found
 
 
 class Training:
@@ -177,7 +193,7 @@ class Training:
 
     def vary(self):
         """Requests made out of the written ones, each from requests of the same side of the hold-out."""
-        written = [(query, tools) for source, query, tools, _ in self.queries if source in ("intents", "intents2", "requests")]
+        written = [(query, tools) for source, query, tools, _ in self.queries if source in ("intents", "intents2", "requests", "everyday")]
         for single in ([it for it in written if self.out(it[1]) == side] for side in (False, True)):
             share = len(single) / len(written)
             self.compose(single, int(COMPOSED * share))

@@ -12,10 +12,13 @@ DEV = "azure_mcp pagerduty_mcp toolalpaca_eval workbench tooltalk real_intents".
 CATALOGS = "toucan_mcp_servers docker_mcp_registry aws_mcp_catalog github_mcp_catalog".split()
 # The sets of requests written for real servers.
 WRITTEN = "intents intents2".split()
+# Under this name the requests of `data/` that training leaves out, and the tools they are found among.
+OWN, OWN_AMONG = "own", "intents2"
 
 
 def every(data, held_out):
-    """`held_out` has, for a set and a kind of its requests, the ids of those to measure on."""
+    """`held_out` has, for a set and a kind of its requests, the ids of those to measure on, and our own
+    requests themselves."""
     sets = data / "retrieval"
     for name in DEV:
         yield f"{name} @ {name}", *dev(sets, name)
@@ -30,6 +33,9 @@ def every(data, held_out):
         tools, queries = (rows(sets / "train" / name / f"{part}.jsonl") for part in ("tools", "queries"))
         for kind, ids in held_out.get(name, {}).items():
             yield f"unseen-{kind} @ {name}", tools, [query for query in queries if query["id"] in set(ids)]
+    tools = rows(sets / "train" / OWN_AMONG / "tools.jsonl")
+    for kind, queries in held_out.get(OWN, {}).items():
+        yield f"unseen-{kind} @ {OWN_AMONG}", tools, queries
 
 
 def dev(sets, name):

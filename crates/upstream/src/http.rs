@@ -4,7 +4,7 @@
 //! may be resumed after they broke; modern servers have none of that.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -465,11 +465,15 @@ fn is_auth(status: StatusCode) -> bool {
     status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN
 }
 
-/// Returns the HTTP client for servers, which follows no redirects.
+/// Returns the HTTP client for servers, which follows no redirects. All have the same one: a request
+/// brings its own headers, and a client of its own reads every certificate that the system trusts.
 pub(crate) fn client() -> Client {
-    kitbag_fetch::client_without_redirects()
-        .pool_idle_timeout(POOL_IDLE_TIMEOUT)
-        .tcp_nodelay(true)
-        .build()
-        .expect("the client is built from constants")
+    static CLIENT: LazyLock<Client> = LazyLock::new(|| {
+        kitbag_fetch::client_without_redirects()
+            .pool_idle_timeout(POOL_IDLE_TIMEOUT)
+            .tcp_nodelay(true)
+            .build()
+            .expect("the client is built from constants")
+    });
+    CLIENT.clone()
 }

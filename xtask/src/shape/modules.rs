@@ -10,13 +10,14 @@ use super::source::SourceFile;
 pub const CRATE: &str = "gateway";
 
 /// Modules of the gateway that load the catalog outside a request.
-const MAY_LOAD_THE_CATALOG: [&str; 9] = [
+const MAY_LOAD_THE_CATALOG: [&str; 10] = [
     "announce",
     "app",
     "background",
     "find",
     "gateway",
     "host",
+    "list_servers",
     "measure",
     "priors_schedule",
     "search",

@@ -81,6 +81,7 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, Parser, Subcommand};
 use kitbag_config::Edit;
 use kitbag_config::{Config, Overrides, Surroundings, Whereabouts};
+use kitbag_gateway::files;
 use tracing::level_filters::LevelFilter;
 
 use crate::reload::Follower;
@@ -276,6 +277,8 @@ impl Cli {
             format: log_format,
             default: default_level(self.verb.as_ref()),
         });
+        prefer_small_pages();
+        files::raise_limit();
         let invocation = Invocation {
             output: Output { json },
             at: Whereabouts {
@@ -295,6 +298,14 @@ impl Cli {
         ended
             .inspect_err(journal::last_words)
             .unwrap_or_else(|error| failure::report(&error, json))
+    }
+}
+
+/// Huge pages make a heap that is mostly small things a third larger, and nothing here faster.
+fn prefer_small_pages() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
+        tracing::debug!(%error, "huge pages stay on");
     }
 }
 

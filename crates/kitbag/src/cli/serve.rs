@@ -17,7 +17,6 @@ use crate::local::protocol::Want;
 use crate::local::relay::{GatewayEnded, RelayEnd, relay};
 use crate::serving::{self, Banner, asked_to_end};
 use kitbag_gateway::app::App;
-use kitbag_gateway::files;
 
 /// Serve every configured server at one MCP endpoint.
 #[derive(Debug, Args)]
@@ -48,8 +47,6 @@ pub(super) async fn run(
     mut invocation: Invocation,
 ) -> anyhow::Result<ExitCode> {
     arguments.overriding.apply(&mut invocation.at.overrides);
-    prefer_small_pages();
-    files::raise_limit();
     if arguments.stdio {
         return on_stdio(&arguments, &invocation).await;
     }
@@ -102,14 +99,6 @@ async fn joined(
     tokio::select! {
         ended = relay(gateway, stdin, &mut stdout) => Ok(Some(ended?)),
         () = asked_to_end() => Ok(Some(RelayEnd::ByClient)),
-    }
-}
-
-/// Huge pages make a heap that is mostly small things a third larger, and nothing here faster.
-fn prefer_small_pages() {
-    #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
-        tracing::debug!(%error, "huge pages stay on");
     }
 }
 

@@ -76,6 +76,8 @@ const WAITING: u32 = 4096;
 /// Binds, writes the address to stdout, and serves.
 pub(crate) async fn listen(router: Router, port: u16, path: &str) -> anyhow::Result<()> {
     let socket = TcpSocket::new_v4()?;
+    // A server that is started again takes over its port at once.
+    socket.set_reuseaddr(cfg!(unix))?;
     socket.bind((Ipv4Addr::LOCALHOST, port).into())?;
     let listener = socket.listen(WAITING)?;
     writeln!(

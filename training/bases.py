@@ -73,8 +73,13 @@ def write(path, tensors):
 
 def read(path):
     with np.load(path) as table:
-        return {
-            name: table[name] * table[f"{name} scale"][:, None] if f"{name} scale" in table else table[name]
-            for name in table.files
-            if not name.endswith(" scale")
-        }
+        return unpacked(dict(table))
+
+
+def unpacked(table):
+    """Rounded matrices times their steps, and the other tensors as they are."""
+    return {
+        name: table[name] * table[f"{name} scale"][:, None] if f"{name} scale" in table else table[name]
+        for name in table
+        if not name.endswith(" scale")
+    }

@@ -1,11 +1,11 @@
 """How often each kind of request is drawn, and the other mixtures that were tried."""
 
 MIXTURE = {
-    "intents": 0.4,
-    "intents2": 0.68,
-    "several": 0.13,
-    "requests": 0.02,
-    "everyday": 0.25,
+    "intents": 0.2,
+    "intents2": 0.34,
+    "several": 0.05,
+    "requests": 0.01,
+    "everyday": 0.0,
     "composed": 0.06,
     "refusing": 0.02,
     "misspelt": 0.02,
@@ -25,6 +25,8 @@ MIXTURE = {
     "rotbench": 0.005,
 }
 
+WRITTEN = "intents intents2 several requests".split()
+MADE = "composed refusing misspelt terse weak sentence".split()
 
 
 def scaled(factor, names):
@@ -34,6 +36,10 @@ def scaled(factor, names):
 # A mixture, and the number of requests of one server that are drawn together.
 TRIALS = {
     "plain": (MIXTURE, 8),
-    "no-everyday": (scaled(0, ["everyday"]), 8),
-    "more-everyday": (scaled(2, ["everyday"]), 8),
+    "no-variations": (scaled(0, ["refusing", "misspelt", "terse"]), 8),
+    "more-written": (scaled(2, WRITTEN), 8),
+    "more-made": (scaled(2, MADE), 8),
+    "larger-groups": (MIXTURE, 16),
+    "everyday": ({**scaled(2, WRITTEN), "everyday": 0.25}, 8),
+    "more-everyday": ({**scaled(2, WRITTEN), "everyday": 0.5}, 8),
 }

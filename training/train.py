@@ -57,11 +57,10 @@ TEACHERS = [
     Teacher("minilm", 3, Stage(750, 1e-4)),
     Teacher("gte", 2, Stage(800, 1e-4)),
     Teacher("gte", 4, Stage(400, 1.2e-4, batch=4096)),
-    Teacher("gte", 6, Stage(600, 1e-4)),
 ]
 # The student begins as this teacher.
 PUPIL = "teacher-minilm-3.npz"
-STUDENT, ROUNDED = Stage(3300, 1.5e-4), Stage(450, 4e-5)
+STUDENT, ROUNDED = Stage(3000, 1.5e-4), Stage(450, 4e-5)
 
 
 def teachers(options):
@@ -116,7 +115,7 @@ def teach(teacher, base, data, log):
     return descend(model, loss, teacher.stage, log)
 
 
-def distil(student, known, data, stage, log):
+def distil(student, known, data, stage, log, labels=0.1):
     """The mean similarities of the teachers, and a little of the labels themselves."""
     draw = np.random.default_rng(5)
     size = stage.batch
@@ -128,7 +127,7 @@ def distil(student, known, data, stage, log):
         similarity = SCALE * found[:size] @ found[size:].T
         wanted = known.similarity(batch.rows, np.concatenate([batch.tools, near]))
         labelled = contrast(similarity[:, :size], data.false_negatives(batch))
-        return divergence(similarity, wanted) + 0.5 * divergence(similarity.T, wanted.T) + 0.1 * labelled
+        return divergence(similarity, wanted) + 0.5 * divergence(similarity.T, wanted.T) + labels * labelled
 
     return descend(student, loss, stage, log)
 

@@ -89,6 +89,6 @@ mod tool_files;
 mod turn;
 pub mod vault;
 pub mod view;
-mod web_pages;
+pub mod web_pages;
 pub mod withheld;
 pub mod workers;

@@ -1,12 +1,14 @@
 //! The rooms for pages of the web, as the configuration wants them.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use kitbag_config::{ReaderEndpoint, WebSettings};
 use kitbag_domain::Lookup;
+use kitbag_fetch::AddressGuard;
 use kitbag_platform::WebPages;
 use kitbag_web::{
-    Browser, BrowserSettings, PageReader, ReaderService, ReaderSettings, RootCertificates,
+    Browser, BrowserError, BrowserSettings, PageReader, ReaderService, ReaderSettings, RootCertificates,
 };
 
 use crate::address_guard::address_guard;
@@ -44,6 +46,12 @@ impl ConfiguredWeb {
     }
 }
 
+/// Returns the program that pictures pages.
+pub fn browser_program(settings: &WebSettings) -> Result<PathBuf, BrowserError> {
+    let guard = address_guard(settings.addresses.clone());
+    browser(settings, RootCertificates::default(), guard).program()
+}
+
 /// Reads the operator's own certificates; none if they cannot be used.
 fn roots(settings: &WebSettings) -> Option<RootCertificates> {
     let Some(path) = &settings.certificate_authorities else {
@@ -71,10 +79,14 @@ fn pages(settings: &WebSettings, roots: RootCertificates, lookup: &Lookup) -> We
             roots: roots.clone(),
             ..ReaderSettings::new(guard.clone())
         }),
-        browser: Browser::new(BrowserSettings {
-            program: settings.browser_program.clone(),
-            roots,
-            ..BrowserSettings::new(guard)
-        }),
+        browser: browser(settings, roots, guard),
     }
+}
+
+fn browser(settings: &WebSettings, roots: RootCertificates, guard: AddressGuard) -> Browser {
+    Browser::new(BrowserSettings {
+        program: settings.browser_program.clone(),
+        roots,
+        ..BrowserSettings::new(guard)
+    })
 }

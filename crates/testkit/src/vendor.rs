@@ -59,9 +59,14 @@ impl ScriptedVendor {
     /// The tables that put it behind both paths, with a limit that a test can exceed. The table of
     /// OpenAI is the last.
     pub fn tables(&self) -> String {
+        self.tables_with("")
+    }
+
+    /// The same, with further lines in `[models]`.
+    pub fn tables_with(&self, lines: &str) -> String {
         let url = &self.url;
         format!(
-            "[models]\nenabled = true\nmax_body_bytes = 12_000_000\n[models.anthropic]\nurl = \"{url}\"\n[models.openai]\nurl = \"{url}/v1\"\n"
+            "[models]\nenabled = true\nmax_body_bytes = 12_000_000\n{lines}[models.anthropic]\nurl = \"{url}\"\n[models.openai]\nurl = \"{url}/v1\"\n"
         )
     }
 

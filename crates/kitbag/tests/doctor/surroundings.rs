@@ -124,6 +124,15 @@ fn a_provider_that_lacks_a_variable_is_named() {
 }
 
 #[test]
+fn a_browser_that_is_named_and_not_there_is_a_problem() {
+    let home = home("[browser]\nprogram = '/nowhere/chromium'\n");
+    let visit = Visit::to(&home, &["--offline"]);
+    let found = visit.one("programs", "browser", "problem");
+    let advice = found["try"].as_str().unwrap();
+    assert!(advice.contains("`program` under [browser]"), "{found:#}");
+}
+
+#[test]
 fn what_others_can_read_is_a_problem_if_it_is_secret() {
     let home = home(
         "[servers.git]\nurl = 'http://127.0.0.1:1/mcp'\nheaders = { Authorization = 'Bearer s3cret-s3cret' }\n",

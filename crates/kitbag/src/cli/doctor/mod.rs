@@ -51,8 +51,8 @@ Examples:
 
 Looked at are the configuration, the store, every server that is enabled, the
 MCP clients on this machine, the address to serve on, the sandbox of programs,
-and the versions of what servers run with. The exit code is 1 when there is a
-problem; warnings are none.";
+the browser that pictures pages, and the versions of what servers run with. The
+exit code is 1 when there is a problem; warnings are none.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let mut findings = Vec::new();
@@ -95,7 +95,7 @@ async fn look(
         findings.extend(clients::check(Some(&config), invocation).await);
         findings.extend(address::check(&config, state.has_keys).await);
         findings.push(address::running(&config, invocation).await);
-        findings.push(programs::check(&config).await);
+        findings.extend(programs::check(&config).await);
     }
     findings.extend(versions::check(&config).await);
     Ok(())

@@ -32,10 +32,27 @@ impl Proxied {
         Self::start(Home::new(""), None, config).await
     }
 
+    /// Without any tools; with further lines in `[models]`.
+    async fn with_models(lines: &str) -> Self {
+        let vendor = silent_vendor().await;
+        let config = vendor.tables_with(lines);
+        Self::behind(vendor, Home::new(""), None, &config).await
+    }
+
     async fn start(home: Arc<Home>, shop: Option<Remote>, config: &str) -> Self {
-        let vendor = ScriptedVendor::start(|_| Response::new(Body::from("{}"))).await;
+        let vendor = silent_vendor().await;
         let servers = shop.as_ref().map(shop_table).unwrap_or_default();
-        home.configure(&format!("{servers}{}{config}", vendor.tables()));
+        let config = format!("{servers}{}{config}", vendor.tables());
+        Self::behind(vendor, home, shop, &config).await
+    }
+
+    async fn behind(
+        vendor: ScriptedVendor,
+        home: Arc<Home>,
+        shop: Option<Remote>,
+        config: &str,
+    ) -> Self {
+        home.configure(config);
         let gateway = home.serve().await;
         Self {
             gateway,
@@ -75,6 +92,11 @@ impl Proxied {
         assert_eq!(sent.status(), 200, "{}", sent.text().await.unwrap());
         self.vendor.last().body
     }
+}
+
+/// A vendor that answers every request with an empty object.
+async fn silent_vendor() -> ScriptedVendor {
+    ScriptedVendor::start(|_| Response::new(Body::from("{}"))).await
 }
 
 /// More than a request keeps, about different things.

@@ -205,3 +205,18 @@ async fn both_apis_of_openai_are_trimmed_and_figures_tell_of_it() {
         "{page}"
     );
 }
+
+#[tokio::test]
+async fn tools_of_others_are_trimmed_only_where_the_operator_says_so() {
+    let others = GOODS.map(|(name, description)| {
+        json!({ "name": format!("mcp__other__{name}"), "description": description, "input_schema": {} })
+    });
+    let body = json!({ "model": "m", "messages": [user(MAIL)], "tools": others }).to_string();
+    for (setting, most) in [("keep", GOODS.len()), ("trim", 20)] {
+        let proxied = Proxied::with_models(&format!("foreign_tools = \"{setting}\"\n")).await;
+        let sent = proxied.send("/anthropic/v1/messages", &body).await;
+        let kept = names(&String::from_utf8(sent.to_vec()).unwrap());
+        assert_eq!(kept.len(), most, "{setting}: {kept:?}");
+        assert!(has(&kept, "mcp__other__send_mail"), "{setting}: {kept:?}");
+    }
+}

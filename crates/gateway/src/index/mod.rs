@@ -9,11 +9,15 @@
 //!   known of it
 //! - `vectors`: the vectors of the tools, in memory and in the store; `embed_missing`: computes those
 //!   that are not there yet
+//! - `missing_texts`: the order in which they are computed; `asked_first`: a search has its tools
+//!   embedded first; `asked_texts`: the texts that searches ask for
 //! - `intent`: an intent that a client asks tools for, with its vectors; `intents`: the latest ones
 //! - `mirror`: what an exact name reads
 //! - `snapshot`: the index that searches see
 //! - [`detached`]: an index of tools that no gateway serves
 
+mod asked_first;
+mod asked_texts;
 #[cfg(test)]
 mod built_in_vectors;
 pub mod detached;
@@ -21,6 +25,7 @@ mod embed_missing;
 pub mod intent;
 mod intents;
 mod mirror;
+mod missing_texts;
 pub mod priors;
 mod snapshot;
 pub mod source;
@@ -37,6 +42,7 @@ use kitbag_relevance::Index;
 use kitbag_store::{Error, Store};
 use tokio::sync::watch;
 
+use self::asked_texts::AskedTexts;
 use self::intent::Vectors;
 use self::intents::IntentCache;
 use self::mirror::Mirror;
@@ -76,6 +82,7 @@ pub struct CapabilityIndex {
     priors_updated_at: Mutex<Option<Timestamp>>,
     created_at: Timestamp,
     vectors: ToolVectors,
+    asked: AskedTexts,
     intents: Mutex<IntentCache<Arc<Vectors>>>,
 }
 
@@ -113,6 +120,7 @@ impl CapabilityIndex {
             shown_run: watch::Sender::default(),
             priors_updated_at: Mutex::default(),
             created_at: now(),
+            asked: AskedTexts::default(),
             intents: Mutex::default(),
         }
     }
@@ -343,6 +351,7 @@ impl CapabilityIndex {
         let snapshot = Arc::new(Snapshot {
             index: Arc::new(index),
             subjects,
+            texts: sources.iter().map(|it| it.hash).collect(),
         });
         self.snapshot.store(snapshot.clone());
         self.begun.send_replace(true);

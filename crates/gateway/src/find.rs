@@ -113,6 +113,7 @@ pub(crate) async fn find(
     let _ = tokio::time::timeout(BEGINNING, gateway.services.index.begun()).await;
     let mut intent = gateway.services.index.asked(text).await;
     intent.votes = votes(gateway, caller, &intent).await;
+    embed_first(gateway, caller, &intent, options).await;
     let (snapshot, catalog) = (gateway.services.index.snapshot(), gateway.catalog());
     let may_find = |it: &Subject| may_find(gateway, &catalog, caller, it);
     let mut found = snapshot.search(&intent, options, may_find);
@@ -147,6 +148,19 @@ pub(crate) async fn find(
         degraded: intent.degraded,
         catalog,
     }
+}
+
+/// Waits a moment for vectors of the tools that this search is about, should they be missing.
+async fn embed_first(
+    gateway: &Gateway,
+    caller: &Caller,
+    intent: &EmbeddedIntent,
+    options: &Options,
+) {
+    let catalog = gateway.catalog();
+    let may_find = |it: &Subject| may_find(gateway, &catalog, caller, it);
+    let index = &gateway.services.index;
+    index.embed_first(intent, options, may_find).await;
 }
 
 /// The votes of what the tenant of the caller did in like cases.

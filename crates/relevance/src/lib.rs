@@ -8,7 +8,7 @@
 //! - [`index`]: the snapshot; [`mod@retrieve`]: searching it, with one `query` or several
 //! - [`lexical`] (over [`terms`]) and [`dense`]: the two ways to compare; [`score`]: their sum
 //! - `ranking`: the best first, with a bonus for the steps of an intent; `named`: the tools that an
-//!   intent names; `same_task`: the tools that share a place
+//!   intent names; `same_task`: the tools that share a place; `nearest`: those that need a vector first
 //! - [`learned`]: the votes of past contexts, from use; `priors`: the part of success, time and
 //!   cost in a score
 //! - [`options`]: filters on the tools; [`steps`]: splits an intent into its steps
@@ -31,6 +31,7 @@ pub mod learned;
 pub mod lexical;
 pub mod light;
 mod named;
+mod nearest;
 pub mod options;
 mod priors;
 pub mod purpose;
@@ -48,6 +49,7 @@ pub use confidence::Confidence;
 pub use index::{Document, Index};
 pub use indexed_tool::IndexedTool;
 pub use learned::{Experience, Lesson, Signal, Votes};
+pub use nearest::nearest_by_words;
 pub use options::{MAX_TOP_K, Options};
 pub use retrieve::{Candidate, Intent, Retrieved, retrieve};
 pub use same_task::equals;

@@ -57,10 +57,28 @@ impl<'a> Query<'a> {
 
     /// Returns the best `count` documents that are admitted, as far as bytes can tell.
     pub(crate) fn best(&self, count: usize, admitted: &impl Fn(usize) -> bool) -> Vec<usize> {
+        self.first_by(|document| self.rough_score(document), count, admitted)
+    }
+
+    /// Returns the best `count` documents that are admitted by their words alone.
+    pub(crate) fn best_by_words(
+        &self,
+        count: usize,
+        admitted: &impl Fn(usize) -> bool,
+    ) -> Vec<usize> {
+        self.first_by(|document| self.words.scores[document], count, admitted)
+    }
+
+    fn first_by(
+        &self,
+        score: impl Fn(usize) -> f32,
+        count: usize,
+        admitted: &impl Fn(usize) -> bool,
+    ) -> Vec<usize> {
         let mut kept: Vec<(usize, f32)> = Vec::with_capacity(2 * count);
         let mut bar = 0.0;
         for document in 0..self.index.len() {
-            let score = self.rough_score(document);
+            let score = score(document);
             // Asking if it is admitted costs more than the score did.
             if score > bar && admitted(document) {
                 kept.push((document, score));
@@ -73,6 +91,11 @@ impl<'a> Query<'a> {
         }
         keep_best(&mut kept, count);
         kept.into_iter().map(|(document, _)| document).collect()
+    }
+
+    /// True if the text and some documents have vectors that can be compared.
+    pub(crate) fn compares_meaning(&self) -> bool {
+        self.vector.is_some()
     }
 
     fn rough_score(&self, document: usize) -> f32 {

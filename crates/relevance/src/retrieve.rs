@@ -9,6 +9,7 @@ use crate::index::Index;
 use crate::indexed_tool::IndexedTool;
 use crate::learned::Votes;
 use crate::named::named;
+use crate::nearest::need_no_estimate;
 use crate::options::Options;
 use crate::query::Query;
 use crate::ranking::{Ranked, Ranking, Scored};
@@ -76,9 +77,11 @@ pub fn retrieve(
     let known = intent
         .voted_for(index)
         .chain(named.iter().flatten().copied());
-    let pool = pool(&queries, known, |document| {
-        options.admits(&index.documents[document].entry) && allowed(document)
-    });
+    let admitted =
+        |document: usize| options.admits(&index.documents[document].entry) && allowed(document);
+    let without_estimates = need_no_estimate(index, whole, &admitted);
+    let has_score = |document| !without_estimates || index.is_embedded(document);
+    let pool = pool(&queries, known, admitted, has_score);
     let scored = pool.into_iter().map(|document| whole.scored(document));
     let same_task = SameTask::new(intent.text);
     let mut ranking = Ranking::new(index, scored.collect(), options.places(), same_task);
@@ -120,8 +123,10 @@ fn pool(
     queries: &[Query<'_>],
     known: impl Iterator<Item = usize>,
     admitted: impl Fn(usize) -> bool,
+    has_score: impl Fn(usize) -> bool,
 ) -> BTreeSet<usize> {
-    let best = queries.iter().flat_map(|query| query.best(POOL, &admitted));
+    let is_found = |document| has_score(document) && admitted(document);
+    let best = queries.iter().flat_map(|query| query.best(POOL, &is_found));
     best.chain(known.filter(|document| admitted(*document)))
         .collect()
 }

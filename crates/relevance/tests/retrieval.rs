@@ -203,6 +203,37 @@ fn a_tool_whose_vector_is_still_missing_is_found_by_its_words() {
     }
 }
 
+/// So many tools with all words of a request that none else comes near, though they mean something
+/// else, and one tool without a vector that has a single word of it.
+fn issues(vectors: Vectors) -> Index {
+    let meaning: Arc<[f32]> = ENCODER.embed("Play a song").into();
+    let near = (0..80).map(|number| format!("issues_{number}"));
+    let near = near.map(|name| known(&name, "List the issues of a repository", vectors));
+    let near = near.map(|it| Document {
+        vector: it.vector.map(|_| meaning.clone()),
+        ..it
+    });
+    let far = "Archive of a hundred things, among them issues";
+    let far = known("archive", far, Vectors::None);
+    Index::build(near.chain([far]).collect())
+}
+
+fn is_archive_found(index: &Index) -> bool {
+    let found = ask(
+        index,
+        "list the issues of a repository",
+        &Options::default(),
+    );
+    names(&found).contains(&"archive")
+}
+
+#[test]
+fn a_tool_without_a_vector_is_left_out_once_all_that_come_near_by_their_words_have_theirs() {
+    assert!(!is_archive_found(&issues(Vectors::All)));
+    let but_one = issues(Vectors::AllBut("issues_7"));
+    assert!(is_archive_found(&but_one), "its words count until then");
+}
+
 #[test]
 fn a_missing_vector_does_not_put_a_tool_before_those_that_fit() {
     let found = ask(

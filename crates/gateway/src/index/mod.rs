@@ -7,18 +7,25 @@
 //! # Layout
 //! - `source`: from a tool's definition to what the index keeps of it; `priors`: what else is
 //!   known of it
-//! - `vectors`: the vectors of the tools, in memory and in the store
+//! - `vectors`: the vectors of the tools, in memory and in the store; `embed_missing`: computes those
+//!   that are not there yet
+//! - `missing_texts`: the order in which they are computed; `asked_first`: a search has its tools
+//!   embedded first; `asked_texts`: the texts that searches ask for
 //! - `intent`: an intent that a client asks tools for, with its vectors; `intents`: the latest ones
 //! - `mirror`: what an exact name reads
 //! - `snapshot`: the index that searches see
 //! - [`detached`]: an index of tools that no gateway serves
 
+mod asked_first;
+mod asked_texts;
 #[cfg(test)]
 mod built_in_vectors;
 pub mod detached;
+mod embed_missing;
 pub mod intent;
 mod intents;
 mod mirror;
+mod missing_texts;
 pub mod priors;
 mod snapshot;
 pub mod source;
@@ -26,7 +33,6 @@ mod vectors;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use kitbag_config::Config;
@@ -34,23 +40,21 @@ use kitbag_domain::sync::lock;
 use kitbag_domain::{ServerName, Timestamp};
 use kitbag_relevance::Index;
 use kitbag_store::{Error, Store};
-use kitbag_upstream::in_words;
 use tokio::sync::watch;
 
+use self::asked_texts::AskedTexts;
 use self::intent::Vectors;
 use self::intents::IntentCache;
 use self::mirror::Mirror;
 use self::priors::{Declared, Measured, Priors};
 pub(crate) use self::snapshot::{Snapshot, Subject};
 use self::source::{IndexSource, ToolSource};
-use self::vectors::{ComputedVectors, ToolVectors};
+use self::vectors::ToolVectors;
 use crate::catalog::{Catalog, CatalogEntry};
 use crate::clock::now;
 use crate::providers::Providers;
 use kitbag_embed::{EmbedderError, TextEmbedder};
 
-/// Texts that are embedded before what is there so far is published.
-const PORTION: usize = 256;
 /// Tools described before others get their turn: about a millisecond of work.
 const BETWEEN_YIELDS: usize = 64;
 
@@ -78,6 +82,7 @@ pub struct CapabilityIndex {
     priors_updated_at: Mutex<Option<Timestamp>>,
     created_at: Timestamp,
     vectors: ToolVectors,
+    asked: AskedTexts,
     intents: Mutex<IntentCache<Arc<Vectors>>>,
 }
 
@@ -115,6 +120,7 @@ impl CapabilityIndex {
             shown_run: watch::Sender::default(),
             priors_updated_at: Mutex::default(),
             created_at: now(),
+            asked: AskedTexts::default(),
             intents: Mutex::default(),
         }
     }
@@ -331,60 +337,6 @@ impl CapabilityIndex {
         sources
     }
 
-    /// Computes the vectors that are not there yet, portion by portion; where the tools are those
-    /// that are served, each portion is published.
-    async fn embed_missing(
-        &self,
-        sources: &[IndexSource],
-        served: Option<&Snapshot>,
-        overtaken: impl Fn() -> bool,
-        mut progress: impl FnMut(usize, usize),
-    ) -> Result<(), EmbedderError> {
-        let missing = self.vectors.missing(sources);
-        let (total, started) = (missing.len(), Instant::now());
-        let mut computed = ComputedVectors::new();
-        for (number, portion) in missing.chunks(PORTION).enumerate() {
-            progress(number * PORTION, total);
-            if overtaken() {
-                return self.take_in(computed, sources, served).await;
-            }
-            // The last portion is kept and published while this one is computed.
-            let (next, taken_in) = tokio::join!(
-                self.vectors.compute(portion),
-                self.take_in(computed, sources, served)
-            );
-            taken_in?;
-            computed = next?;
-        }
-        self.take_in(computed, sources, served).await?;
-        if total > 0 {
-            progress(total, total);
-            tracing::info!(
-                texts = total,
-                took = in_words(started.elapsed()),
-                "vectors computed"
-            );
-        }
-        Ok(())
-    }
-
-    /// Keeps the vectors of a portion, and publishes them where their tools are served.
-    async fn take_in(
-        &self,
-        computed: ComputedVectors,
-        sources: &[IndexSource],
-        served: Option<&Snapshot>,
-    ) -> Result<(), EmbedderError> {
-        if computed.is_empty() {
-            return Ok(());
-        }
-        self.vectors.keep(computed).await?;
-        if let Some(served) = served {
-            self.publish_vectors(sources, served).await;
-        }
-        Ok(())
-    }
-
     /// Publishes what is known by now, and returns it; `None` when the gateway is closing.
     async fn publish(
         &self,
@@ -399,23 +351,11 @@ impl CapabilityIndex {
         let snapshot = Arc::new(Snapshot {
             index: Arc::new(index),
             subjects,
+            texts: sources.iter().map(|it| it.hash).collect(),
         });
         self.snapshot.store(snapshot.clone());
         self.begun.send_replace(true);
         Some(snapshot)
-    }
-
-    /// The vectors that have come since, with the words as they are.
-    async fn publish_vectors(&self, sources: &[IndexSource], served: &Snapshot) {
-        let index = served.index.clone();
-        let vectors = self.vectors.of(sources);
-        let building = tokio::task::spawn_blocking(move || index.with_vectors(vectors));
-        let Ok(index) = building.await else { return };
-        let subjects = served.subjects.clone();
-        self.snapshot.store(Arc::new(Snapshot {
-            index: Arc::new(index),
-            subjects,
-        }));
     }
 }
 

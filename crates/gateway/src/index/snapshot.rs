@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use kitbag_domain::{Capability, ServerName};
 use kitbag_relevance::{Index, Options, Retrieved, retrieve};
+use kitbag_store::TextHash;
 
 use super::intent::EmbeddedIntent;
 
@@ -17,11 +18,14 @@ pub(crate) enum Subject {
     Held(Capability),
 }
 
-/// The index together with what policy wants to know of its documents, in the same order.
+/// The index together with what policy and the embedder want to know of its documents, in the same
+/// order.
 #[derive(Default)]
 pub(crate) struct Snapshot {
     pub(crate) index: Arc<Index>,
     pub(super) subjects: Arc<[Subject]>,
+    /// The texts that the vectors are made from.
+    pub(super) texts: Arc<[TextHash]>,
 }
 
 impl Snapshot {

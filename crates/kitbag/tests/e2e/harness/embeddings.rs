@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 /// How the next requests are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub(crate) enum Mood {
     Hung,
     /// With something that is no list of vectors.
     Confused,
+    /// Searches at once; of the requests for tools only those that the test lets pass.
+    Paced,
 }
 
 /// Ends with the test.
@@ -36,15 +39,19 @@ pub(crate) struct Embeddings {
 struct Seen {
     mood: Mutex<Mood>,
     requests: Mutex<Vec<(HeaderMap, Value)>>,
+    passes: Semaphore,
 }
 
 impl Embeddings {
     pub(crate) const DIMENSION: usize = 64;
+    /// The prefix by which a test that tells searches from tools has them told apart.
+    pub(crate) const QUERY: &str = "query: ";
 
     pub(crate) async fn start(mood: Mood) -> Self {
         let seen = Arc::new(Seen {
             mood: Mutex::new(mood),
             requests: Mutex::default(),
+            passes: Semaphore::new(0),
         });
         let router = Router::new()
             .route("/v1/embeddings", post(answer))
@@ -65,6 +72,17 @@ impl Embeddings {
             "[index.embedder]\nendpoint = \"{}\"\nmodel = \"words-64\"\napi_key = \"${{EMBEDDINGS_KEY}}\"\n{settings}\n",
             self.url
         )
+    }
+
+    /// Lets one more request for the vectors of tools pass.
+    pub(crate) fn let_one_pass(&self) {
+        self.seen.passes.add_permits(1);
+    }
+
+    /// The texts of each request for the vectors of tools so far.
+    pub(crate) fn tools_asked(&self) -> Vec<Vec<String>> {
+        let texts = self.requests().into_iter().map(|(_, body)| texts(&body));
+        texts.filter(|texts| !are_of_search(texts)).collect()
     }
 
     /// Headers and bodies of what was asked so far.
@@ -97,17 +115,31 @@ async fn answer(State(seen): State<Arc<Seen>>, headers: HeaderMap, body: Bytes) 
         }
         Mood::Hung => std::future::pending().await,
         Mood::Confused => json!({ "object": "list" }).to_string().into_response(),
+        Mood::Paced => {
+            if !are_of_search(&texts(&asked)) {
+                seen.passes.acquire().await.unwrap().forget();
+            }
+            vectors(&asked, Embeddings::DIMENSION)
+        }
     }
+}
+
+fn texts(asked: &Value) -> Vec<String> {
+    let texts = asked["input"].as_array().unwrap().iter();
+    texts
+        .map(|text| text.as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// True if the texts begin as `query_prefix` makes those of a search begin.
+fn are_of_search(texts: &[String]) -> bool {
+    texts[0].starts_with(Embeddings::QUERY)
 }
 
 /// Texts with the same words have the same vector. The last text comes first, as it may.
 fn vectors(asked: &Value, dimension: usize) -> Response {
-    let texts = asked["input"]
-        .as_array()
-        .unwrap()
+    let data: Vec<Value> = texts(asked)
         .iter()
-        .map(|text| text.as_str().unwrap());
-    let data: Vec<Value> = texts
         .enumerate()
         .map(|(index, text)| {
             let mut vector = vec![0.01; dimension];

@@ -1,6 +1,7 @@
 //! The index through the real binary: where its vectors come from, what it knows of tools, and
 //! what it makes of odd ones.
 
+mod asked_first;
 mod changes;
 mod embedders;
 mod odd;

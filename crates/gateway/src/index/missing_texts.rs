@@ -1,0 +1,116 @@
+//! The texts that have no vector yet, in the order in which they are embedded: those that searches ask
+//! for, then the others as the catalog has them.
+
+use std::collections::{HashMap, VecDeque};
+
+use kitbag_store::TextHash;
+
+use super::asked_texts::AskedTexts;
+
+/// Texts that are embedded before searches are heard again: a sixth of a second on two cores, and one
+/// request to a service.
+const TURN: usize = 64;
+/// Texts that searches ask for are embedded in shorter turns, so many for each core, because the nearest tools
+/// matter most: the first ten by words have the right one for three quarters of the requests for which
+/// the first sixty-four have it. A core embeds so many at once.
+const ASKED_OF_CORE: usize = 8;
+
+pub(super) struct MissingTexts {
+    in_catalog_order: VecDeque<TextHash>,
+    /// Those that no turn has had yet.
+    left: HashMap<TextHash, String>,
+    asked_turn: usize,
+}
+
+impl MissingTexts {
+    pub(super) fn new(texts: Vec<(TextHash, String)>) -> Self {
+        Self {
+            in_catalog_order: texts.iter().map(|(hash, _)| *hash).collect(),
+            left: texts.into_iter().collect(),
+            asked_turn: TURN.min(ASKED_OF_CORE * cores()),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.left.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.left.is_empty()
+    }
+
+    /// Takes out the texts of the next turn; none if nothing is missing any more.
+    pub(super) fn take(&mut self, asked: &AskedTexts) -> Vec<(TextHash, String)> {
+        let mut next = asked.next(self.asked_turn, |text| self.left.contains_key(text));
+        if next.is_empty() {
+            next = self.next_in_catalog();
+        }
+        let taken = next.iter().filter_map(|hash| self.left.remove_entry(hash));
+        taken.collect()
+    }
+
+    fn next_in_catalog(&mut self) -> Vec<TextHash> {
+        let Self {
+            in_catalog_order,
+            left,
+            ..
+        } = self;
+        let next = std::iter::from_fn(|| in_catalog_order.pop_front());
+        let next = next.filter(|text| left.contains_key(text));
+        next.take(TURN).collect()
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hash(number: usize) -> TextHash {
+        TextHash::of(&number.to_string())
+    }
+
+    fn missing(count: usize) -> MissingTexts {
+        let texts = (0..count).map(|number| (hash(number), number.to_string()));
+        MissingTexts::new(texts.collect())
+    }
+
+    fn numbers(taken: Vec<(TextHash, String)>) -> Vec<usize> {
+        let texts = taken.into_iter().map(|(_, text)| text.parse());
+        texts.collect::<Result<_, _>>().unwrap()
+    }
+
+    #[test]
+    fn texts_that_a_search_asks_for_are_taken_next_and_the_others_as_the_catalog_has_them() {
+        let (mut missing, asked) = (missing(2 * TURN + 3), AskedTexts::default());
+        let _run = asked.begin_run();
+        let first: Vec<usize> = (0..TURN).collect();
+        assert_eq!(numbers(missing.take(&asked)), first);
+
+        let late = [2 * TURN + 1, 5, TURN];
+        let _search = asked.ask(late.map(hash).to_vec());
+        let of_search = [2 * TURN + 1, TURN];
+        assert_eq!(numbers(missing.take(&asked)), of_search, "5 was embedded");
+
+        let others: Vec<usize> = (TURN + 1..2 * TURN + 1).collect();
+        assert_eq!(numbers(missing.take(&asked)), others);
+        assert_eq!(numbers(missing.take(&asked)), [2 * TURN + 2]);
+        assert!(missing.take(&asked).is_empty() && missing.is_empty());
+    }
+
+    #[test]
+    fn searches_that_ask_for_ever_more_take_no_text_twice_and_leave_none_out() {
+        let (mut missing, asked) = (missing(5 * TURN), AskedTexts::default());
+        let _run = asked.begin_run();
+        let mut taken = Vec::new();
+        while !missing.is_empty() {
+            drop(asked.ask((0..5 * TURN).rev().step_by(7).map(hash).collect()));
+            taken.extend(numbers(missing.take(&asked)));
+        }
+        taken.sort_unstable();
+        assert_eq!(taken, (0..5 * TURN).collect::<Vec<_>>());
+    }
+}

@@ -10,7 +10,7 @@ use super::intent::EmbeddedIntent;
 use super::{CapabilityIndex, Snapshot, Subject};
 
 /// The time that a search waits for the vectors of its nearest tools. On two idle cores the turn of the embedder
-/// that is under way and those of the search take 0.2 to 0.4 s; on a busy machine it is enough for the
+/// that is under way and those of the search take 0.3 to 0.5 s; on a busy machine it is enough for the
 /// nearest few.
 const PATIENCE: Duration = Duration::from_millis(500);
 

@@ -8,7 +8,8 @@ use kitbag_domain::Lookup;
 use kitbag_fetch::AddressGuard;
 use kitbag_platform::WebPages;
 use kitbag_web::{
-    Browser, BrowserError, BrowserSettings, PageReader, ReaderService, ReaderSettings, RootCertificates,
+    Browser, BrowserError, BrowserSettings, PageReader, ReaderService, ReaderSettings,
+    RootCertificates,
 };
 
 use crate::address_guard::address_guard;

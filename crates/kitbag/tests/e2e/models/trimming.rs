@@ -215,7 +215,7 @@ async fn tools_of_others_are_trimmed_only_where_the_operator_says_so() {
     for (setting, most) in [("keep", GOODS.len()), ("trim", 20)] {
         let proxied = Proxied::with_models(&format!("foreign_tools = \"{setting}\"\n")).await;
         let sent = proxied.send("/anthropic/v1/messages", &body).await;
-        let kept = names(&String::from_utf8(sent.to_vec()).unwrap());
+        let kept = names(str::from_utf8(&sent).unwrap());
         assert_eq!(kept.len(), most, "{setting}: {kept:?}");
         assert!(has(&kept, "mcp__other__send_mail"), "{setting}: {kept:?}");
     }

@@ -7,9 +7,9 @@ use kitbag_config::{ReaderEndpoint, WebSettings};
 use kitbag_domain::Lookup;
 use kitbag_fetch::AddressGuard;
 use kitbag_platform::WebPages;
+pub use kitbag_web::BrowserError;
 use kitbag_web::{
-    Browser, BrowserError, BrowserSettings, PageReader, ReaderService, ReaderSettings,
-    RootCertificates,
+    Browser, BrowserSettings, PageReader, ReaderService, ReaderSettings, RootCertificates,
 };
 
 use crate::address_guard::address_guard;

@@ -2,7 +2,7 @@
 
 use kitbag_config::Config;
 use kitbag_domain::Remedy as _;
-use kitbag_gateway::web_pages::browser_program;
+use kitbag_gateway::web_pages::{BrowserError, browser_program};
 use kitbag_gateway::workers::sandbox_of;
 use kitbag_sandbox::LayerReport;
 
@@ -35,17 +35,17 @@ async fn sandbox(config: &Config) -> Finding {
     }
 }
 
-/// Without a browser only the tool `browser` does not work, which matters to an operator who named one.
+/// A machine without a browser is healthy: only the tool `browser` needs one, and its answer says so.
 fn browser(config: &Config) -> Finding {
-    let missing = match browser_program(&config.web) {
-        Ok(program) => return AREA.ok(BROWSER, program.display().to_string()),
-        Err(missing) => missing,
-    };
-    let finding = match config.web.browser_program {
-        Some(_) => AREA.problem(BROWSER, missing.to_string()),
-        None => AREA.note(BROWSER, missing.to_string()),
-    };
-    match missing.remedy() {
+    match browser_program(&config.web) {
+        Ok(program) => AREA.ok(BROWSER, program.display().to_string()),
+        Err(BrowserError::Missing) => AREA.ok(BROWSER, "none; only pictures of pages need one"),
+        Err(error) => with_remedy(AREA.problem(BROWSER, error.to_string()), &error),
+    }
+}
+
+fn with_remedy(finding: Finding, error: &BrowserError) -> Finding {
+    match error.remedy() {
         Some(advice) => finding.mend(advice),
         None => finding,
     }

@@ -21,6 +21,7 @@ use crate::host::GatewayHost;
 const PROCESSES_AT_ONCE: usize = 8;
 /// Each has up to five connections open meanwhile, and many systems allow a process a thousand.
 const ADDRESSES_AT_ONCE: usize = 64;
+/// Most servers answer within this; with sixteen that hang, the others still have their turn after seconds.
 const LONGEST_TURN: Duration = Duration::from_secs(2);
 
 /// The places of the servers that are asked at the same time.

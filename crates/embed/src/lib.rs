@@ -24,7 +24,7 @@ use local::{Local, LocalError};
 use service::EmbeddingService;
 use service_error::EmbeddingServiceError;
 
-pub use local::built_in;
+pub use local::{built_in, texts_at_once};
 
 /// Embeds texts in the way that the operator configured.
 pub struct TextEmbedder(EmbedderKind);

@@ -207,6 +207,11 @@ pub fn built_in() -> Encoder {
 /// pass over the weights.
 pub(crate) const LEAST_SHARE: usize = 8;
 
+/// Returns the number of texts that keep all cores busy for one pass.
+pub fn texts_at_once() -> usize {
+    LEAST_SHARE * cores()
+}
+
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

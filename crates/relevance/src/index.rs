@@ -78,6 +78,11 @@ impl Index {
         self.dense.present()
     }
 
+    /// True if no tool lacks such a vector.
+    pub fn is_complete(&self) -> bool {
+        self.embedded() == self.len()
+    }
+
     /// True if the tool at this position has a vector that can be compared.
     pub fn is_embedded(&self, position: usize) -> bool {
         self.dense.has(position)

@@ -27,7 +27,7 @@ pub(crate) fn need_no_estimate(
     query: &Query<'_>,
     admitted: &impl Fn(usize) -> bool,
 ) -> bool {
-    index.embedded() < index.len()
+    !index.is_complete()
         && query.compares_meaning()
         && query
             .best_by_words(NEAREST, admitted)

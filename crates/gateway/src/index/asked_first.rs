@@ -25,7 +25,7 @@ impl CapabilityIndex {
     ) {
         let snapshot = self.snapshot();
         // An intent without a vector is compared by words, whatever the tools have.
-        if snapshot.is_complete() || intent.vector().is_none() || !self.asked.has_run() {
+        if snapshot.index.is_complete() || intent.vector().is_none() || !self.asked.has_run() {
             return;
         }
         let missing = snapshot.missing_near(intent, options, allowed);
@@ -43,10 +43,6 @@ impl CapabilityIndex {
 }
 
 impl Snapshot {
-    fn is_complete(&self) -> bool {
-        self.index.embedded() == self.index.len()
-    }
-
     /// Returns the texts without a vector of the tools that come nearest by their words.
     fn missing_near(
         &self,

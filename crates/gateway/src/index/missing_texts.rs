@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use kitbag_embed::texts_at_once;
 use kitbag_store::TextHash;
 
 use super::asked_texts::AskedTexts;
@@ -10,16 +11,11 @@ use super::asked_texts::AskedTexts;
 /// Texts that are embedded before searches are heard again: a sixth of a second on two cores, and one
 /// request to a service.
 const TURN: usize = 64;
-/// Texts that searches ask for are embedded in shorter turns, so many for each core, because the nearest tools
-/// matter most: the first ten by words have the right one for three quarters of the requests for which
-/// the first sixty-four have it. A core embeds so many at once.
-const ASKED_OF_CORE: usize = 8;
 
 pub(super) struct MissingTexts {
     in_catalog_order: VecDeque<TextHash>,
     /// Those that no turn has had yet.
     left: HashMap<TextHash, String>,
-    asked_turn: usize,
 }
 
 impl MissingTexts {
@@ -27,7 +23,6 @@ impl MissingTexts {
         Self {
             in_catalog_order: texts.iter().map(|(hash, _)| *hash).collect(),
             left: texts.into_iter().collect(),
-            asked_turn: TURN.min(ASKED_OF_CORE * cores()),
         }
     }
 
@@ -41,7 +36,7 @@ impl MissingTexts {
 
     /// Takes out the texts of the next turn; none if nothing is missing any more.
     pub(super) fn take(&mut self, asked: &AskedTexts) -> Vec<(TextHash, String)> {
-        let mut next = asked.next(self.asked_turn, |text| self.left.contains_key(text));
+        let mut next = asked.next(asked_turn(), |text| self.left.contains_key(text));
         if next.is_empty() {
             next = self.next_in_catalog();
         }
@@ -53,7 +48,6 @@ impl MissingTexts {
         let Self {
             in_catalog_order,
             left,
-            ..
         } = self;
         let next = std::iter::from_fn(|| in_catalog_order.pop_front());
         let next = next.filter(|text| left.contains_key(text));
@@ -61,8 +55,11 @@ impl MissingTexts {
     }
 }
 
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+/// Texts that searches ask for are embedded in turns that are as short as the cores allow, because the nearest tools
+/// matter most: the first ten by words have the right one for three quarters of the requests for which
+/// the first sixty-four have it.
+fn asked_turn() -> usize {
+    TURN.min(texts_at_once())
 }
 
 #[cfg(test)]

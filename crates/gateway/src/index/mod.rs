@@ -286,7 +286,7 @@ impl CapabilityIndex {
     /// or because vectors are missing.
     pub(crate) async fn is_outdated(&self) -> bool {
         let snapshot = self.snapshot();
-        self.measure().await || snapshot.index.embedded() < snapshot.index.len()
+        self.measure().await || !snapshot.index.is_complete()
     }
 
     /// Forgets vectors in the store that no tool has any more, once there are many of them.

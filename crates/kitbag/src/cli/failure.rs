@@ -21,6 +21,7 @@ use kitbag_gateway::app::NotIndexed;
 use kitbag_gateway::failure::Failure;
 use kitbag_gateway::keyring::KeyringError;
 use kitbag_gateway::store_place::StorePlaceError;
+use kitbag_gateway::web_pages::BrowserError;
 
 /// An error, taken apart into the facts that a person wants to know. Its `Display` is for people.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -156,6 +157,7 @@ fn remedy(cause: &(dyn Error + 'static)) -> Option<String> {
         remedy_of(cause, |it: &KeyringError| Some(it.remedy().to_owned())),
         remedy_of(cause, |it: &EmbedderError| it.remedy()),
         remedy_of(cause, |it: &StorePlaceError| it.remedy()),
+        remedy_of(cause, |it: &BrowserError| it.remedy()),
         remedy_of(cause, |it: &kitbag_agents::DataError| it.remedy()),
         remedy_of(cause, |it: &RegistryError| it.remedy()),
         remedy_of(cause, |it: &ChoiceError| it.remedy()),

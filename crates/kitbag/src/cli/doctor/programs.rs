@@ -1,7 +1,6 @@
 //! Checks if programs can be run behind every layer of their jail, and if pages can be pictured.
 
 use kitbag_config::Config;
-use kitbag_domain::Remedy as _;
 use kitbag_gateway::web_pages::{BrowserError, browser_program};
 use kitbag_gateway::workers::sandbox_of;
 use kitbag_sandbox::LayerReport;
@@ -40,13 +39,6 @@ fn browser(config: &Config) -> Finding {
     match browser_program(&config.web) {
         Ok(program) => AREA.ok(BROWSER, program.display().to_string()),
         Err(BrowserError::Missing) => AREA.ok(BROWSER, "none; only pictures of pages need one"),
-        Err(error) => with_remedy(AREA.problem(BROWSER, error.to_string()), &error),
-    }
-}
-
-fn with_remedy(finding: Finding, error: &BrowserError) -> Finding {
-    match error.remedy() {
-        Some(advice) => finding.mend(advice),
-        None => finding,
+        Err(error) => AREA.error(BROWSER, error),
     }
 }

@@ -22,6 +22,15 @@ fn tools() -> Vec<Value> {
         .collect()
 }
 
+/// The tools, and a service that gives them vectors only when the test says so.
+async fn paced() -> (Embeddings, Listed) {
+    let service = Embeddings::start(Mood::Paced).await;
+    let prefix = format!("query_prefix = \"{}\"", Embeddings::QUERY);
+    let listed = Listed::with(&tools(), &service.table(&prefix)).await;
+    listed.home.export("EMBEDDINGS_KEY", "sk-any");
+    (service, listed)
+}
+
 /// Until the service is asked for the vectors of tools for the nth time; the texts it is asked for.
 async fn asked_for(service: &Embeddings, nth: usize) -> Vec<String> {
     until("the service is asked for tools", async || {
@@ -32,10 +41,7 @@ async fn asked_for(service: &Embeddings, nth: usize) -> Vec<String> {
 
 #[tokio::test]
 async fn a_tool_that_a_search_asks_for_is_found_by_its_meaning_while_most_have_no_vector() {
-    let service = Embeddings::start(Mood::Paced).await;
-    let prefix = format!("query_prefix = \"{}\"", Embeddings::QUERY);
-    let listed = Listed::with(&tools(), &service.table(&prefix)).await;
-    listed.home.export("EMBEDDINGS_KEY", "sk-any");
+    let (service, listed) = paced().await;
     let gateway = listed.home.serve().await;
     let request = json!({ "intent": "daily harbour weather", "top_k": 2 });
 
@@ -63,10 +69,7 @@ async fn a_tool_that_a_search_asks_for_is_found_by_its_meaning_while_most_have_n
 
 #[tokio::test]
 async fn every_tool_is_embedded_once_whatever_searches_ask_for() {
-    let service = Embeddings::start(Mood::Paced).await;
-    let prefix = format!("query_prefix = \"{}\"", Embeddings::QUERY);
-    let listed = Listed::with(&tools(), &service.table(&prefix)).await;
-    listed.home.export("EMBEDDINGS_KEY", "sk-any");
+    let (service, listed) = paced().await;
     let gateway = listed.home.serve().await;
     asked_for(&service, 1).await;
     for intent in ["harbour", "daily weather of a town", "town 299"] {

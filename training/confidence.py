@@ -20,6 +20,7 @@ from evaluate import Vectors
 from fusion import fused
 from lexical import Lexicon
 from packing import rows
+from testsets import WRITTEN
 
 SIZES = 30, 100, 300, 1000, 3000
 # Tools this alike do the same, whatever their servers.
@@ -37,9 +38,9 @@ def main(data, pack, vectors):
     table = dict(np.load(pack / "eval.npz"))
     vectors = Vectors(table, vectors)
     held_out = json.loads((pack / "held-out.json").read_text())
-    for corpus, kinds in held_out.items():
+    for corpus in WRITTEN:
         folder = data / "retrieval" / "train" / corpus
-        written = Written(corpus, kinds, rows(folder / "tools.jsonl"), rows(folder / "queries.jsonl"), table, vectors)
+        written = Written(corpus, held_out[corpus], rows(folder / "tools.jsonl"), rows(folder / "queries.jsonl"), table, vectors)
         for size in SIZES:
             for catalog in written.catalogs(size):
                 written.ask(catalog, samples)

@@ -55,16 +55,22 @@ class Encoder(torch.nn.Module):
 
     def forward(self, packed, dtype=torch.bfloat16):
         """One unit vector per text."""
-        hidden = F.embedding(packed.tokens, self.matrix("word", dtype)) + F.embedding(packed.place, self.matrix("position", dtype))
+        hidden = self.layered(self.embedded(packed, dtype), packed)
+        # The length of the sum does not matter: the vector is brought to length one.
+        return F.normalize(summed(hidden, packed), dim=-1)
+
+    def embedded(self, packed, dtype):
+        """The words and their places, before the first layer."""
+        return F.embedding(packed.tokens, self.matrix("word", dtype)) + F.embedding(packed.place, self.matrix("position", dtype))
+
+    def layered(self, hidden, packed):
         hidden = self.drop(self.norm("norm", hidden))
         for layer in range(self.layers):
             attended = self.linear(f"{layer}.merge", self.attention(layer, hidden, packed))
             hidden = self.norm(f"{layer}.attention_norm", hidden + self.drop(attended))
             inner = F.gelu(self.linear(f"{layer}.inner", hidden))
             hidden = self.norm(f"{layer}.output_norm", hidden + self.drop(self.linear(f"{layer}.output", inner)))
-        total = torch.zeros(len(packed.starts) - 1, hidden.shape[1], device=hidden.device)
-        # The length of the sum does not matter: the vector is brought to length one.
-        return F.normalize(total.index_add(0, packed.owner, hidden.float()), dim=-1)
+        return hidden
 
     def attention(self, layer, hidden, packed):
         parts = [f"{layer}.{part}" for part in ("query", "key", "value")]
@@ -89,6 +95,12 @@ class Encoder(torch.nn.Module):
 
     def activation(self, hidden):
         return rounded(hidden) if self.quantised else hidden
+
+
+def summed(hidden, packed):
+    """The sum of each text's tokens."""
+    total = torch.zeros(len(packed.starts) - 1, hidden.shape[1], device=hidden.device)
+    return total.index_add(0, packed.owner, hidden.float())
 
 
 def rounded(tensor):

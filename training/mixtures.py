@@ -1,11 +1,11 @@
 """How often each kind of request is drawn, and the other mixtures that were tried."""
 
 MIXTURE = {
-    "intents": 0.2,
-    "intents2": 0.34,
-    "several": 0.05,
-    "requests": 0.01,
-    "everyday": 0.0,
+    "intents": 0.28,
+    "intents2": 0.476,
+    "several": 0.07,
+    "requests": 0.014,
+    "everyday": 0.2,
     "composed": 0.06,
     "refusing": 0.02,
     "misspelt": 0.02,
@@ -40,6 +40,6 @@ TRIALS = {
     "more-written": (scaled(2, WRITTEN), 8),
     "more-made": (scaled(2, MADE), 8),
     "larger-groups": (MIXTURE, 16),
-    "everyday": ({**scaled(2, WRITTEN), "everyday": 0.25}, 8),
-    "more-everyday": ({**scaled(2, WRITTEN), "everyday": 0.5}, 8),
+    "no-everyday": (scaled(0, ["everyday"]), 8),
+    "more-everyday": (scaled(2, ["everyday"]), 8),
 }

@@ -7,7 +7,8 @@ usage: train.py teachers PACK WORK [--mixture NAME]
    large batches. WORK receives their weights.
 2. The student begins as the MiniLM among the teachers and learns the teachers' agreement: the distribution of similarities
    over tools for every request, labelled or not.
-3. The last steps run on rounded weights and activations, so that int8 inference is what was
+3. It goes on with the opinions that judge.py has left in WORK.
+4. The last steps run on rounded weights and activations, so that int8 inference is what was
    trained.
 
 OUT receives the student (two files, int8 with a scale per row), the vectors of the evaluation
@@ -29,9 +30,8 @@ from batches import DEVICE, Requests, Texts, gpu
 from encoder import Encoder
 from metrics import measure, summary
 from mixtures import TRIALS
+from teaching import OPINIONS, SCALE, Judged, Teaching
 
-SCALE = 30.0
-NEIGHBOURS = 32
 WARM_UP = 60
 # Files of vectors, each small enough to travel.
 VECTOR_PARTS = 2
@@ -60,7 +60,7 @@ TEACHERS = [
 ]
 # The student begins as this teacher.
 PUPIL = "teacher-minilm-3.npz"
-STUDENT, ROUNDED = Stage(3000, 1.5e-4), Stage(450, 4e-5)
+STUDENT, JUDGED, ROUNDED = Stage(3000, 1.5e-4), Stage(1400, 1.5e-4), Stage(450, 4e-5)
 
 
 def teachers(options):
@@ -78,9 +78,12 @@ def teachers(options):
 
 def student(options):
     data, tests, log = opened(options)
-    known = Teaching([Encoder(np.load(path)).to(DEVICE) for path in sorted(options.work.glob("teacher-*.npz"))], data)
+    known = Teaching.of(options.work, data)
     model = distil(Encoder(np.load(options.work / PUPIL)).to(DEVICE), known, data, STUDENT, log)
-    log.report("student", tests.results(tests.vectors(model)))
+    log.report("student of the teachers", tests.results(tests.vectors(model)))
+    known = Judged(known, np.load(options.work / OPINIONS))
+    distil(model, known, data, JUDGED, log)
+    log.report("student of the judge, too", tests.results(tests.vectors(model)))
     model.quantised = True
     log.report("student, rounded afterwards", tests.results(tests.vectors(model)))
     distil(model, known, data, ROUNDED, log)
@@ -115,8 +118,8 @@ def teach(teacher, base, data, log):
     return descend(model, loss, teacher.stage, log)
 
 
-def distil(student, known, data, stage, log, labels=0.1):
-    """The mean similarities of the teachers, and a little of the labels themselves."""
+def distil(student, known, data, stage, log):
+    """The similarities that are taught, and a little of the labels themselves."""
     draw = np.random.default_rng(5)
     size = stage.batch
 
@@ -127,7 +130,7 @@ def distil(student, known, data, stage, log, labels=0.1):
         similarity = SCALE * found[:size] @ found[size:].T
         wanted = known.similarity(batch.rows, np.concatenate([batch.tools, near]))
         labelled = contrast(similarity[:, :size], data.false_negatives(batch))
-        return divergence(similarity, wanted) + 0.5 * divergence(similarity.T, wanted.T) + labels * labelled
+        return divergence(similarity, wanted) + 0.5 * divergence(similarity.T, wanted.T) + 0.1 * labelled
 
     return descend(student, loss, stage, log)
 
@@ -163,25 +166,6 @@ def descend(model, loss, stage, log):
         for parameter, mean in zip(model.parameters(), average):
             parameter.copy_(mean)
     return model.eval()
-
-
-class Teaching:
-    """What the teachers say about every request and tool."""
-
-    def __init__(self, teachers, data):
-        self.requests = [data.texts.vectors(model, data.query) for model in teachers]
-        self.tools = [data.texts.vectors(model, data.variants[:, 0]) for model in teachers]
-        blocks = np.array_split(np.arange(len(data.query)), -(-len(data.query) // 2048))
-        best = [self.similarity(block, data.seen_tools).topk(NEIGHBOURS).indices for block in blocks]
-        self.best = data.seen_tools[torch.cat(best).cpu().numpy()]
-
-    def similarity(self, rows, tools):
-        rows, tools = gpu(rows), gpu(tools)
-        return SCALE * sum((q[rows] @ t[tools].T).float() for q, t in zip(self.requests, self.tools)) / len(self.tools)
-
-    def neighbours(self, rows, draw):
-        """For each request, one of the tools the teachers rank first."""
-        return self.best[rows, draw.integers(0, self.best.shape[1], len(rows))]
 
 
 class Evaluation:

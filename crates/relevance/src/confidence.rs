@@ -77,18 +77,18 @@ struct Logistic {
 }
 
 const FIRST: Logistic = Logistic {
-    constant: -5.335,
-    score: 9.227,
-    lead_over_second: 6.513,
-    lead_over_fifth: 5.131,
-    tools: -0.264,
+    constant: -5.832,
+    score: 9.865,
+    lead_over_second: 6.639,
+    lead_over_fifth: 5.459,
+    tools: -0.263,
 };
 
 const ANY: Logistic = Logistic {
-    constant: -4.922,
-    score: 10.318,
-    lead_over_second: 0.319,
-    lead_over_fifth: 5.622,
+    constant: -5.452,
+    score: 10.952,
+    lead_over_second: 0.434,
+    lead_over_fifth: 5.791,
     tools: -0.275,
 };
 

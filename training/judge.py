@@ -1,0 +1,125 @@
+"""Trains the judge: a model that reads a request and a tool together and says how well they fit.
+
+usage: judge.py PACK WORK [--mixture NAME]
+
+The judge is too slow to rank with, so it teaches: WORK receives its opinion of the tools that the teachers rank
+first for every training request, for `train.py student`.
+"""
+
+import argparse
+import pathlib
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from batches import DEVICE, TWIN_SIMILARITY, gpu
+from encoder import Encoder, Packed, summed
+from mixtures import TRIALS
+from teaching import NEIGHBOURS, OPINIONS, Teaching
+from train import Stage, descend, opened
+
+# The judge begins as this teacher.
+BASE = "teacher-gte-2.npz"
+STAGE = Stage(2000, 6e-5, batch=160)
+# Wrong tools beside the right one of a request.
+WRONG = 7
+# Pairs that are read in one go when no gradient is wanted.
+BLOCK = 4096
+
+
+class Judge(Encoder):
+    """An encoder whose attention sees both texts; the tool's tokens carry a mark."""
+
+    def __init__(self, tensors, dropout):
+        super().__init__(tensors, dropout)
+        width = len(tensors["norm.weight"])
+        self.mark, self.head = (torch.nn.Parameter(torch.zeros(width)) for _ in range(2))
+        self.offset = torch.nn.Parameter(torch.zeros(1))
+
+    def forward(self, packed, of_tool, dtype=torch.bfloat16):
+        """One number per pair: the logarithm of the odds that the tool is right."""
+        marks = of_tool[:, None].to(dtype) * self.mark.to(dtype)
+        hidden = self.layered(self.embedded(packed, dtype) + marks, packed)
+        lengths = packed.starts.diff()[:, None]
+        return summed(hidden, packed) / lengths @ self.head + self.offset
+
+
+def main(options):
+    data, _, log = opened(options)
+    known = Teaching.of(options.work, data)
+    judge = Judge(np.load(options.work / BASE), dropout=0.1).to(DEVICE)
+    train_judge(judge, known, data, log)
+    rows = np.repeat(np.arange(len(data.query)), NEIGHBOURS)
+    found = opinions(judge, data.texts, data.query[rows], data.variants[known.best.ravel(), 0])
+    np.save(options.work / OPINIONS, found.reshape(-1, NEIGHBOURS).astype(np.float16))
+    log.say(f"{len(rows)} pairs judged")
+
+
+def train_judge(judge, known, data, log):
+    """Each request with a right tool and some that the teachers take for right."""
+    draw = np.random.default_rng(11)
+
+    def loss():
+        batch = data.batch(draw, STAGE.batch)
+        wrong, is_wrong = wrong_tools(batch, known, data, draw)
+        tools = np.column_stack([batch.documents, data.spelling(draw, wrong.ravel()).reshape(wrong.shape)])
+        found = read(judge, data.texts, np.repeat(batch.queries, 1 + WRONG), tools.ravel()).view(tools.shape)
+        return right_first(found, ~gpu(is_wrong)) + 0.5 * right_alone(found, ~gpu(is_wrong))
+
+    descend(judge, loss, STAGE, log)
+
+
+def wrong_tools(batch, known, data, draw):
+    """Tools near to each request and one from anywhere, and which of them are wrong for all we know."""
+    size = len(batch.rows)
+    near = known.best[batch.rows[:, None], draw.integers(0, NEIGHBOURS, (size, WRONG - 1))]
+    tools = np.column_stack([near, draw.choice(data.seen_tools, size)])
+    is_right = (tools[:, :, None] == data.relevant[batch.rows][:, None]).any(2)
+    server, own = data.server[tools], data.server[batch.tools][:, None]
+    likeness = torch.einsum("rw,rtw->rt", data.plain[gpu(batch.tools)].float(), data.plain[gpu(tools)].float())
+    is_twin = ((server != own) | (server < 0)) & (likeness.cpu().numpy() > TWIN_SIMILARITY)
+    return tools, ~is_right & ~is_twin
+
+
+def right_first(found, excluded):
+    """Cross entropy within each row, whose first tool is right."""
+    others = found[:, 1:].masked_fill(excluded, -1e4)
+    return F.cross_entropy(torch.cat([found[:, :1], others], 1), torch.zeros(len(found), dtype=torch.long, device=DEVICE))
+
+
+def right_alone(found, excluded):
+    """Cross entropy of each pair by itself, so that a score means something without others beside it."""
+    wrong = F.softplus(found[:, 1:]).masked_fill(excluded, 0)
+    return F.softplus(-found[:, 0]).mean() + wrong.mean()
+
+
+@torch.no_grad()
+def opinions(judge, texts, requests, tools):
+    """One number per pair of text numbers, for any number of them."""
+    judge.eval()
+    order = np.argsort(texts.lengths[requests] + texts.lengths[tools], kind="stable")
+    blocks = np.array_split(order, -(-len(order) // BLOCK))
+    found = torch.cat([read(judge, texts, requests[block], tools[block]) for block in blocks]).float()
+    return torch.empty_like(found).index_copy_(0, gpu(order), found).cpu().numpy()
+
+
+def read(judge, texts, requests, tools):
+    """The tool's text follows the request's, without its opening token; both count places from their own start."""
+    of_request, of_tool = texts.lengths[requests], texts.lengths[tools] - 1
+    starts = np.append(0, np.cumsum(of_request + of_tool))
+    owner = np.repeat(np.arange(len(requests)), np.diff(starts))
+    inside = np.arange(starts[-1]) - starts[owner]
+    is_tool = inside >= of_request[owner]
+    place = np.where(is_tool, inside - of_request[owner] + 1, inside)
+    source = np.where(is_tool, texts.starts[tools][owner], texts.starts[requests][owner]) + place
+    packed = Packed(texts.tokens[gpu(source)], gpu(place), gpu(owner), gpu(starts.astype(np.int32)), int(np.diff(starts).max()))
+    return judge(packed, gpu(is_tool))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("pack", type=pathlib.Path)
+    parser.add_argument("work", type=pathlib.Path)
+    parser.add_argument("--mixture", choices=list(TRIALS), default="plain")
+    main(parser.parse_args())

@@ -34,7 +34,7 @@ const BEGINNING: Duration = Duration::from_secs(10);
 
 /// If the text mentions no agent, the built-in tools are in the answer only with a score of at
 /// least `GOOD` that is by `LEAD` better than that of everything else.
-const GOOD: f32 = 0.40;
+const GOOD: f32 = 0.42;
 const LEAD: f32 = 0.02;
 
 pub(crate) struct Findings {

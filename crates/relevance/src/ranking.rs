@@ -24,9 +24,9 @@ const FIRST_PLACES: usize = 5;
 /// A tool that this part of the neighbourhood used is lifted if one of its contexts is nearly the same. A
 /// tenth lets several tools that are used together pass, and of two neighbours that contradict each
 /// other both.
-const LIFTING_SHARE: f32 = 0.09;
+const LIFTING_SHARE: f32 = 0.12;
 /// The part that it takes where all contexts are merely alike.
-const LIFTING_SHARE_AFAR: f32 = 0.2;
+const LIFTING_SHARE_AFAR: f32 = 0.3;
 /// A tool that nearly all used leads. A single lesson is not enough for so large a share, nor are
 /// contexts that are merely alike.
 const LEADING_SHARE: f32 = 0.9;
@@ -39,7 +39,7 @@ const CLEAR_PLACES: usize = 3;
 /// From this place on, tools as a rule only sound like the request.
 const CROWD_PLACE: usize = 10;
 /// A tool that stands this far above the crowd is right too often to give way.
-const ABOVE_CROWD: f32 = 0.15;
+const ABOVE_CROWD: f32 = 0.17;
 
 /// Tools are compared with those above them down to this many times the places: a tool that does the same as
 /// one of the best is seldom further down, and every comparison costs a product of two vectors.

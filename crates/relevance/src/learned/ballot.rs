@@ -13,22 +13,22 @@ use super::votes::{Neighbour, Vote};
 
 /// A tool whose contexts are all less alike than this gets no vote, however often it was used there:
 /// about nine in ten pairs of requests for different tools stay below it.
-const RELATED: f32 = 0.43;
+const RELATED: f32 = 0.5;
 /// The likeness of two requests that have nothing in common, the median over requests for different
 /// tools. The weight of a context grows by the third power of the likeness beyond it. Contexts between
 /// the two still make the neighbourhood larger, and so every share smaller.
-const UNLIKE: f32 = 0.2;
+const UNLIKE: f32 = 0.26;
 /// The weight with which a neighbourhood is undecided, so that a single far neighbour is no
 /// majority.
 pub(super) const UNDECIDED: f32 = 0.2;
 /// The bonus of a tool that the whole neighbourhood used. The first two tools of a request often
 /// lie as far apart, so agreement can change their order, and a small share cannot.
-const MOST_GAINED: f32 = 0.04;
+const MOST_GAINED: f32 = 0.03;
 /// A context up to here is merely alike, and one from `NEARLY_SAME` on tells of the same wish.
-const MERELY_ALIKE: f32 = 0.45;
-const NEARLY_SAME: f32 = 0.7;
+const MERELY_ALIKE: f32 = 0.52;
+const NEARLY_SAME: f32 = 0.75;
 /// The loss of a tool that only failed in contexts like this one: several places among similar tools.
-const MOST_LOST: f32 = 0.05;
+const MOST_LOST: f32 = 0.04;
 /// The most that the uses of one context weigh: twice one use that began with a search. The
 /// five-hundredth use adds nothing to speak of.
 const MOST_OF_A_CONTEXT: f32 = 3.0;

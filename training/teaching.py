@@ -8,11 +8,11 @@ from encoder import Encoder
 
 SCALE = 30.0
 NEIGHBOURS = 32
-# The file in which the judge leaves what it thinks of each request's neighbours.
+# The file in which the cross-encoder leaves what it thinks of each request's neighbours.
 OPINIONS = "opinions.npy"
-# Where the judge and the teachers disagree, the truth is taken to lie in the middle: with four parts of the judge the
-# student lost on unseen servers what it had gained.
-JUDGE_WEIGHT = 0.5
+# Where the cross-encoder and the teachers disagree, the truth is taken to lie in the middle: with four fifths for the
+# cross-encoder, the student lost on unseen servers what it had gained.
+CROSS_ENCODER_WEIGHT = 0.5
 
 
 class Teaching:
@@ -38,15 +38,15 @@ class Teaching:
         return self.best[rows, draw.integers(0, self.best.shape[1], len(rows))]
 
 
-class Judged:
-    """The mean similarities of the teachers, corrected by the judge for the tools that they rank first."""
+class Corrected:
+    """The mean similarities of the teachers, corrected by the cross-encoder for the tools that they rank first."""
 
     def __init__(self, known, opinions):
         self.known, self.best = known, gpu(known.best)
         self.tools = len(known.tools[0])
         theirs = torch.cat([self.of_best(block) for block in blocks(known.best)])
         # Both around their mean, so that a request's first tools stay as near as they were to all others.
-        self.corrections = JUDGE_WEIGHT * (centred(gpu(opinions).float()) - centred(theirs))
+        self.corrections = CROSS_ENCODER_WEIGHT * (centred(gpu(opinions).float()) - centred(theirs))
 
     def of_best(self, rows):
         return self.known.similarity(rows, np.arange(self.tools)).gather(1, self.best[gpu(rows)])
@@ -56,9 +56,9 @@ class Judged:
         # Tools that are not asked for share a column that is left out.
         place = torch.full((self.tools,), len(distinct), device=DEVICE)
         place[distinct] = torch.arange(len(distinct), device=DEVICE)
-        corrected = torch.zeros(len(rows), len(distinct) + 1, device=DEVICE)
-        corrected.scatter_(1, place[self.best[gpu(rows)]], self.corrections[gpu(rows)])
-        return self.known.similarity(rows, tools) + corrected[:, column]
+        correction = torch.zeros(len(rows), len(distinct) + 1, device=DEVICE)
+        correction.scatter_(1, place[self.best[gpu(rows)]], self.corrections[gpu(rows)])
+        return self.known.similarity(rows, tools) + correction[:, column]
 
     def neighbours(self, rows, draw):
         return self.known.neighbours(rows, draw)

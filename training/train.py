@@ -7,7 +7,7 @@ usage: train.py teachers PACK WORK [--mixture NAME]
    large batches. WORK receives their weights.
 2. The student begins as the MiniLM among the teachers and learns the teachers' agreement: the distribution of similarities
    over tools for every request, labelled or not.
-3. It goes on with the opinions that judge.py has left in WORK.
+3. It goes on with the opinions that cross_encoder.py has left in WORK.
 4. The last steps run on rounded weights and activations, so that int8 inference is what was
    trained.
 
@@ -30,7 +30,7 @@ from batches import DEVICE, Requests, Texts, gpu
 from encoder import Encoder
 from metrics import measure, summary
 from mixtures import TRIALS
-from teaching import OPINIONS, SCALE, Judged, Teaching
+from teaching import OPINIONS, SCALE, Corrected, Teaching
 
 WARM_UP = 60
 # Files of vectors, each small enough to travel.
@@ -60,7 +60,7 @@ TEACHERS = [
 ]
 # The student begins as this teacher.
 PUPIL = "teacher-minilm-3.npz"
-STUDENT, JUDGED, ROUNDED = Stage(3000, 1.5e-4), Stage(1400, 1.5e-4), Stage(450, 4e-5)
+STUDENT, CORRECTED, ROUNDED = Stage(3000, 1.5e-4), Stage(1400, 1.5e-4), Stage(450, 4e-5)
 
 
 def teachers(options):
@@ -81,9 +81,9 @@ def student(options):
     known = Teaching.of(options.work, data)
     model = distil(Encoder(np.load(options.work / PUPIL)).to(DEVICE), known, data, STUDENT, log)
     log.report("student of the teachers", tests.results(tests.vectors(model)))
-    known = Judged(known, np.load(options.work / OPINIONS))
-    distil(model, known, data, JUDGED, log)
-    log.report("student of the judge, too", tests.results(tests.vectors(model)))
+    known = Corrected(known, np.load(options.work / OPINIONS))
+    distil(model, known, data, CORRECTED, log)
+    log.report("student of the cross-encoder, too", tests.results(tests.vectors(model)))
     model.quantised = True
     log.report("student, rounded afterwards", tests.results(tests.vectors(model)))
     distil(model, known, data, ROUNDED, log)

@@ -41,7 +41,8 @@ impl Metrics {
 }
 
 fn mean(queries: &[&Judged<'_>], measure: impl Fn(&Judged<'_>) -> f64) -> f64 {
-    let sum: f64 = queries.iter().map(|query| measure(query)).sum();
+    // A `sum` of nothing is −0.0, which would be shown as such.
+    let sum = queries.iter().fold(0.0, |sum, query| sum + measure(query));
     sum / queries.len().max(1) as f64
 }
 

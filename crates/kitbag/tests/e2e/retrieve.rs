@@ -345,6 +345,27 @@ async fn a_search_that_finds_nothing_fitting_says_so_and_seldom_doubts_what_is_r
 }
 
 #[tokio::test]
+async fn requests_that_no_tool_answers_are_reported_without_recall() {
+    let home = Home::new("");
+    let evals = format!("{}/../../evals", env!("CARGO_MANIFEST_DIR"));
+    let (set, absent) = (
+        format!("{evals}/p0"),
+        format!("{evals}/absent/queries.jsonl"),
+    );
+    let asked = ["eval", "retrieval", "--dataset", &set];
+    let told = home.kitbag(&asked).await.stdout;
+    assert!(told.contains("recall@5"), "{told}");
+    let told = home
+        .kitbag(&[&asked[..], &["--queries", &absent]].concat())
+        .await;
+    let told = told.stdout;
+    assert!(
+        told.contains("unsure where nothing fits") && !told.contains("recall"),
+        "{told}"
+    );
+}
+
+#[tokio::test]
 async fn nine_in_ten_of_the_p0_intents_find_their_tool_among_the_first_three() {
     let found = hit3(&p0("tools.jsonl"), &p0("queries.jsonl")).await;
     assert!(found >= 0.9, "{found}");

@@ -13,6 +13,8 @@ use crate::cli::output::{duration, table};
 pub(super) struct RetrievalReport {
     tools: usize,
     requests: usize,
+    /// False for requests that none of the tools answers, which cannot be ranked well or badly.
+    has_right_tools: bool,
     metrics: Metrics,
     certainty: Certainty,
     latencies: Vec<Duration>,
@@ -57,6 +59,7 @@ impl RetrievalReport {
         Self {
             tools,
             requests: asked.len(),
+            has_right_tools: judged.iter().any(|it| !it.relevant.is_empty()),
             metrics: Metrics::over(&judged),
             certainty: Certainty::of(asked),
             latencies,
@@ -110,6 +113,9 @@ impl RetrievalReport {
     }
 
     fn quality_rows(&self) -> Vec<[String; 2]> {
+        if !self.has_right_tools {
+            return Vec::new();
+        }
         let recall = self.metrics.recall.iter();
         let recall = recall.map(|(k, value)| row(&format!("recall@{k}"), share(*value)));
         let others = [

@@ -1,8 +1,8 @@
-"""Trains the judge: a model that reads a request and a tool together and says how well they fit.
+"""Trains a cross-encoder: a model that reads a request and a tool together and says how well they fit.
 
-usage: judge.py PACK WORK [--mixture NAME]
+usage: cross_encoder.py PACK WORK [--mixture NAME]
 
-The judge is too slow to rank with, so it teaches: WORK receives its opinion of the tools that the teachers rank
+It is too slow to rank with, so it teaches: WORK receives its opinion of the tools that the teachers rank
 first for every training request, for `train.py student`.
 """
 
@@ -19,7 +19,7 @@ from mixtures import TRIALS
 from teaching import NEIGHBOURS, OPINIONS, Teaching
 from train import Stage, descend, opened
 
-# The judge begins as this teacher.
+# It begins as this teacher.
 BASE = "teacher-gte-2.npz"
 STAGE = Stage(2000, 6e-5, batch=160)
 # Wrong tools beside the right one of a request.
@@ -28,7 +28,7 @@ WRONG = 7
 BLOCK = 4096
 
 
-class Judge(Encoder):
+class CrossEncoder(Encoder):
     """An encoder whose attention sees both texts; the tool's tokens carry a mark."""
 
     def __init__(self, tensors, dropout):
@@ -48,15 +48,15 @@ class Judge(Encoder):
 def main(options):
     data, _, log = opened(options)
     known = Teaching.of(options.work, data)
-    judge = Judge(np.load(options.work / BASE), dropout=0.1).to(DEVICE)
-    train_judge(judge, known, data, log)
+    model = CrossEncoder(np.load(options.work / BASE), dropout=0.1).to(DEVICE)
+    train(model, known, data, log)
     rows = np.repeat(np.arange(len(data.query)), NEIGHBOURS)
-    found = opinions(judge, data.texts, data.query[rows], data.variants[known.best.ravel(), 0])
+    found = opinions(model, data.texts, data.query[rows], data.variants[known.best.ravel(), 0])
     np.save(options.work / OPINIONS, found.reshape(-1, NEIGHBOURS).astype(np.float16))
-    log.say(f"{len(rows)} pairs judged")
+    log.say(f"{len(rows)} pairs read")
 
 
-def train_judge(judge, known, data, log):
+def train(model, known, data, log):
     """Each request with a right tool and some that the teachers take for right."""
     draw = np.random.default_rng(11)
 
@@ -64,10 +64,10 @@ def train_judge(judge, known, data, log):
         batch = data.batch(draw, STAGE.batch)
         wrong, is_wrong = wrong_tools(batch, known, data, draw)
         tools = np.column_stack([batch.documents, data.spelling(draw, wrong.ravel()).reshape(wrong.shape)])
-        found = read(judge, data.texts, np.repeat(batch.queries, 1 + WRONG), tools.ravel()).view(tools.shape)
+        found = read(model, data.texts, np.repeat(batch.queries, 1 + WRONG), tools.ravel()).view(tools.shape)
         return right_first(found, ~gpu(is_wrong)) + 0.5 * right_alone(found, ~gpu(is_wrong))
 
-    descend(judge, loss, STAGE, log)
+    descend(model, loss, STAGE, log)
 
 
 def wrong_tools(batch, known, data, draw):
@@ -95,16 +95,16 @@ def right_alone(found, excluded):
 
 
 @torch.no_grad()
-def opinions(judge, texts, requests, tools):
+def opinions(model, texts, requests, tools):
     """One number per pair of text numbers, for any number of them."""
-    judge.eval()
+    model.eval()
     order = np.argsort(texts.lengths[requests] + texts.lengths[tools], kind="stable")
     blocks = np.array_split(order, -(-len(order) // BLOCK))
-    found = torch.cat([read(judge, texts, requests[block], tools[block]) for block in blocks]).float()
+    found = torch.cat([read(model, texts, requests[block], tools[block]) for block in blocks]).float()
     return torch.empty_like(found).index_copy_(0, gpu(order), found).cpu().numpy()
 
 
-def read(judge, texts, requests, tools):
+def read(model, texts, requests, tools):
     """The tool's text follows the request's, without its opening token; both count places from their own start."""
     of_request, of_tool = texts.lengths[requests], texts.lengths[tools] - 1
     starts = np.append(0, np.cumsum(of_request + of_tool))
@@ -114,7 +114,7 @@ def read(judge, texts, requests, tools):
     place = np.where(is_tool, inside - of_request[owner] + 1, inside)
     source = np.where(is_tool, texts.starts[tools][owner], texts.starts[requests][owner]) + place
     packed = Packed(texts.tokens[gpu(source)], gpu(place), gpu(owner), gpu(starts.astype(np.int32)), int(np.diff(starts).max()))
-    return judge(packed, gpu(is_tool))
+    return model(packed, gpu(is_tool))
 
 
 if __name__ == "__main__":

@@ -42,6 +42,23 @@ impl<'a> LaunchedServer<'a> {
         }
     }
 
+    pub(super) fn port(&self, port: Option<u16>) -> String {
+        let port = port.map_or("PORT".to_owned(), |port| port.to_string());
+        format!(
+            "see who has it with `lsof -i :{port}`, and stop that or choose another port in {}",
+            self.table
+        )
+    }
+
+    pub(super) fn access(&self, path: Option<&str>) -> String {
+        let path = path.map(|path| format!(" to {path}"));
+        format!(
+            "give this user access{}, or name another place in `args` or `env` of {}",
+            path.unwrap_or_default(),
+            self.table
+        )
+    }
+
     pub(super) fn certificate(&self) -> String {
         let variable = match self.is_node() {
             true => "NODE_EXTRA_CA_CERTS",

@@ -55,19 +55,8 @@ impl Cause {
             Self::NoNetwork { .. } => case.network(),
             Self::Untrusted => case.certificate(),
             Self::ServiceDown { address } => case.service(address.as_deref()),
-            Self::PortTaken { port } => {
-                let port = port.map_or("PORT".to_owned(), |port| port.to_string());
-                format!(
-                    "see who has it with `lsof -i :{port}`, and stop that or choose another port in {table}"
-                )
-            }
-            Self::Forbidden { path } => {
-                let path = path.as_ref().map(|path| format!(" to {path}"));
-                format!(
-                    "give this user access{}, or name another place in `args` or `env` of {table}",
-                    path.unwrap_or_default()
-                )
-            }
+            Self::PortTaken { port } => case.port(*port),
+            Self::Forbidden { path } => case.access(path.as_deref()),
             Self::BadCredentials => format!("check the keys in `env` of {table}"),
             Self::LoginNeeded => login(&spec.name),
             Self::OwnLogin { .. } => format!(

@@ -15,6 +15,8 @@ from mixtures import TRIALS
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 TWIN_SIMILARITY = 0.88
 SPELLINGS = (0.6, 0.2, 0.2)
+# Texts that are embedded at once when no gradient is wanted; their similarities to all tools fit beside them.
+BLOCK = 2048
 
 
 @dataclasses.dataclass
@@ -68,8 +70,7 @@ class Requests:
         for column in range(relevant.shape[1]):
             excluded |= relevant[:, column, None] == tools
         plain, server = self.plain[tools], gpu(self.server[batch.tools])
-        elsewhere = (server[:, None] != server) | (server < 0)
-        excluded |= elsewhere & (plain @ plain.T > TWIN_SIMILARITY)
+        excluded |= are_twins(plain @ plain.T, server[:, None], server)
         return excluded.fill_diagonal_(False)
 
 
@@ -84,22 +85,43 @@ class Texts:
 
     def embed(self, model, texts, **kwargs):
         """One vector per text number, with gradients."""
-        lengths = self.lengths[texts]
-        starts = np.append(0, np.cumsum(lengths))
-        owner = np.repeat(np.arange(len(texts)), lengths)
-        place = np.arange(starts[-1]) - starts[owner]
-        tokens = self.tokens[gpu(self.starts[texts][owner] + place)]
-        packed = Packed(tokens, gpu(place), gpu(owner), gpu(starts.astype(np.int32)), int(lengths.max()))
-        return model(packed, **kwargs)
+        starts, owner, place = end_to_end(self.lengths[texts])
+        return model(self.packed(starts, owner, place, self.starts[texts][owner] + place), **kwargs)
+
+    def packed(self, starts, owner, place, source):
+        """`source` has the number of each token in this table."""
+        longest = int(np.diff(starts).max())
+        return Packed(self.tokens[gpu(source)], gpu(place), gpu(owner), gpu(starts.astype(np.int32)), longest)
 
     @torch.no_grad()
     def vectors(self, model, texts, dtype=torch.bfloat16):
         """One vector per text number, for any number of them."""
         model.eval()
-        order = np.argsort(self.lengths[texts], kind="stable")
-        blocks = np.array_split(order, -(-len(order) // 2048))
-        found = torch.cat([self.embed(model, texts[block], dtype=dtype) for block in blocks]).to(dtype)
-        return torch.empty_like(found).index_copy_(0, gpu(order), found)
+        return by_length(self.lengths[texts], lambda block: self.embed(model, texts[block], dtype=dtype).to(dtype))
+
+
+def end_to_end(lengths):
+    """Where texts of these lengths begin (with the total at the end), and each token's text and place in it."""
+    starts = np.append(0, np.cumsum(lengths))
+    owner = np.repeat(np.arange(len(lengths)), lengths)
+    return starts, owner, np.arange(starts[-1]) - starts[owner]
+
+
+def by_length(lengths, compute, size=BLOCK):
+    """What `compute` makes of the rows with these lengths, in their order; it gets rows of like length at a time."""
+    order = np.argsort(lengths, kind="stable")
+    found = torch.cat([compute(order[block]) for block in blocks(len(order), size)])
+    return torch.empty_like(found).index_copy_(0, gpu(order), found)
+
+
+def blocks(count, size=BLOCK):
+    """The numbers up to `count`, so many at a time."""
+    return np.array_split(np.arange(count), -(-count // size))
+
+
+def are_twins(likeness, server, other):
+    """True where tools of different servers say the same, by the likeness of their vectors in the published model."""
+    return ((server != other) | (other < 0)) & (likeness > TWIN_SIMILARITY)
 
 
 def by_server(rows, servers):

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from batches import DEVICE, TWIN_SIMILARITY, gpu
-from encoder import Encoder, Packed, summed
+from batches import DEVICE, are_twins, by_length, end_to_end, gpu
+from encoder import Encoder, summed
 from mixtures import TRIALS
 from teaching import NEIGHBOURS, OPINIONS, Teaching
 from train import Stage, descend, opened
@@ -78,8 +78,7 @@ def wrong_tools(batch, known, data, draw):
     is_right = (tools[:, :, None] == data.relevant[batch.rows][:, None]).any(2)
     server, own = data.server[tools], data.server[batch.tools][:, None]
     likeness = torch.einsum("rw,rtw->rt", data.plain[gpu(batch.tools)].float(), data.plain[gpu(tools)].float())
-    is_twin = ((server != own) | (server < 0)) & (likeness.cpu().numpy() > TWIN_SIMILARITY)
-    return tools, ~is_right & ~is_twin
+    return tools, ~is_right & ~are_twins(likeness.cpu().numpy(), own, server)
 
 
 def right_first(found, excluded):
@@ -98,23 +97,18 @@ def right_alone(found, excluded):
 def opinions(model, texts, requests, tools):
     """One number per pair of text numbers, for any number of them."""
     model.eval()
-    order = np.argsort(texts.lengths[requests] + texts.lengths[tools], kind="stable")
-    blocks = np.array_split(order, -(-len(order) // BLOCK))
-    found = torch.cat([read(model, texts, requests[block], tools[block]) for block in blocks]).float()
-    return torch.empty_like(found).index_copy_(0, gpu(order), found).cpu().numpy()
+    lengths = texts.lengths[requests] + texts.lengths[tools]
+    return by_length(lengths, lambda block: read(model, texts, requests[block], tools[block]), BLOCK).cpu().numpy()
 
 
 def read(model, texts, requests, tools):
     """The tool's text follows the request's, without its opening token; both count places from their own start."""
     of_request, of_tool = texts.lengths[requests], texts.lengths[tools] - 1
-    starts = np.append(0, np.cumsum(of_request + of_tool))
-    owner = np.repeat(np.arange(len(requests)), np.diff(starts))
-    inside = np.arange(starts[-1]) - starts[owner]
+    starts, owner, inside = end_to_end(of_request + of_tool)
     is_tool = inside >= of_request[owner]
     place = np.where(is_tool, inside - of_request[owner] + 1, inside)
     source = np.where(is_tool, texts.starts[tools][owner], texts.starts[requests][owner]) + place
-    packed = Packed(texts.tokens[gpu(source)], gpu(place), gpu(owner), gpu(starts.astype(np.int32)), int(np.diff(starts).max()))
-    return model(packed, gpu(is_tool))
+    return model(texts.packed(starts, owner, place, source), gpu(is_tool))
 
 
 if __name__ == "__main__":

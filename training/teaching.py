@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from batches import DEVICE, gpu
+from batches import DEVICE, blocks, gpu
 from encoder import Encoder
 
 SCALE = 30.0
@@ -21,7 +21,7 @@ class Teaching:
     def __init__(self, teachers, data):
         self.requests = [data.texts.vectors(model, data.query) for model in teachers]
         self.tools = [data.texts.vectors(model, data.variants[:, 0]) for model in teachers]
-        best = [self.similarity(block, data.seen_tools).topk(NEIGHBOURS).indices for block in blocks(data.query)]
+        best = [self.similarity(block, data.seen_tools).topk(NEIGHBOURS).indices for block in blocks(len(data.query))]
         self.best = data.seen_tools[torch.cat(best).cpu().numpy()]
 
     @classmethod
@@ -44,7 +44,7 @@ class Corrected:
     def __init__(self, known, opinions):
         self.known, self.best = known, gpu(known.best)
         self.tools = len(known.tools[0])
-        theirs = torch.cat([self.of_best(block) for block in blocks(known.best)])
+        theirs = torch.cat([self.of_best(block) for block in blocks(len(known.best))])
         # Both around their mean, so that a request's first tools stay as near as they were to all others.
         self.corrections = CROSS_ENCODER_WEIGHT * (centred(gpu(opinions).float()) - centred(theirs))
 
@@ -66,8 +66,3 @@ class Corrected:
 
 def centred(values):
     return values - values.mean(1, keepdim=True)
-
-
-def blocks(rows):
-    """Numbers of rows, so many at a time that their similarities to all tools fit."""
-    return np.array_split(np.arange(len(rows)), -(-len(rows) // 2048))

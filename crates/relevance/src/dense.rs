@@ -7,75 +7,101 @@ use std::sync::Arc;
 
 use crate::simd::{self, PANEL, Panels, SimdLevel, Sink};
 
+/// The vectors of all documents, block by block.
 #[derive(Debug, Default)]
-pub struct Dense {
+pub(crate) struct Dense {
     dimension: usize,
-    bytes: Option<Panels>,
+    blocks: Vec<Arc<BlockVectors>>,
     /// The worth of one step of a document's bytes; 0 where there is no vector.
     steps: Vec<f32>,
-    exact: Vec<Option<Arc<[f32]>>>,
     present: usize,
 }
 
+/// The vectors of one block as bytes.
+#[derive(Debug)]
+pub(crate) struct BlockVectors {
+    pub(crate) dimension: usize,
+    bytes: Option<Panels>,
+    steps: Vec<f32>,
+}
+
 impl Dense {
-    /// Takes one vector for each document, and none for a document whose vector is not computed
-    /// yet. Vectors of another length than the first are left out.
-    pub fn build(vectors: impl IntoIterator<Item = Option<Arc<[f32]>>>) -> Self {
-        let mut exact: Vec<_> = vectors.into_iter().collect();
-        let dimension = keep_comparable(&mut exact);
-        let present = exact.iter().flatten().count();
-        if present == 0 {
-            return Self {
-                steps: vec![0.0; exact.len()],
-                exact,
-                ..Self::default()
-            };
-        }
-        let (bytes, steps) = quantise_all(&exact, dimension);
+    /// The blocks must have been made for this dimension.
+    pub(crate) fn of(blocks: Vec<Arc<BlockVectors>>, dimension: usize) -> Self {
+        let steps: Vec<f32> = blocks.iter().flat_map(|it| &it.steps).copied().collect();
         Self {
             dimension,
-            bytes: Some(Panels::pack(SimdLevel::best(), &bytes, dimension)),
+            present: steps.iter().filter(|step| **step > 0.0).count(),
             steps,
-            exact,
-            present,
+            blocks,
         }
     }
 
     /// The number of documents with a vector.
-    pub fn present(&self) -> usize {
+    pub(crate) fn present(&self) -> usize {
         self.present
     }
 
-    pub fn has(&self, document: usize) -> bool {
+    pub(crate) fn has(&self, document: usize) -> bool {
         self.steps.get(document).is_some_and(|step| *step > 0.0)
     }
 
     /// True if this vector can be compared with those of the documents.
-    pub fn understands(&self, query: &[f32]) -> bool {
+    pub(crate) fn understands(&self, query: &[f32]) -> bool {
         self.present > 0 && query.len() == self.dimension && is_sound(query)
     }
 
     /// Returns the cosines of every document with every query, to two or three digits; 0 where
     /// there is no vector. Each query must be one that [`understands`](Self::understands) accepts.
     pub(crate) fn rough(&self, queries: &[&[f32]]) -> Vec<Vec<f32>> {
-        let Some(bytes) = self.bytes.as_ref().filter(|_| !queries.is_empty()) else {
+        if self.present == 0 || queries.is_empty() {
             return Vec::new();
-        };
+        }
         let (tokens, query_steps) = quantise_queries(queries, simd::padded(self.dimension));
-        let mut scaled = Scaled {
-            steps: &self.steps,
-            query_steps: &query_steps,
-            cosines: vec![vec![0.0; self.steps.len()]; queries.len()],
-        };
-        bytes.multiply(&tokens, &mut scaled);
-        scaled.cosines
+        let mut cosines = vec![vec![0.0; self.steps.len()]; queries.len()];
+        let mut first = 0;
+        for block in &self.blocks {
+            let mut scaled = Scaled {
+                steps: &block.steps,
+                query_steps: &query_steps,
+                first,
+                cosines: &mut cosines,
+            };
+            if let Some(bytes) = &block.bytes {
+                bytes.multiply(&tokens, &mut scaled);
+            }
+            first += block.steps.len();
+        }
+        cosines
     }
+}
 
-    /// Returns the exact cosine of one document. Vectors are of length one, so it is the product.
-    pub fn cosine(&self, query: &[f32], document: usize) -> Option<f32> {
-        let vector = self.exact.get(document)?.as_deref()?;
-        (query.len() == self.dimension).then(|| simd::product(query, vector))
+impl BlockVectors {
+    /// Takes one vector for each document, and none for a document whose vector is not computed
+    /// yet. Vectors that cannot be compared, or have another dimension, are left out.
+    pub(crate) fn of(vectors: &[Option<&[f32]>], dimension: usize) -> Self {
+        let usable = |vector: &&[f32]| vector.len() == dimension && is_sound(vector);
+        let vectors: Vec<_> = vectors.iter().map(|it| it.filter(usable)).collect();
+        if vectors.iter().flatten().next().is_none() {
+            return Self {
+                dimension,
+                bytes: None,
+                steps: vec![0.0; vectors.len()],
+            };
+        }
+        let (bytes, steps) = quantise_all(&vectors, dimension);
+        Self {
+            dimension,
+            bytes: Some(Panels::pack(SimdLevel::best(), &bytes, dimension)),
+            steps,
+        }
     }
+}
+
+/// Returns the length of the first vector that can be compared; 0 if there is none.
+pub(crate) fn dimension_of<'a>(mut vectors: impl Iterator<Item = &'a [f32]>) -> usize {
+    let first = vectors.find(|vector| is_sound(vector));
+    first.map_or(0, <[f32]>::len)
 }
 
 /// Returns the cosine of two vectors of length one; nothing is like a vector of another model.
@@ -87,11 +113,13 @@ pub fn similarity(one: &[f32], other: &[f32]) -> f32 {
     }
 }
 
-/// Turns sums of bytes back into cosines.
+/// Turns sums of bytes back into the cosines of one block.
 struct Scaled<'a> {
     steps: &'a [f32],
     query_steps: &'a [f32],
-    cosines: Vec<Vec<f32>>,
+    /// The first document of the block.
+    first: usize,
+    cosines: &'a mut [Vec<f32>],
 }
 
 impl Sink for Scaled<'_> {
@@ -99,26 +127,13 @@ impl Sink for Scaled<'_> {
     fn take(&mut self, panel: usize, token: usize, sums: &[i32; PANEL]) {
         let first = panel * PANEL;
         let query_step = self.query_steps[token];
-        let rows = self.cosines[token][first..]
+        let rows = self.cosines[token][self.first + first..]
             .iter_mut()
             .zip(&self.steps[first..]);
         for ((cosine, step), sum) in rows.zip(sums) {
             *cosine = *sum as f32 * (step * query_step);
         }
     }
-}
-
-/// Drops the vectors that cannot be compared, and returns the length of the others.
-fn keep_comparable(vectors: &mut [Option<Arc<[f32]>>]) -> usize {
-    for vector in &mut *vectors {
-        vector.take_if(|vector| !is_sound(vector));
-    }
-    let first = vectors.iter().flatten().next();
-    let dimension = first.map_or(0, |vector| vector.len());
-    for vector in vectors {
-        vector.take_if(|vector| vector.len() != dimension);
-    }
-    dimension
 }
 
 /// True if a vector can be compared: every number is finite, and they are not all zero.
@@ -129,11 +144,11 @@ pub fn is_sound(vector: &[f32]) -> bool {
 }
 
 /// Returns all vectors as bytes, row by row, and the worth of a step in each row.
-fn quantise_all(vectors: &[Option<Arc<[f32]>>], dimension: usize) -> (Vec<i8>, Vec<f32>) {
+fn quantise_all(vectors: &[Option<&[f32]>], dimension: usize) -> (Vec<i8>, Vec<f32>) {
     let mut bytes = vec![0; vectors.len() * dimension];
     let rows = vectors.iter().zip(bytes.chunks_exact_mut(dimension));
     let steps = rows
-        .map(|(vector, row)| vector.as_ref().map_or(0.0, |vector| quantise(vector, row)))
+        .map(|(vector, row)| vector.map_or(0.0, |vector| quantise(vector, row)))
         .collect();
     (bytes, steps)
 }
@@ -167,20 +182,36 @@ mod tests {
         vector.iter().map(|x| x / norm).collect()
     }
 
+    /// Puts the vectors into blocks of these lengths.
+    fn dense(vectors: &[Option<Arc<[f32]>>], block: usize) -> Dense {
+        let vectors: Vec<Option<&[f32]>> = vectors.iter().map(Option::as_deref).collect();
+        let dimension = dimension_of(vectors.iter().copied().flatten());
+        let blocks = vectors.chunks(block);
+        let blocks = blocks.map(|it| Arc::new(BlockVectors::of(it, dimension)));
+        Dense::of(blocks.collect(), dimension)
+    }
+
     #[test]
     fn products_of_bytes_are_nearly_the_exact_ones() {
-        let vectors =
-            (0..40).map(|at| (at % 7 != 3).then(|| unit([1.0, at as f32, 0.3, -0.1 * at as f32])));
-        let dense = Dense::build(vectors);
+        let vectors: Vec<_> = (0..40)
+            .map(|at| (at % 7 != 3).then(|| unit([1.0, at as f32, 0.3, -0.1 * at as f32])))
+            .collect();
+        let dense = dense(&vectors, 19);
         let queries = [unit([1.0, 0.0, 0.0, 0.0]), unit([0.2, -1.0, 0.5, 0.5])];
         let rough = dense.rough(&[&queries[0], &queries[1]]);
         for (query, rough) in queries.iter().zip(rough) {
-            for (at, rough) in rough.into_iter().enumerate() {
-                let exact = dense.cosine(query, at).unwrap_or(0.0);
-                assert!((rough - exact).abs() < 0.01, "{at}: {rough} for {exact}");
+            for (vector, rough) in vectors.iter().zip(rough) {
+                let exact = vector.as_ref().map_or(0.0, |it| similarity(query, it));
+                assert!((rough - exact).abs() < 0.01, "{rough} for {exact}");
             }
         }
-        assert_eq!(dense.present(), (0..40).filter(|at| dense.has(*at)).count());
+        assert_eq!(dense.present(), vectors.iter().flatten().count());
+        assert!(
+            vectors
+                .iter()
+                .enumerate()
+                .all(|(at, it)| dense.has(at) == it.is_some())
+        );
     }
 
     #[test]
@@ -191,14 +222,14 @@ mod tests {
             &[0.0, 0.0],
             &[1.0, 0.0, 0.0],
         ];
-        let dense = Dense::build(vectors.map(|vector| Some(vector.into())));
+        let found = dense(&vectors.map(|vector| Some(vector.into())), 2);
         assert_eq!(
-            [0, 1, 2, 3].map(|at| dense.has(at)),
+            [0, 1, 2, 3].map(|at| found.has(at)),
             [false, true, false, false]
         );
-        assert!(dense.understands(&[1.0, 0.0]));
-        assert!(!dense.understands(&[f32::INFINITY, 0.0]) && !dense.understands(&[1.0]));
-        assert!(!Dense::build([None, None]).understands(&[1.0, 0.0]));
+        assert!(found.understands(&[1.0, 0.0]));
+        assert!(!found.understands(&[f32::INFINITY, 0.0]) && !found.understands(&[1.0]));
+        assert!(!dense(&[None, None], 2).understands(&[1.0, 0.0]));
         assert!(!Dense::default().understands(&[]));
     }
 }

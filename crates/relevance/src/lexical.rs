@@ -3,12 +3,13 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::terms::terms;
 
 /// The parts of a tool's text, each with its own weight and its own sense of length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Field {
+pub(crate) enum Field {
     Name,
     Description,
     Provider,
@@ -52,77 +53,94 @@ impl Field {
 
 /// One tool's text, by field.
 #[derive(Debug, Clone, Default)]
-pub struct ToolFields<'a> {
-    pub name: &'a str,
-    pub description: &'a str,
-    pub provider: &'a str,
-    pub parameters: Cow<'a, str>,
-    pub tags: Cow<'a, str>,
+pub(crate) struct ToolFields<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) description: &'a str,
+    pub(crate) provider: &'a str,
+    pub(crate) parameters: Cow<'a, str>,
+    pub(crate) tags: Cow<'a, str>,
 }
 
-/// The documents that have a word, for every word.
+/// The words of all documents, block by block.
 #[derive(Debug, Default)]
-pub struct Lexical {
-    numbers: HashMap<Box<str>, u32>,
-    /// The start of the postings of each word, by its number; one more for the end.
-    starts: Vec<usize>,
-    postings: Vec<Posting>,
+pub(crate) struct Lexical {
+    blocks: Vec<Arc<BlockWords>>,
+    averages: Averages,
     documents: usize,
 }
 
+/// The documents of one block that have a word, for every word.
+#[derive(Debug)]
+pub(crate) struct BlockWords {
+    numbers: HashMap<Arc<str>, usize>,
+    /// The start of the postings of each word, by its number; one more for the end.
+    starts: Vec<u32>,
+    postings: Vec<Posting>,
+    /// The length of every field of every document.
+    lengths: Vec<Lengths>,
+}
+
+/// The average lengths of the fields.
+type Averages = [f32; FIELDS.len()];
+type Lengths = [u16; FIELDS.len()];
+/// The number of times that a word is in each field of one document.
+type Counts = [u8; FIELDS.len()];
+
 #[derive(Debug, Clone, Copy, Default)]
 struct Posting {
-    document: u32,
-    /// The worth of the word in this document, before its rarity counts.
-    worth: f32,
+    /// Its position in the block.
+    document: u16,
+    counts: Counts,
+}
+
+/// The words of one document, each once.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct DocumentWords {
+    counts: Vec<(Arc<str>, Counts)>,
+    lengths: Lengths,
 }
 
 /// The score of every document for the words it shares with a text.
 #[derive(Debug)]
-pub struct SharedWords {
+pub(crate) struct SharedWords {
     /// Zero for documents without a common word.
-    pub scores: Vec<f32>,
+    pub(crate) scores: Vec<f32>,
     /// The score of a document that is all about every word of the text; never zero.
-    pub attainable: f32,
+    pub(crate) attainable: f32,
 }
 
 impl Lexical {
-    pub fn build<'a>(documents: impl Iterator<Item = ToolFields<'a>>) -> Self {
-        let mut counted = WordCounts::default();
-        for fields in documents {
-            counted.add(&fields);
-        }
-        let starts = counted.starts();
+    pub(crate) fn of(blocks: Vec<Arc<BlockWords>>) -> Self {
+        let documents = blocks.iter().map(|it| it.len()).sum();
         Self {
-            postings: counted.postings(&starts),
-            starts,
-            documents: counted.documents.len(),
-            numbers: counted.numbers,
+            averages: averages(&blocks, documents),
+            documents,
+            blocks,
         }
     }
 
     /// Compares a text with every document. Each word of the text counts once.
-    pub fn shared(&self, text: &str) -> SharedWords {
+    pub(crate) fn shared(&self, text: &str) -> SharedWords {
         let mut shared = SharedWords {
             scores: vec![0.0; self.documents],
             attainable: f32::MIN_POSITIVE,
         };
         for term in distinct_terms(text) {
-            let postings = self.postings(&term);
-            let idf = self.idf(postings.len());
+            let postings = self.blocks.iter().map(|block| block.postings(&term));
+            let idf = self.idf(postings.clone().map(<[Posting]>::len).sum());
             shared.attainable += idf * (K1 + 1.0);
-            for Posting { document, worth } in postings {
-                shared.scores[*document as usize] += idf * worth;
+            let mut scores = shared.scores.as_mut_slice();
+            for (block, postings) in self.blocks.iter().zip(postings) {
+                let (of_block, of_others) = scores.split_at_mut(block.len());
+                for Posting { document, counts } in postings {
+                    let document = usize::from(*document);
+                    let worth = worth(counts, &block.lengths[document], &self.averages);
+                    of_block[document] += idf * worth;
+                }
+                scores = of_others;
             }
         }
         shared
-    }
-
-    fn postings(&self, term: &str) -> &[Posting] {
-        self.numbers.get(term).map_or(&[], |number| {
-            let number = *number as usize;
-            &self.postings[self.starts[number]..self.starts[number + 1]]
-        })
     }
 
     /// The inverse document frequency, as BM25 defines it: the rarer a word, the higher.
@@ -132,30 +150,68 @@ impl Lexical {
     }
 }
 
-/// The words of all documents, before they are weighed against each other.
-#[derive(Debug, Default)]
-struct WordCounts {
-    numbers: HashMap<Box<str>, u32>,
-    occurrences: Vec<Occurrence>,
-    documents: Vec<CountedDocument>,
+impl BlockWords {
+    pub(crate) fn of(documents: Vec<DocumentWords>) -> Self {
+        let lengths = documents.iter().map(|it| it.lengths).collect();
+        let mut numbers = HashMap::new();
+        let mut found: Vec<(usize, Posting)> = Vec::new();
+        for (document, words) in (0..).zip(documents) {
+            for (term, counts) in words.counts {
+                let next = numbers.len();
+                let number = *numbers.entry(term).or_insert(next);
+                found.push((number, Posting { document, counts }));
+            }
+        }
+        // Documents stay in their order.
+        found.sort_by_key(|(number, _)| *number);
+        let mut starts = vec![0; numbers.len() + 1];
+        for (number, _) in &found {
+            starts[number + 1] += 1;
+        }
+        for number in 1..starts.len() {
+            starts[number] += starts[number - 1];
+        }
+        Self {
+            postings: found.into_iter().map(|(_, posting)| posting).collect(),
+            numbers,
+            starts,
+            lengths,
+        }
+    }
+
+    /// The number of documents.
+    pub(crate) fn len(&self) -> usize {
+        self.lengths.len()
+    }
+
+    /// Returns the words of every document again.
+    pub(crate) fn documents(&self) -> Vec<DocumentWords> {
+        let empty = self.lengths.iter().map(|lengths| DocumentWords {
+            lengths: *lengths,
+            ..DocumentWords::default()
+        });
+        let mut documents: Vec<_> = empty.collect();
+        for (term, number) in &self.numbers {
+            for Posting { document, counts } in self.postings_at(*number) {
+                let counts = (term.clone(), *counts);
+                documents[usize::from(*document)].counts.push(counts);
+            }
+        }
+        documents
+    }
+
+    fn postings(&self, term: &str) -> &[Posting] {
+        let number = self.numbers.get(term);
+        number.map_or(&[], |number| self.postings_at(*number))
+    }
+
+    fn postings_at(&self, number: usize) -> &[Posting] {
+        &self.postings[self.starts[number] as usize..self.starts[number + 1] as usize]
+    }
 }
 
-/// The number of times that a word is in each field of one document.
-#[derive(Debug)]
-struct Occurrence {
-    term: u32,
-    counts: [u8; FIELDS.len()],
-}
-
-#[derive(Debug)]
-struct CountedDocument {
-    begin: usize,
-    end: usize,
-    lengths: [f32; FIELDS.len()],
-}
-
-impl WordCounts {
-    fn add(&mut self, fields: &ToolFields<'_>) {
+impl DocumentWords {
+    pub(crate) fn read(fields: &ToolFields<'_>) -> Self {
         let texts = [
             fields.name,
             fields.description,
@@ -164,94 +220,47 @@ impl WordCounts {
             &fields.tags,
         ];
         let terms_of_fields = texts.map(terms);
-        let lengths = terms_of_fields.each_ref().map(|terms| terms.len() as f32);
-        let found = self.numbered(terms_of_fields);
-        let begin = self.occurrences.len();
-        let of_each_term = found.chunk_by(|a, b| a.0 == b.0);
-        self.occurrences.extend(of_each_term.map(Occurrence::of));
-        self.documents.push(CountedDocument {
-            begin,
-            end: self.occurrences.len(),
-            lengths,
-        });
-    }
-
-    /// Returns the number of each term with its field, the same terms together.
-    fn numbered(&mut self, terms_of_fields: [Vec<String>; FIELDS.len()]) -> Vec<(u32, usize)> {
-        let mut found: Vec<(u32, usize)> = Vec::new();
-        for (field, terms) in terms_of_fields.into_iter().enumerate() {
-            found.extend(terms.into_iter().map(|term| (self.number(term), field)));
-        }
+        // `terms` returns no more than two thousand.
+        let lengths = terms_of_fields.each_ref().map(|terms| terms.len() as u16);
+        let with_fields = terms_of_fields.into_iter().enumerate();
+        let mut found: Vec<(String, usize)> = with_fields
+            .flat_map(|(field, terms)| terms.into_iter().map(move |term| (term, field)))
+            .collect();
         found.sort_unstable();
-        found
-    }
-
-    fn number(&mut self, term: String) -> u32 {
-        let next = u32::try_from(self.numbers.len()).expect("fewer than four billion words");
-        *self.numbers.entry(term.into_boxed_str()).or_insert(next)
-    }
-
-    /// Returns where the postings of each word begin when they lie one after another.
-    fn starts(&self) -> Vec<usize> {
-        let mut starts = vec![0; self.numbers.len() + 1];
-        for occurrence in &self.occurrences {
-            starts[occurrence.term as usize + 1] += 1;
-        }
-        for term in 1..starts.len() {
-            starts[term] += starts[term - 1];
-        }
-        starts
-    }
-
-    fn postings(&self, starts: &[usize]) -> Vec<Posting> {
-        let mut next = starts.to_vec();
-        let mut postings = vec![Posting::default(); self.occurrences.len()];
-        let averages = averages(&self.documents);
-        for (document, number) in self.documents.iter().zip(0..) {
-            for occurrence in &self.occurrences[document.begin..document.end] {
-                let place = &mut next[occurrence.term as usize];
-                postings[*place] = Posting {
-                    document: number,
-                    worth: document.worth(occurrence, &averages),
-                };
-                *place += 1;
-            }
-        }
-        postings
-    }
-}
-
-impl Occurrence {
-    /// Counts the occurrences of one term, each given as the term and the field.
-    fn of(of_one_term: &[(u32, usize)]) -> Self {
-        let mut counts = [0_u8; FIELDS.len()];
-        for (_, field) in of_one_term {
-            counts[*field] = counts[*field].saturating_add(1);
-        }
+        let of_each_term = found.chunk_by(|a, b| a.0 == b.0);
         Self {
-            term: of_one_term[0].0,
-            counts,
+            counts: of_each_term.map(counted).collect(),
+            lengths,
         }
     }
 }
 
-impl CountedDocument {
-    /// The saturated, weighted frequency of a word over all fields.
-    fn worth(&self, occurrence: &Occurrence, averages: &[f32; FIELDS.len()]) -> f32 {
-        let counts = occurrence.counts.map(f32::from);
-        let frequency: f32 = (0..FIELDS.len())
-            .filter(|at| counts[*at] > 0.0)
-            .map(|at| FIELDS[at].weight() * counts[at] / self.length_norm(at, averages))
-            .sum();
-        frequency * (K1 + 1.0) / (frequency + K1)
+/// Counts the occurrences of one term, each given as the term and the field.
+fn counted(of_one_term: &[(String, usize)]) -> (Arc<str>, Counts) {
+    let mut counts = Counts::default();
+    for (_, field) in of_one_term {
+        counts[*field] = counts[*field].saturating_add(1);
     }
+    (of_one_term[0].0.as_str().into(), counts)
+}
 
-    /// Divides the worth of a word: 1 for a field of average length, more for a longer one.
-    fn length_norm(&self, at: usize, averages: &[f32; FIELDS.len()]) -> f32 {
-        let penalty = FIELDS[at].length_penalty();
-        let relative = self.lengths[at] / averages[at].max(1.0);
-        1.0 - penalty + penalty * relative
-    }
+/// The saturated, weighted frequency of a word over all fields, before its rarity counts.
+fn worth(counts: &Counts, lengths: &Lengths, averages: &Averages) -> f32 {
+    let frequency: f32 = (0..FIELDS.len())
+        .filter(|at| counts[*at] > 0)
+        .map(|at| {
+            let norm = length_norm(FIELDS[at], f32::from(lengths[at]), averages[at]);
+            FIELDS[at].weight() * f32::from(counts[at]) / norm
+        })
+        .sum();
+    frequency * (K1 + 1.0) / (frequency + K1)
+}
+
+/// Divides the worth of a word: 1 for a field of average length, more for a longer one.
+fn length_norm(field: Field, length: f32, average: f32) -> f32 {
+    let penalty = field.length_penalty();
+    let relative = length / average.max(1.0);
+    1.0 - penalty + penalty * relative
 }
 
 fn distinct_terms(text: &str) -> Vec<String> {
@@ -261,14 +270,14 @@ fn distinct_terms(text: &str) -> Vec<String> {
     terms
 }
 
-fn averages(documents: &[CountedDocument]) -> [f32; FIELDS.len()] {
-    let mut sums = [0.0; FIELDS.len()];
-    for document in documents {
-        for (sum, length) in sums.iter_mut().zip(document.lengths) {
-            *sum += length;
+fn averages(blocks: &[Arc<BlockWords>], documents: usize) -> Averages {
+    let mut sums = [0_u64; FIELDS.len()];
+    for lengths in blocks.iter().flat_map(|it| &it.lengths) {
+        for (sum, length) in sums.iter_mut().zip(lengths) {
+            *sum += u64::from(*length);
         }
     }
-    sums.map(|sum| sum / documents.len().max(1) as f32)
+    sums.map(|sum| sum as f32 / documents.max(1) as f32)
 }
 
 #[cfg(test)]
@@ -283,7 +292,9 @@ mod tests {
             description,
             ..ToolFields::default()
         });
-        let scores = Lexical::build(fields).shared(intent).scores;
+        let words = fields.map(|it| DocumentWords::read(&it)).collect();
+        let lexical = Lexical::of(vec![Arc::new(BlockWords::of(words))]);
+        let scores = lexical.shared(intent).scores;
         let mut ranked: Vec<_> = (0..tools.len()).filter(|at| scores[*at] > 0.0).collect();
         ranked.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
         let names: Vec<_> = ranked.into_iter().map(|at| tools[at].0).collect();

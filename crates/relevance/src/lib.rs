@@ -5,8 +5,9 @@
 //!
 //! # Layout
 //! - [`indexed_tool`]: the facts about a tool; [`light`]: its category and complexity
-//! - [`index`]: the snapshot; [`mod@retrieve`]: searching it, with one `query` or several
-//! - [`lexical`] (over [`terms`]) and [`dense`]: the two ways to compare; [`score`]: their sum
+//! - [`index`]: the snapshot, made of `blocks` that the next one shares; [`mod@retrieve`]: searching it,
+//!   with one `query` or several
+//! - `lexical` (over [`terms`]) and [`dense`]: the two ways to compare; [`score`]: their sum
 //! - `ranking`: the best first, with a bonus for the steps of an intent; `named`: the tools that an
 //!   intent names; `same_task`: the tools that share a place; `nearest`: those that need a vector first
 //! - [`learned`]: the votes of past contexts, from use; `priors`: the part of success, time and
@@ -19,6 +20,7 @@
 //! - [`language`]: recognises a request that is not in English
 //! - [`purpose`]: what a server is for, in a few words
 
+mod blocks;
 pub mod calibration;
 mod confidence;
 pub mod dense;
@@ -28,7 +30,7 @@ pub mod index;
 pub mod indexed_tool;
 pub mod language;
 pub mod learned;
-pub mod lexical;
+mod lexical;
 pub mod light;
 mod named;
 mod nearest;

@@ -107,7 +107,7 @@ impl<'a> Query<'a> {
     pub(crate) fn scored(&self, document: usize) -> Scored {
         let cosine = self
             .vector
-            .and_then(|vector| self.index.dense.cosine(vector, document));
+            .and_then(|vector| self.index.cosine(vector, document));
         Scored {
             document,
             cosine,

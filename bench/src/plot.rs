@@ -181,6 +181,7 @@ mod tests {
         Point {
             tools,
             build_ms: size / 100.0,
+            added_ms: 1.0,
             query_p50_us: size / 10.0,
             query_p99_us: size / 5.0,
             embedded_p50_us: size / 10.0 + 2000.0,

@@ -57,6 +57,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
 pub(crate) struct Point {
     pub(crate) tools: u64,
     pub(crate) build_ms: f64,
+    pub(crate) added_ms: f64,
     pub(crate) query_p50_us: f64,
     pub(crate) query_p99_us: f64,
     pub(crate) embedded_p50_us: f64,
@@ -76,6 +77,7 @@ impl Point {
         Ok(Self {
             tools: number("tools")? as u64,
             build_ms: number("build_ms")?,
+            added_ms: number("added_ms")?,
             query_p50_us: number("query_p50_us")?,
             query_p99_us: number("query_p99_us")?,
             embedded_p50_us: number("query_p50_with_embedding_us")?,
@@ -88,6 +90,7 @@ impl Point {
         json!({
             "tools": self.tools,
             "build_ms": self.build_ms,
+            "added_ms": self.added_ms,
             "query_us": { "p50": self.query_p50_us, "p99": self.query_p99_us },
             "query_with_embedding_us": { "p50": self.embedded_p50_us, "p99": self.embedded_p99_us },
             "resident_bytes": self.resident_bytes,
@@ -104,6 +107,7 @@ impl Point {
             ms(self.embedded_p99_us),
             format!("{:.0} MB", self.resident_bytes / 1e6),
             format!("{:.2} s", self.build_ms / 1e3),
+            format!("{:.2} ms", self.added_ms),
         ]
     }
 }
@@ -169,6 +173,7 @@ fn print_curve(points: &[Point]) {
         "p99",
         "memory",
         "built in (vectors known)",
+        "one tool more",
     ];
     let mut lines = vec![header.map(str::to_owned).to_vec()];
     lines.extend(points.iter().map(Point::cells));
@@ -181,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_line_of_the_curve_is_read() {
-        let line = r#"{"tools":1000,"build_ms":2.5,"query_p50_us":80,"query_p99_us":120,
+        let line = r#"{"tools":1000,"build_ms":2.5,"added_ms":0.4,"query_p50_us":80,"query_p99_us":120,
             "query_p50_with_embedding_us":2100,"query_p99_with_embedding_us":2900,"resident_bytes":40000000}"#;
         let point = Point::read(line).unwrap();
         assert_eq!((point.tools, point.embedded_p99_us), (1000, 2900.0));

@@ -18,15 +18,16 @@ pub use crate::catalog_entry::CatalogEntry;
 use crate::catalog_entry::{URI, URI_TEMPLATE, expose_name, expose_uris};
 use crate::drift::judge;
 use crate::per_caller::PerCaller;
+use crate::places_before::places_before;
 use crate::resources::{ResourceRoutes, Visible, marked};
 use crate::tool_files::{FileTool, FileTools};
 
 #[derive(Debug, Default)]
 pub struct Catalog {
-    pub tools: Vec<CatalogEntry>,
-    pub(crate) prompts: Vec<CatalogEntry>,
-    pub(crate) resources: Vec<CatalogEntry>,
-    pub(crate) templates: Vec<CatalogEntry>,
+    pub tools: Vec<Arc<CatalogEntry>>,
+    pub(crate) prompts: Vec<Arc<CatalogEntry>>,
+    pub(crate) resources: Vec<Arc<CatalogEntry>>,
+    pub(crate) templates: Vec<Arc<CatalogEntry>>,
     tools_by_name: HashMap<String, usize>,
     prompts_by_name: HashMap<String, usize>,
     /// The plain names of tools that the operator shows to no client.
@@ -34,9 +35,11 @@ pub struct Catalog {
     /// The tools and prompts that are kept from callers.
     pub(crate) held: HeldEntries,
     /// The tools among those. A search counts them, and shows none.
-    pub(crate) held_tools: Vec<CatalogEntry>,
+    pub(crate) held_tools: Vec<Arc<CatalogEntry>>,
     routes: ResourceRoutes,
     listings: BTreeMap<ServerName, Arc<Listing>>,
+    /// For each tool that a server lists, the entry that clients get.
+    listed: HashMap<ServerName, Vec<Option<Arc<CatalogEntry>>>>,
     /// Made when the first request in words comes.
     automatic: OnceLock<AutomaticIntents>,
     /// The words for what stands behind the search, made with the first list of each caller.
@@ -51,6 +54,8 @@ pub(crate) struct CatalogSources<'a> {
     pub(crate) tool_files: &'a FileTools,
     /// The form that the operator wants tools to have.
     pub(crate) declared: &'a BTreeMap<String, DeclaredTool>,
+    /// The catalog before, of the same configuration. Entries that are the same are taken over from it.
+    pub(crate) before: &'a Catalog,
 }
 
 impl Catalog {
@@ -60,14 +65,17 @@ impl Catalog {
             lock,
             tool_files,
             declared,
+            before,
         } = sources;
         let mut catalog = Self::default();
         for tool in tool_files.iter() {
-            catalog.add_file_tool(tool, declared);
+            let known = before.file_entry(tool);
+            catalog.add_file_tool(tool, known, declared);
         }
         for (server, listing) in &listings {
             let judgement = judge(lock, server, listing);
-            catalog.add(server, listing, &judgement, declared);
+            let known = before.entries_of(server, listing);
+            catalog.add(server, listing, &judgement, &known, declared);
             catalog.hold(server, listing, judgement, declared);
         }
         catalog.routes = ResourceRoutes::of(&listings);
@@ -77,9 +85,16 @@ impl Catalog {
 
     /// Tools of files come first, so that their names are theirs. An alias of the file leads to the tool
     /// as well, and is not listed.
-    fn add_file_tool(&mut self, tool: &Arc<FileTool>, declared: &BTreeMap<String, DeclaredTool>) {
+    fn add_file_tool(
+        &mut self,
+        tool: &Arc<FileTool>,
+        known: Option<&Arc<CatalogEntry>>,
+        declared: &BTreeMap<String, DeclaredTool>,
+    ) {
         let at = self.tools.len();
-        self.add_tool(CatalogEntry::of_file(tool), declared);
+        let known = known.filter(|it| self.may_stay(it, declared)).cloned();
+        let entry = known.or_else(|| self.formed(CatalogEntry::of_file(tool), declared));
+        self.add_tools(entry);
         if self.tools.len() > at {
             let aliases = tool.file.aliases.iter();
             self.tools_by_name
@@ -92,41 +107,93 @@ impl Catalog {
         server: &ServerName,
         listing: &Listing,
         judgement: &Judgement,
+        known: &[Option<&Arc<CatalogEntry>>],
         declared: &BTreeMap<String, DeclaredTool>,
     ) {
-        for tool in passing(&listing.tools, &judgement.tools) {
-            if let Some(entry) = expose_name(server, Kind::Tool, tool, &self.tools_by_name) {
-                self.add_tool(entry, declared);
-            }
+        let judged = listing.tools.iter().zip(&judgement.tools).zip(known);
+        let mut listed = Vec::with_capacity(listing.tools.len());
+        for ((tool, held), known) in judged {
+            let known = known.filter(|it| self.may_stay(it, declared) && it.has_usual_name());
+            let entry = match (held, known) {
+                (Some(_), _) => None,
+                (None, Some(known)) => Some(known.clone()),
+                (None, None) => expose_name(server, Kind::Tool, tool, &self.tools_by_name)
+                    .and_then(|entry| self.formed(entry, declared)),
+            };
+            self.add_tools(entry.clone());
+            listed.push(entry);
         }
+        self.listed.insert(server.clone(), listed);
         for prompt in passing(&listing.prompts, &judgement.prompts) {
             if let Some(entry) = expose_name(server, Kind::Prompt, prompt, &self.prompts_by_name) {
                 let name = entry.exposed.clone();
                 self.prompts_by_name.insert(name, self.prompts.len());
-                self.prompts.push(entry);
+                self.prompts.push(Arc::new(entry));
             }
         }
         let resources = expose_uris(server, &listing.resources, URI);
-        self.resources.extend(resources);
+        self.resources.extend(resources.map(Arc::new));
         let templates = expose_uris(server, &listing.templates, URI_TEMPLATE);
-        self.templates.extend(templates);
+        self.templates.extend(templates.map(Arc::new));
     }
 
-    /// A tool with an alias is still found by its plain name: programs and templates have that.
-    fn add_tool(&mut self, mut entry: CatalogEntry, declared: &BTreeMap<String, DeclaredTool>) {
+    /// Gives a tool the form that the operator wants. Nothing is returned of a tool that no client gets.
+    fn formed(
+        &mut self,
+        mut entry: CatalogEntry,
+        declared: &BTreeMap<String, DeclaredTool>,
+    ) -> Option<Arc<CatalogEntry>> {
         if let Some(declared) = declared.get(&entry.plain_name) {
             if declared.hidden {
                 self.hidden.insert(entry.plain_name);
-                return;
+                return None;
             }
             let alias = declared.alias.as_ref();
             let free = alias.filter(|alias| !self.tools_by_name.contains_key(*alias));
             entry.take_form(declared, free);
         }
-        let at = self.tools.len();
-        self.tools_by_name.insert(entry.plain_name.clone(), at);
-        self.tools_by_name.insert(entry.exposed.clone(), at);
-        self.tools.push(entry);
+        Some(Arc::new(entry))
+    }
+
+    /// A tool with an alias is still found by its plain name: programs and templates have that.
+    fn add_tools(&mut self, entries: impl IntoIterator<Item = Arc<CatalogEntry>>) {
+        for entry in entries {
+            let at = self.tools.len();
+            if entry.exposed != entry.plain_name {
+                self.tools_by_name.insert(entry.plain_name.clone(), at);
+            }
+            self.tools_by_name.insert(entry.exposed.clone(), at);
+            self.tools.push(entry);
+        }
+    }
+
+    /// True if making this entry again would give the same.
+    fn may_stay(&self, entry: &CatalogEntry, declared: &BTreeMap<String, DeclaredTool>) -> bool {
+        let is_free = !self.tools_by_name.contains_key(&entry.exposed);
+        is_free && entry.exposed == entry.plain_name && !declared.contains_key(&entry.plain_name)
+    }
+
+    /// Returns the entry that was made of this tool file.
+    fn file_entry(&self, tool: &Arc<FileTool>) -> Option<&Arc<CatalogEntry>> {
+        let at = *self.tools_by_name.get(tool.file.name.as_str())?;
+        let made_of = self.tools[at].declared.as_ref()?;
+        Arc::ptr_eq(made_of, tool).then(|| &self.tools[at])
+    }
+
+    /// Returns for each tool of this listing the entry that was made of the same definition of the server.
+    fn entries_of(
+        &self,
+        server: &ServerName,
+        listing: &Listing,
+    ) -> Vec<Option<&Arc<CatalogEntry>>> {
+        let (Some(before), Some(listed)) = (self.listings.get(server), self.listed.get(server))
+        else {
+            return vec![None; listing.tools.len()];
+        };
+        let [before, now] = [&before.tools, &listing.tools]
+            .map(|tools| tools.iter().map(|it| it.get()).collect::<Vec<_>>());
+        let places = places_before(&before, &now).into_iter();
+        places.map(|place| listed[place?].as_ref()).collect()
     }
 
     /// Takes note of what is kept from callers. It gets the names that are left, so that it cannot take
@@ -173,7 +240,7 @@ impl Catalog {
         }
         self.held
             .add(entry.capability.clone(), entry.exposed.clone(), reason);
-        self.held_tools.push(entry);
+        self.held_tools.push(Arc::new(entry));
     }
 
     /// True if a server has a tool of this name, whether clients get it or not.
@@ -188,7 +255,7 @@ impl Catalog {
     ) -> &AutomaticIntents {
         self.automatic.get_or_init(|| {
             let named: Vec<(&CatalogEntry, ExposedName, Value)> =
-                self.tools.iter().filter_map(CatalogEntry::named).collect();
+                self.tools.iter().filter_map(|it| it.named()).collect();
             AutomaticIntents::of(
                 named
                     .iter()
@@ -204,7 +271,7 @@ impl Catalog {
     }
 
     pub fn tool(&self, exposed: &str) -> Option<&CatalogEntry> {
-        self.tools_by_name.get(exposed).map(|at| &self.tools[*at])
+        self.tools_by_name.get(exposed).map(|at| &*self.tools[*at])
     }
 
     /// Returns the tool that is this capability, under the name by which clients call it.
@@ -213,7 +280,8 @@ impl Catalog {
         let usual = self.tool(usual.as_str());
         let usual = usual.filter(|entry| entry.capability == *capability);
         // A server may have another tool that took the usual name first.
-        usual.or_else(|| self.tools.iter().find(|it| it.capability == *capability))
+        let mut tools = self.tools.iter().map(|it| &**it);
+        usual.or_else(|| tools.find(|it| it.capability == *capability))
     }
 
     /// True if a tool or prompt is in the catalog.
@@ -223,13 +291,13 @@ impl Catalog {
         }
         let usual = ExposedName::new(&capability.server, &capability.name);
         let is_it = |entry: &CatalogEntry| entry.capability == *capability;
-        self.prompt(usual.as_str()).is_some_and(is_it) || self.prompts.iter().any(is_it)
+        self.prompt(usual.as_str()).is_some_and(is_it) || self.prompts.iter().any(|it| is_it(it))
     }
 
     pub(crate) fn prompt(&self, exposed: &str) -> Option<&CatalogEntry> {
         self.prompts_by_name
             .get(exposed)
-            .map(|at| &self.prompts[*at])
+            .map(|at| &*self.prompts[*at])
     }
 
     /// Returns the servers to which the URIs of resources lead.
@@ -262,7 +330,8 @@ impl Catalog {
     pub(crate) fn of_server(&self, server: &ServerName) -> impl Iterator<Item = &CatalogEntry> {
         let all = [&self.tools, &self.prompts, &self.resources, &self.templates]
             .into_iter()
-            .flatten();
+            .flatten()
+            .map(|it| &**it);
         all.filter(move |entry| entry.capability.server == *server)
     }
 
@@ -286,156 +355,4 @@ fn passing<'a>(
 }
 
 #[cfg(test)]
-mod tests {
-    use kitbag_domain::Timestamp;
-    use kitbag_wire::{Era, raw};
-    use proptest::prelude::*;
-    use serde_json::json;
-
-    use super::*;
-
-    fn listing(tools: &[&str]) -> Arc<Listing> {
-        offering(tools, &[], &[])
-    }
-
-    fn offering(tools: &[&str], uris: &[&str], templates: &[&str]) -> Arc<Listing> {
-        Arc::new(Listing {
-            listed_at: Timestamp::default(),
-            era: Era::Legacy,
-            version: "2025-11-25".to_owned(),
-            capabilities: raw(&json!({ "tools": {}, "resources": {} })),
-            server_info: None,
-            instructions: None,
-            tools: tools
-                .iter()
-                .map(|name| raw(&json!({ "vendor": 1, "name": name })))
-                .collect(),
-            prompts: Vec::new(),
-            resources: uris.iter().map(|uri| raw(&json!({ URI: uri }))).collect(),
-            templates: templates
-                .iter()
-                .map(|uri| raw(&json!({ URI_TEMPLATE: uri })))
-                .collect(),
-            problems: Vec::new(),
-        })
-    }
-
-    fn built(listings: BTreeMap<ServerName, Arc<Listing>>) -> Catalog {
-        Catalog::build(CatalogSources {
-            listings,
-            lock: &Lock::default(),
-            tool_files: &FileTools::default(),
-            declared: &BTreeMap::new(),
-        })
-    }
-
-    fn catalog() -> Catalog {
-        built(BTreeMap::from([
-            ("a".parse().unwrap(), listing(&["search", "get"])),
-            ("b".parse().unwrap(), listing(&["search"])),
-        ]))
-    }
-
-    #[test]
-    fn the_same_tool_name_on_two_servers_stays_two_tools() {
-        let catalog = catalog();
-        let names: Vec<_> = catalog
-            .tools
-            .iter()
-            .map(|entry| entry.exposed.as_str())
-            .collect();
-        assert_eq!(names, ["a__search", "a__get", "b__search"]);
-        assert_eq!(
-            catalog
-                .tool("b__search")
-                .unwrap()
-                .capability
-                .server
-                .as_str(),
-            "b"
-        );
-        assert_eq!(
-            catalog.tools[0].definition.get(),
-            r#"{"vendor":1,"name":"a__search"}"#
-        );
-    }
-
-    fn borrowed(texts: &[String]) -> Vec<&str> {
-        texts.iter().map(String::as_str).collect()
-    }
-
-    /// Returns the time of the fastest of a few builds, with this many of everything.
-    fn build_time(size: usize) -> std::time::Duration {
-        let texts = |what: &str| {
-            (0..size)
-                .map(|it| format!("{what}{it}"))
-                .collect::<Vec<_>>()
-        };
-        let (tools, uris, templates) = (texts("t"), texts("mem://"), texts("mem://{x}/"));
-        let offer = offering(&borrowed(&tools), &borrowed(&uris), &borrowed(&templates));
-        let timed = |_| {
-            let listings = BTreeMap::from([("a".parse().unwrap(), offer.clone())]);
-            let started = std::time::Instant::now();
-            let catalog = built(listings);
-            assert_eq!(catalog.templates.len(), size);
-            started.elapsed()
-        };
-        (0..3).map(timed).min().unwrap()
-    }
-
-    #[test]
-    fn building_takes_as_long_as_there_is_to_build() {
-        let (small, large) = (build_time(2_500), build_time(10_000));
-        // Four times as many entries take four times as long, or sixteen times if each entry looked
-        // at all others.
-        assert!(
-            large < small * 10,
-            "{small:?} for 2,500 of everything, {large:?} for 10,000"
-        );
-    }
-
-    proptest! {
-        #[test]
-        fn whatever_servers_list_every_name_is_unique_short_and_finds_its_tool(
-            first in proptest::collection::vec(definition(), 0..12),
-            second in proptest::collection::vec(definition(), 0..12),
-        ) {
-            let listed = |definitions: &[Value]| {
-                let raws: Vec<Raw> = definitions.iter().map(raw).collect();
-                let mut listing = (*listing(&[])).clone();
-                (listing.tools, listing.prompts) = (raws.clone(), raws.clone());
-                (listing.resources, listing.templates) = (raws.clone(), raws);
-                Arc::new(listing)
-            };
-            let catalog = built(BTreeMap::from([
-                ("a".parse().unwrap(), listed(&first)),
-                ("a-b".parse().unwrap(), listed(&second)),
-            ]));
-            let names: HashSet<&str> = catalog.tools.iter().map(|it| it.exposed.as_str()).collect();
-            prop_assert_eq!(names.len(), catalog.tools.len());
-            for entry in &catalog.tools {
-                prop_assert!(entry.exposed.len() <= 64, "{}", entry.exposed);
-                let found = catalog.tool(&entry.exposed).map(|it| &it.capability);
-                prop_assert_eq!(found, Some(&entry.capability));
-            }
-        }
-    }
-
-    /// Generates what a server may list: definitions, halves of definitions, and no definitions at
-    /// all.
-    fn definition() -> impl Strategy<Value = Value> {
-        let name = prop_oneof!["[a-c]{1,2}", "(?s).{0,80}", "[a-z_]{60,90}"];
-        let member = prop_oneof![
-            name.clone().prop_map(Value::from),
-            Just(json!(null)),
-            Just(json!(["x"])),
-            "[a-z]{1,3}://[a-z{}+]{0,12}".prop_map(Value::from),
-        ];
-        prop_oneof![
-            name.prop_map(|name| json!({ "name": name, "inputSchema": {} })),
-            proptest::collection::btree_map("name|uri|uriTemplate|_meta", member.clone(), 0..4)
-                .prop_map(|members| json!(members)),
-            member,
-        ]
-    }
-}
+mod tests;

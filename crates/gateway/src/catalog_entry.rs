@@ -54,6 +54,12 @@ impl CatalogEntry {
         }
     }
 
+    /// True if it has the name that nothing but its server and its own name decide.
+    pub(crate) fn has_usual_name(&self) -> bool {
+        let usual = ExposedName::new(&self.capability.server, &self.capability.name);
+        usual.as_str() == self.plain_name
+    }
+
     pub(crate) fn input_schema(&self) -> Value {
         let definition = RawObject::open(&self.definition).unwrap_or_default();
         definition.read("inputSchema").unwrap_or_default()

@@ -174,8 +174,9 @@ async fn votes(gateway: &Gateway, caller: &Caller, intent: &EmbeddedIntent) -> O
 /// The index follows the catalog with a delay, so what is held back is looked up.
 fn may_find(gateway: &Gateway, catalog: &Catalog, caller: &Caller, subject: &Subject) -> bool {
     match subject {
-        Subject::Tool(capability) => {
-            gateway.policy.visible(caller, capability) && catalog.held.reason(capability).is_none()
+        Subject::Tool(entry) => {
+            let tool = &entry.capability;
+            gateway.policy.visible(caller, tool) && catalog.held.reason(tool).is_none()
         }
         Subject::Held(_) => false,
         Subject::Provider(name) => {

@@ -221,6 +221,7 @@ impl Gateway {
             lock,
             tool_files: &self.tool_files.offered(),
             declared: &self.declared,
+            before: &self.catalog(),
         }));
         let before = self.catalog.swap(catalog.clone());
         self.services.drift_log.tell(lock, &catalog.held);

@@ -233,6 +233,7 @@ pub async fn known(config: &Config, store: &Store) -> Result<Catalog, kitbag_sto
         lock: &config.lock,
         tool_files: &tools.offered(),
         declared: &config.tools,
+        before: &Catalog::default(),
     }))
 }
 

@@ -59,6 +59,7 @@ mod overrides;
 mod parking;
 mod per_caller;
 mod pipeline;
+mod places_before;
 pub mod priors;
 pub mod priors_report;
 pub mod priors_schedule;

@@ -1,5 +1,7 @@
 //! The offers of all servers as rows of a table, as a client at this machine sees them.
 
+use std::sync::Arc;
+
 use kitbag_domain::{Caller, Capability, ServerName};
 use kitbag_policy::Policy;
 use kitbag_wire::{Raw, RawObject};
@@ -88,10 +90,10 @@ fn resource_row(entry: &CatalogEntry, template: bool, definition: &Raw) -> Resou
 }
 
 fn visible<'a>(
-    entries: &'a [CatalogEntry],
+    entries: &'a [Arc<CatalogEntry>],
     policy: &Policy,
 ) -> impl Iterator<Item = &'a CatalogEntry> {
-    let entries = entries.iter();
+    let entries = entries.iter().map(|it| &**it);
     entries.filter(|entry| is_visible(&entry.capability, policy))
 }
 

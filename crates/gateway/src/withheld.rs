@@ -130,9 +130,13 @@ impl MadeSearch<'_> {
     fn may_be_counted(&self, subject: &Subject) -> bool {
         let policy = &self.gateway.policy;
         match subject {
-            Subject::Tool(tool) | Subject::Held(tool) if policy.visible(self.caller, tool) => true,
-            Subject::Tool(tool) => {
-                self.caller.is_local() && policy.server_visible(self.caller, &tool.server)
+            Subject::Tool(entry) | Subject::Held(entry)
+                if policy.visible(self.caller, &entry.capability) =>
+            {
+                true
+            }
+            Subject::Tool(_) => {
+                self.caller.is_local() && policy.server_visible(self.caller, subject.owner())
             }
             Subject::Held(_) => false,
             Subject::Provider(name) => policy.may_reach(self.caller, name),

@@ -89,9 +89,11 @@ fn measure(encoder: &Encoder, size: usize, documents: Vec<Document>, intents: &[
         searching.push(embedded.elapsed());
         altogether.push(started.elapsed());
     }
+    let added = time_of_addition(&index);
     let report = serde_json::json!({
         "tools": size,
         "build_ms": build.as_secs_f64() * 1e3,
+        "added_ms": added.as_secs_f64() * 1e3,
         "query_p50_us": quantile(&mut searching, 0.5),
         "query_p99_us": quantile(&mut searching, 0.99),
         "query_p50_with_embedding_us": quantile(&mut altogether, 0.5),
@@ -99,6 +101,24 @@ fn measure(encoder: &Encoder, size: usize, documents: Vec<Document>, intents: &[
         "resident_bytes": resident_bytes(),
     });
     println!("{report}");
+}
+
+/// Returns the time after which an index has one tool more, in the middle of a few tries.
+fn time_of_addition(index: &Index) -> Duration {
+    let tries = (0..5).map(|number| {
+        let mut documents = index.documents().to_vec();
+        let at = documents.len() * number / 5;
+        let mut new = Document::clone(&documents[at]);
+        Arc::make_mut(&mut new.entry).tool_name.push_str("_new");
+        new.name.push_str("_new");
+        documents.insert(at, Arc::new(new));
+        let started = Instant::now();
+        assert_eq!(index.succeeded_by(documents).len(), index.len() + 1);
+        started.elapsed()
+    });
+    let mut times: Vec<Duration> = tries.collect();
+    times.sort_unstable();
+    times[times.len() / 2]
 }
 
 fn quantile(times: &mut [Duration], share: f64) -> f64 {

@@ -115,6 +115,7 @@ fn schema(turn: &Turn, tool: &str) -> Option<Value> {
         View::One(server) => catalog
             .tools
             .iter()
+            .map(|it| &**it)
             .find(|it| it.capability.server == *server && it.capability.name == tool),
     }?;
     if !entry.definition.get().contains(MARK) || !turn.sees(&entry.capability) {

@@ -85,6 +85,7 @@ fn merged(turn: &Turn, list: ListMethod, params: &RawObject) -> Result<Raw, Fail
     };
     let visible: Vec<&CatalogEntry> = entries
         .iter()
+        .map(|entry| &**entry)
         .filter(|entry| turn.sees(&entry.capability))
         .collect();
     let from = start(&visible, params)?;

@@ -58,6 +58,6 @@ impl Snapshot {
         let missing = nearest
             .into_iter()
             .filter(|at| !self.index.is_embedded(*at));
-        missing.map(|at| self.texts[at]).collect()
+        missing.map(|at| self.sources[at].hash).collect()
     }
 }

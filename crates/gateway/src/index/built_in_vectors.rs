@@ -45,8 +45,9 @@ fn texts() -> BTreeSet<String> {
         tool_files: &FileTools::default(),
         lock: &Lock::default(),
         declared: &BTreeMap::new(),
+        before: &Catalog::default(),
     });
-    let sources = catalog.tools.iter().map(source::ToolSource::of);
+    let sources = catalog.tools.iter().map(|it| source::ToolSource::of(it));
     let tools = sources.map(|tool| tool.into_source(Priors::default(), Timestamp(0)).text);
     library.embedded_texts().into_iter().chain(tools).collect()
 }

@@ -19,12 +19,12 @@ impl CapabilityIndex {
     /// served, they are published portion by portion.
     pub(super) async fn embed_missing(
         &self,
-        sources: &[IndexSource],
-        served: Option<&Snapshot>,
+        sources: &[Arc<IndexSource>],
+        mut served: Option<Arc<Snapshot>>,
         overtaken: impl Fn() -> bool,
         mut progress: impl FnMut(usize, usize),
     ) -> Result<(), EmbedderError> {
-        let _run = served.map(|_| self.asked.begin_run());
+        let _run = served.as_ref().map(|_| self.asked.begin_run());
         let mut missing = MissingTexts::new(self.vectors.missing(sources));
         let (total, started) = (missing.len(), Instant::now());
         let mut computed = ComputedVectors::new();
@@ -38,7 +38,7 @@ impl CapabilityIndex {
             // The last portion is kept and published while this turn is computed.
             let (next, taken_in) = tokio::join!(
                 self.vectors.compute(&turn),
-                self.take_in(due, sources, served)
+                self.take_in(due, sources, &mut served)
             );
             taken_in?;
             match next {
@@ -46,7 +46,7 @@ impl CapabilityIndex {
                 Err(error) => break Err(error),
             }
         };
-        self.take_in(computed, sources, served).await?;
+        self.take_in(computed, sources, &mut served).await?;
         ended?;
         if total > 0 && missing.is_empty() {
             progress(total, total);
@@ -72,8 +72,8 @@ impl CapabilityIndex {
     async fn take_in(
         &self,
         computed: ComputedVectors,
-        sources: &[IndexSource],
-        served: Option<&Snapshot>,
+        sources: &[Arc<IndexSource>],
+        served: &mut Option<Arc<Snapshot>>,
     ) -> Result<(), EmbedderError> {
         if computed.is_empty() {
             return Ok(());
@@ -87,16 +87,17 @@ impl CapabilityIndex {
         Ok(())
     }
 
-    /// The vectors that have come since, with the words as they are.
-    async fn publish_vectors(&self, sources: &[IndexSource], served: &Snapshot) {
+    /// Publishes the vectors that have come since, with the words as they are.
+    async fn publish_vectors(&self, sources: &[Arc<IndexSource>], served: &mut Arc<Snapshot>) {
         let index = served.index.clone();
         let vectors = self.vectors.of(sources);
         let building = tokio::task::spawn_blocking(move || index.with_vectors(vectors));
         let Ok(index) = building.await else { return };
-        self.snapshot.store(Arc::new(Snapshot {
+        *served = Arc::new(Snapshot {
             index: Arc::new(index),
             subjects: served.subjects.clone(),
-            texts: served.texts.clone(),
-        }));
+            sources: served.sources.clone(),
+        });
+        self.snapshot.store(served.clone());
     }
 }

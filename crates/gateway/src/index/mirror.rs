@@ -10,20 +10,32 @@ use kitbag_domain::ServerName;
 use kitbag_relevance::IndexedTool;
 use kitbag_store::{Error, Store, TextHash};
 use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
 
 use super::source::IndexSource;
 use crate::clock::now;
+use crate::places_before::places_before;
 
 /// The namespace of the mirror; of a second configuration over the same store, how it begins.
 pub(super) const NAMESPACE: &str = "capability_index";
 
 /// The mirror of one configuration.
-#[derive(Debug, Clone)]
 pub(super) struct Mirror {
     store: Store,
     /// The files by which the configuration is told from others.
     configuration: String,
+    written: Mutex<Option<WrittenSources>>,
 }
+
+/// What the mirror has since it was last written.
+struct WrittenSources {
+    sources: Vec<Arc<IndexSource>>,
+    /// The number of entries, those of servers that are not listed included.
+    entries: u64,
+}
+
+/// New tools of which the mirror is asked one by one; for more it is read as a whole.
+const FEW: usize = 32;
 
 #[derive(Serialize)]
 struct Written<'a> {
@@ -51,6 +63,7 @@ impl Mirror {
         Self {
             store,
             configuration,
+            written: Mutex::default(),
         }
     }
 
@@ -59,19 +72,30 @@ impl Mirror {
         self.store.mirror(&self.namespace().await?, name).await
     }
 
-    /// Gives each tool whose definition is unchanged the time of its last change: of the definition,
-    /// or of its priors.
-    pub(super) async fn date(&self, sources: &mut [IndexSource]) -> Result<(), Error> {
-        let mirrored = self.store.mirrored(&self.namespace().await?).await?;
-        for source in sources {
-            let known = mirrored
-                .get(&source.document.entry.tool_name)
-                .and_then(|text| read(text));
+    /// Gives each new tool whose definition is the one in the mirror the time of its last change: of the
+    /// definition, or of its priors.
+    pub(super) async fn date(
+        &self,
+        sources: &mut [Arc<IndexSource>],
+        new: &[usize],
+    ) -> Result<(), Error> {
+        let namespace = self.namespace().await?;
+        let mirrored = match new.len() > FEW {
+            true => self.store.mirrored(&namespace).await?,
+            false => HashMap::new(),
+        };
+        for at in new {
+            let source = &mut sources[*at];
+            let name = &source.document.entry.tool_name;
+            let known = match new.len() > FEW {
+                true => mirrored.get(name).and_then(|text| read(text)),
+                false => {
+                    let text = self.store.mirror(&namespace, name).await?;
+                    text.and_then(|text| read(&text))
+                }
+            };
             if let Some(known) = known.filter(|known| known.definition == source.definition) {
-                let since = known
-                    .last_updated_at
-                    .max(source.priors_at.unwrap_or(i64::MIN));
-                Arc::make_mut(&mut source.document.entry).last_updated_at = since;
+                Arc::make_mut(source).has_changed_at(known.last_updated_at);
             }
         }
         Ok(())
@@ -81,22 +105,66 @@ impl Mirror {
     /// listed yet stay: their tools are not gone, only not known.
     pub(super) async fn write(
         &self,
-        sources: &[IndexSource],
+        sources: &[Arc<IndexSource>],
         unlisted: &HashSet<ServerName>,
     ) -> Result<(), Error> {
         let namespace = self.namespace().await?;
+        let mut written = self.written.lock().await;
+        let entries = match written.take() {
+            Some(before) => self.change(&namespace, &before, sources, unlisted).await?,
+            None => None,
+        };
+        let entries = match entries {
+            Some(entries) => entries,
+            None => self.write_all(&namespace, sources, unlisted).await?,
+        };
+        *written = Some(WrittenSources {
+            sources: sources.to_vec(),
+            entries,
+        });
+        Ok(())
+    }
+
+    /// Writes the difference and returns the number of entries; nothing if somebody else has written into
+    /// the mirror meanwhile.
+    async fn change(
+        &self,
+        namespace: &str,
+        before: &WrittenSources,
+        sources: &[Arc<IndexSource>],
+        unlisted: &HashSet<ServerName>,
+    ) -> Result<Option<u64>, Error> {
+        let difference = MirrorDifference::between(&before.sources, sources, unlisted);
+        let entries = before.entries + difference.new - difference.gone.len() as u64;
+        let is_whole = self
+            .store
+            .change_mirror(namespace, &difference.changed, &difference.gone, entries)
+            .await?;
+        tracing::debug!(
+            changed = difference.changed.len(),
+            gone = difference.gone.len(),
+            is_whole,
+            "the mirror of the index has followed"
+        );
+        Ok(is_whole.then_some(entries))
+    }
+
+    async fn write_all(
+        &self,
+        namespace: &str,
+        sources: &[Arc<IndexSource>],
+        unlisted: &HashSet<ServerName>,
+    ) -> Result<u64, Error> {
         let mut entries: HashMap<String, String> = HashMap::new();
         if !unlisted.is_empty() {
-            entries = self.store.mirrored(&namespace).await?;
+            entries = self.store.mirrored(namespace).await?;
             entries.retain(|_, text| owner(text).is_some_and(|it| unlisted.contains(&it)));
         }
-        entries.extend(sources.iter().map(written));
-        let written = self
-            .store
-            .put_mirror(&namespace, &entries.into_iter().collect::<Vec<_>>())
-            .await?;
+        entries.extend(sources.iter().map(|it| written(it)));
+        let entries: Vec<_> = entries.into_iter().collect();
+        let written = self.store.put_mirror(namespace, &entries).await?;
         tracing::debug!(written, "the mirror of the index is up to date");
-        Ok(())
+        Ok(entries.len() as u64)
     }
 
     /// The texts that other configurations over the same store have vectors of.
@@ -113,6 +181,52 @@ impl Mirror {
             .mirror_namespace(NAMESPACE, &self.configuration, now())
             .await
     }
+}
+
+/// The entries that have to be written and removed.
+#[derive(Default)]
+struct MirrorDifference {
+    changed: Vec<(String, String)>,
+    gone: Vec<String>,
+    /// The number of changed entries that were not there before.
+    new: u64,
+}
+
+impl MirrorDifference {
+    fn between(
+        before: &[Arc<IndexSource>],
+        sources: &[Arc<IndexSource>],
+        unlisted: &HashSet<ServerName>,
+    ) -> Self {
+        let mut difference = Self::default();
+        let mut stays = vec![false; before.len()];
+        let [names_before, names] = [before, sources].map(names);
+        for (source, place) in sources.iter().zip(places_before(&names_before, &names)) {
+            if let Some(at) = place {
+                stays[at] = true;
+            }
+            if place.is_none_or(|at| !Arc::ptr_eq(&before[at], source)) {
+                difference.changed.push(written(source));
+                difference.new += u64::from(place.is_none());
+            }
+        }
+        let gone = before.iter().zip(stays).filter(|(_, stays)| !stays);
+        let gone = gone.map(|(source, _)| &*source.document.entry);
+        let is_unlisted = |tool: &IndexedTool| {
+            let owner = tool.provider.parse::<ServerName>();
+            owner.is_ok_and(|owner| unlisted.contains(&owner))
+        };
+        let gone = gone.filter(|tool| !is_unlisted(tool));
+        difference.gone = gone.map(|tool| tool.tool_name.clone()).collect();
+        difference
+    }
+}
+
+fn names(sources: &[Arc<IndexSource>]) -> Vec<&str> {
+    let names = sources.iter();
+    names
+        .map(|it| it.document.entry.tool_name.as_str())
+        .collect()
 }
 
 /// The name of a tool, and what is written down under it.

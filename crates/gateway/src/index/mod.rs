@@ -22,6 +22,8 @@ mod asked_texts;
 mod built_in_vectors;
 pub mod detached;
 mod embed_missing;
+#[cfg(test)]
+mod growth;
 pub mod intent;
 mod intents;
 mod mirror;
@@ -50,7 +52,7 @@ use self::priors::{Declared, Measured, Priors};
 pub(crate) use self::snapshot::{Snapshot, Subject};
 use self::source::{IndexSource, ToolSource};
 use self::vectors::ToolVectors;
-use crate::catalog::{Catalog, CatalogEntry};
+use crate::catalog::Catalog;
 use crate::clock::now;
 use crate::providers::Providers;
 use kitbag_embed::{EmbedderError, TextEmbedder};
@@ -98,7 +100,7 @@ pub(crate) struct Contents<'a> {
 
 /// An index that has its words, and perhaps not yet all its vectors.
 struct WordIndex {
-    sources: Vec<IndexSource>,
+    sources: Arc<[Arc<IndexSource>]>,
     /// The run over the audit that found the priors.
     counted_at: Option<Timestamp>,
     /// `Ok` if the vectors that the store has could be taken from there.
@@ -236,12 +238,16 @@ impl CapabilityIndex {
         self.complete(begun, || false, |_, _| {}).await
     }
 
-    /// Makes a catalog searchable by its words, and by the vectors that are there already.
+    /// Makes a catalog searchable by its words, and by the vectors that are there already. What is the
+    /// same as in the snapshot before is taken over from it.
     async fn begin(&self, contents: &Contents<'_>) -> WordIndex {
         self.measure().await;
-        let sources = self.sources(contents).await;
+        let before = self.snapshot();
+        let subjects = contents.subjects();
+        let places = before.places_of(&subjects);
+        let sources = self.sources(contents, &subjects, &before, &places).await;
         let recalled = self.vectors.recall(&sources).await;
-        let words = self.publish(&sources, contents.subjects()).await;
+        let words = self.publish(&sources, subjects, &before, &places).await;
         WordIndex {
             sources,
             counted_at: self.measured.load().counted_at,
@@ -263,7 +269,7 @@ impl CapabilityIndex {
             ..
         } = begun;
         recalled?;
-        self.embed_missing(&sources, words.as_deref(), overtaken, progress)
+        self.embed_missing(&sources, words, overtaken, progress)
             .await
     }
 
@@ -274,12 +280,17 @@ impl CapabilityIndex {
         with_vectors: bool,
         progress: impl FnMut(usize, usize),
     ) -> Result<Index, EmbedderError> {
+        let sources: Vec<_> = sources.iter().cloned().map(Arc::new).collect();
         if with_vectors {
-            self.vectors.recall(sources).await?;
-            self.embed_missing(sources, None, || false, progress)
+            self.vectors.recall(&sources).await?;
+            self.embed_missing(&sources, None, || false, progress)
                 .await?;
         }
-        Ok(Index::build(self.vectors.documents(sources)))
+        let nothing = Snapshot::default();
+        let documents = self
+            .vectors
+            .documents(&sources, &nothing, &vec![None; sources.len()]);
+        Ok(nothing.index.succeeded_by(documents))
     }
 
     /// Says whether the index should be built anew: because a run over the audit found other priors,
@@ -315,43 +326,51 @@ impl CapabilityIndex {
         Measured::of(&self.store, &self.namespace().await?).await
     }
 
-    /// Returns the sources in the order of [`Contents::subjects`].
-    async fn sources(&self, contents: &Contents<'_>) -> Vec<IndexSource> {
+    /// Returns the source of each subject.
+    async fn sources(
+        &self,
+        contents: &Contents<'_>,
+        subjects: &[Subject],
+        before: &Snapshot,
+        places: &[Option<usize>],
+    ) -> Arc<[Arc<IndexSource>]> {
         let (now, measured) = (now(), self.measured.load_full());
-        let tools = &contents.catalog.tools;
-        let mut sources: Vec<IndexSource> = Vec::with_capacity(tools.len());
-        for entries in tools.chunks(BETWEEN_YIELDS) {
-            sources.extend(entries.iter().map(|it| contents.source(it, &measured, now)));
-            tokio::task::yield_now().await;
+        let mut sources: Vec<Arc<IndexSource>> = Vec::with_capacity(subjects.len());
+        let mut new = Vec::new();
+        for (at, (subject, place)) in subjects.iter().zip(places).enumerate() {
+            if at % BETWEEN_YIELDS == 0 {
+                tokio::task::yield_now().await;
+            }
+            let known = place.map(|at| (&before.subjects[at], &before.sources[at]));
+            if known.is_none() {
+                new.push(at);
+            }
+            sources.push(contents.source(subject, known, &measured, now));
         }
-        let providers = contents
-            .providers
-            .iter()
-            .map(|provider| ToolSource::of_provider(provider.spec()));
-        sources.extend(providers.map(|tool| tool.into_source(Priors::default(), now)));
-        let held = contents.catalog.held_tools.iter();
-        sources.extend(held.map(|it| contents.source(it, &measured, now)));
-        if let Err(error) = self.mirror.date(&mut sources).await {
+        if let Err(error) = self.mirror.date(&mut sources, &new).await {
             tracing::warn!(%error, "since when tools are as they are is not known");
         }
-        sources
+        sources.into()
     }
 
     /// Publishes what is known by now, and returns it; `None` when the gateway is closing.
     async fn publish(
         &self,
-        sources: &[IndexSource],
+        sources: &Arc<[Arc<IndexSource>]>,
         subjects: Arc<[Subject]>,
+        before: &Snapshot,
+        places: &[Option<usize>],
     ) -> Option<Arc<Snapshot>> {
-        let documents = self.vectors.documents(sources);
-        // Seconds of work for a hundred thousand tools; requests go on meanwhile.
-        let index = tokio::task::spawn_blocking(move || Index::build(documents))
+        let documents = self.vectors.documents(sources, before, places);
+        let index = before.index.clone();
+        // The first time it is seconds of work for a hundred thousand tools; requests go on meanwhile.
+        let index = tokio::task::spawn_blocking(move || index.succeeded_by(documents))
             .await
             .ok()?;
         let snapshot = Arc::new(Snapshot {
             index: Arc::new(index),
             subjects,
-            texts: sources.iter().map(|it| it.hash).collect(),
+            sources: sources.clone(),
         });
         self.snapshot.store(snapshot.clone());
         self.begun.send_replace(true);
@@ -360,25 +379,59 @@ impl CapabilityIndex {
 }
 
 impl Contents<'_> {
-    fn source(&self, entry: &CatalogEntry, measured: &Measured, now: Timestamp) -> IndexSource {
+    /// Returns the source of a subject, the known one if nothing about it is different.
+    fn source(
+        &self,
+        subject: &Subject,
+        known: Option<(&Subject, &Arc<IndexSource>)>,
+        measured: &Measured,
+        now: Timestamp,
+    ) -> Arc<IndexSource> {
+        let priors = self.priors(subject, measured);
+        let same = known.filter(|(known, _)| subject.is_same(known));
+        let made = match same {
+            Some((_, source)) if source.priors == priors => return source.clone(),
+            Some((_, source)) => return Arc::new(source.with(priors)),
+            None => self.tool_source(subject).into_source(priors, now),
+        };
+        let known = known.map(|(_, source)| source);
+        match known.filter(|it| it.definition == made.definition) {
+            Some(known) if known.priors == priors => known.clone(),
+            Some(known) => Arc::new(known.with(priors)),
+            None => Arc::new(made),
+        }
+    }
+
+    fn priors(&self, subject: &Subject, measured: &Measured) -> Priors {
+        let Some(entry) = subject.entry() else {
+            return Priors::default();
+        };
         let of_file = entry.declared.as_ref().map(|tool| tool.facts());
         let declared = self.declared.get(&entry.plain_name).or(of_file.as_ref());
-        let priors = measured.with(declared, &entry.capability, self.usd_per_million_tokens);
-        let tool = match declared {
-            Some(declared) => ToolSource::of(entry).declared(declared),
-            None => ToolSource::of(entry),
-        };
-        tool.into_source(priors, now)
+        measured.with(declared, &entry.capability, self.usd_per_million_tokens)
+    }
+
+    fn tool_source(&self, subject: &Subject) -> ToolSource {
+        match subject {
+            Subject::Provider(name) => {
+                let provider = self.providers.get(name);
+                let provider = provider.map(|it| ToolSource::of_provider(it.spec()));
+                provider.unwrap_or_default()
+            }
+            Subject::Tool(entry) | Subject::Held(entry) => {
+                let of_file = entry.declared.as_ref().map(|tool| tool.facts());
+                let declared = self.declared.get(&entry.plain_name).or(of_file.as_ref());
+                match declared {
+                    Some(declared) => ToolSource::of(entry).declared(declared),
+                    None => ToolSource::of(entry),
+                }
+            }
+        }
     }
 
     fn subjects(&self) -> Arc<[Subject]> {
-        let tools = self
-            .catalog
-            .tools
-            .iter()
-            .map(|entry| Subject::Tool(entry.capability.clone()));
-        let held = self.catalog.held_tools.iter();
-        let held = held.map(|entry| Subject::Held(entry.capability.clone()));
+        let tools = self.catalog.tools.iter().cloned().map(Subject::Tool);
+        let held = self.catalog.held_tools.iter().cloned().map(Subject::Held);
         tools
             .chain(self.providers.names().cloned().map(Subject::Provider))
             .chain(held)

@@ -2,20 +2,22 @@
 
 use std::sync::Arc;
 
-use kitbag_domain::{Capability, ServerName};
+use kitbag_domain::ServerName;
 use kitbag_relevance::{Index, Options, Retrieved, retrieve};
-use kitbag_store::TextHash;
 
 use super::intent::EmbeddedIntent;
+use super::source::IndexSource;
+use crate::catalog::CatalogEntry;
+use crate::places_before::places_before;
 
 /// The thing that a document of the index stands for.
 #[derive(Debug, Clone)]
 pub(crate) enum Subject {
-    Tool(Capability),
+    Tool(Arc<CatalogEntry>),
     /// An HTTP API.
     Provider(ServerName),
     /// A tool that waits for approval: it is counted and never found.
-    Held(Capability),
+    Held(Arc<CatalogEntry>),
 }
 
 /// The index together with what policy and the embedder want to know of its documents, in the same
@@ -24,8 +26,7 @@ pub(crate) enum Subject {
 pub(crate) struct Snapshot {
     pub(crate) index: Arc<Index>,
     pub(super) subjects: Arc<[Subject]>,
-    /// The texts that the vectors are made from.
-    pub(super) texts: Arc<[TextHash]>,
+    pub(super) sources: Arc<[Arc<IndexSource>]>,
 }
 
 impl Snapshot {
@@ -39,6 +40,13 @@ impl Snapshot {
         retrieve(&self.index, intent.as_intent(), options, |at| {
             allowed(&self.subjects[at])
         })
+    }
+
+    /// Returns the place that each of these has here, by its name.
+    pub(super) fn places_of(&self, subjects: &[Subject]) -> Vec<Option<usize>> {
+        let [before, now] =
+            [&self.subjects, subjects].map(|it| it.iter().map(Subject::name).collect::<Vec<_>>());
+        places_before(&before, &now)
     }
 
     /// Returns the number of tools and APIs that callers may find, and how many of them have a vector.
@@ -56,8 +64,33 @@ impl Subject {
     /// The server or API it belongs to.
     pub(crate) fn owner(&self) -> &ServerName {
         match self {
-            Self::Tool(capability) | Self::Held(capability) => &capability.server,
+            Self::Tool(entry) | Self::Held(entry) => &entry.capability.server,
             Self::Provider(name) => name,
+        }
+    }
+
+    pub(super) fn entry(&self) -> Option<&Arc<CatalogEntry>> {
+        match self {
+            Self::Tool(entry) | Self::Held(entry) => Some(entry),
+            Self::Provider(_) => None,
+        }
+    }
+
+    /// The name under which the index has it.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Tool(entry) | Self::Held(entry) => &entry.exposed,
+            Self::Provider(name) => name.as_str(),
+        }
+    }
+
+    /// True if nothing about the tool can be different, as far as its definition goes.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Tool(one) | Self::Held(one), Self::Tool(other) | Self::Held(other)) => {
+                Arc::ptr_eq(one, other)
+            }
+            _ => false,
         }
     }
 

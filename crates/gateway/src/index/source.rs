@@ -26,10 +26,31 @@ pub struct IndexSource {
     pub(crate) document: Document,
     pub(crate) text: String,
     pub(crate) hash: TextHash,
-    /// The time of the priors, in seconds since the Unix epoch.
-    pub(crate) priors_at: Option<i64>,
+    pub(crate) priors: Priors,
     /// Stands for everything the entry was made from; the same as long as the tool is.
     pub(crate) definition: String,
+}
+
+impl IndexSource {
+    /// The same tool with other priors.
+    pub(super) fn with(&self, priors: Priors) -> Self {
+        let mut source = self.clone();
+        let entry = Arc::make_mut(&mut source.document.entry);
+        entry.estimated_cost_usd = priors.cost_usd;
+        entry.p95_latency_ms = priors.p95_latency_ms;
+        entry.p99_latency_ms = priors.p99_latency_ms;
+        entry.success_rate = priors.success_rate;
+        source.priors = priors;
+        source.has_changed_at(self.document.entry.last_updated_at);
+        source
+    }
+
+    /// Takes over the time of the last change of the definition, unless the priors are younger.
+    pub(super) fn has_changed_at(&mut self, definition: i64) {
+        let priors = self.priors.updated_at.map(|at| at.0 / 1_000);
+        let since = definition.max(priors.unwrap_or(i64::MIN));
+        Arc::make_mut(&mut self.document.entry).last_updated_at = since;
+    }
 }
 
 /// A tool as people write it down for the index, be it a server's definition or a line of an
@@ -141,7 +162,7 @@ impl ToolSource {
             vector: None,
         };
         IndexSource {
-            priors_at: priors.updated_at.map(|at| at.0 / 1_000),
+            priors,
             hash: TextHash::of(&text),
             text,
             document,

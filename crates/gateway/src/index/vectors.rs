@@ -9,6 +9,7 @@ use kitbag_embed::{EmbedderError, TextEmbedder};
 use kitbag_relevance::Document;
 use kitbag_store::{Store, TextHash};
 
+use super::Snapshot;
 use super::mirror::Mirror;
 use super::source::IndexSource;
 
@@ -34,7 +35,7 @@ impl ToolVectors {
     }
 
     /// Returns the vectors that are known by now, in the order of the tools.
-    pub(super) fn of(&self, sources: &[IndexSource]) -> Vec<Option<Arc<[f32]>>> {
+    pub(super) fn of(&self, sources: &[Arc<IndexSource>]) -> Vec<Option<Arc<[f32]>>> {
         let vectors = lock(&self.in_memory);
         sources
             .iter()
@@ -42,21 +43,37 @@ impl ToolVectors {
             .collect()
     }
 
-    /// Returns the documents with the vectors that are known by now.
-    pub(super) fn documents(&self, sources: &[IndexSource]) -> Vec<Document> {
-        sources
-            .iter()
-            .zip(self.of(sources))
-            .map(|(source, vector)| Document {
-                vector,
-                ..source.document.clone()
+    /// Returns the documents with the vectors that are known by now. Those that are the same in a snapshot
+    /// are taken over from it; each source comes with its place there.
+    pub(super) fn documents(
+        &self,
+        sources: &[Arc<IndexSource>],
+        before: &Snapshot,
+        places: &[Option<usize>],
+    ) -> Vec<Arc<Document>> {
+        let known = before.index.documents();
+        let documents = sources.iter().zip(self.of(sources)).zip(places);
+        documents
+            .map(|((source, vector), place)| {
+                let is_same = |at: &usize| {
+                    let same_vector = known[*at].vector.as_ref().map(Arc::as_ptr);
+                    Arc::ptr_eq(&before.sources[*at], source)
+                        && same_vector == vector.as_ref().map(Arc::as_ptr)
+                };
+                match place.filter(is_same) {
+                    Some(at) => known[at].clone(),
+                    None => Arc::new(Document {
+                        vector,
+                        ..source.document.clone()
+                    }),
+                }
             })
             .collect()
     }
 
     /// Takes from the store the vectors that are not in memory yet, and drops from memory those
     /// that are not needed any more.
-    pub(super) async fn recall(&self, sources: &[IndexSource]) -> Result<(), EmbedderError> {
+    pub(super) async fn recall(&self, sources: &[Arc<IndexSource>]) -> Result<(), EmbedderError> {
         let wanted = self.keep_only(sources);
         if wanted.is_empty() {
             return Ok(());
@@ -78,7 +95,7 @@ impl ToolVectors {
 
     /// Drops the vectors of other tools from memory. Returns the texts of these tools that have no
     /// vector there.
-    fn keep_only(&self, sources: &[IndexSource]) -> Vec<TextHash> {
+    fn keep_only(&self, sources: &[Arc<IndexSource>]) -> Vec<TextHash> {
         let mut vectors = lock(&self.in_memory);
         let mut used: HashSet<TextHash> = sources.iter().map(|it| it.hash).collect();
         vectors.retain(|hash, _| used.contains(hash));
@@ -87,7 +104,7 @@ impl ToolVectors {
     }
 
     /// Returns the texts that have no vector in memory.
-    pub(super) fn missing(&self, sources: &[IndexSource]) -> Vec<(TextHash, String)> {
+    pub(super) fn missing(&self, sources: &[Arc<IndexSource>]) -> Vec<(TextHash, String)> {
         let vectors = lock(&self.in_memory);
         let mut seen = HashSet::new();
         sources

@@ -79,7 +79,7 @@ pub(super) fn all(turn: &Turn) -> BTreeMap<String, usize> {
 
 /// The tools that the caller may see.
 pub(super) fn visible(turn: &Turn) -> impl Iterator<Item = &CatalogEntry> {
-    let tools = turn.catalog.tools.iter();
+    let tools = turn.catalog.tools.iter().map(|it| &**it);
     tools.filter(|entry| turn.sees(&entry.capability))
 }
 

@@ -28,6 +28,27 @@ impl Store {
         Ok(changed)
     }
 
+    /// Writes and removes a few entries of the namespace. Returns false, and changes nothing, if the
+    /// namespace would not have this number of entries then: somebody else has written into it.
+    pub async fn change_mirror(
+        &self,
+        namespace: &str,
+        changed: &[(String, String)],
+        gone: &[String],
+        entries: u64,
+    ) -> Result<bool, Error> {
+        const ACTION: &str = "mirror entries";
+        let mut transaction = self.engine.begin(ACTION).await?;
+        let (changed, gone) = (distinct(changed), gone.iter().map(String::as_str));
+        let gone: Vec<&str> = gone.collect();
+        let found = statement!(&mut transaction, change(namespace, &changed, &gone))?;
+        if found != entries {
+            return Ok(false);
+        }
+        transaction.commit(ACTION).await?;
+        Ok(true)
+    }
+
     pub async fn mirror(&self, namespace: &str, name: &str) -> Result<Option<String>, Error> {
         statement!(&self.engine, select(namespace, name))
     }
@@ -59,6 +80,7 @@ mod tests {
         an_entry_comes_back_to_the_letter_after_a_restart,
         a_name_that_vanished_is_gone_and_other_namespaces_are_left_alone,
         only_what_differs_is_written,
+        a_few_entries_change_unless_others_have_come_meanwhile,
         of_two_entries_with_one_name_the_later_counts,
         an_entry_has_the_key_of_its_namespace_and_name,
     );
@@ -143,6 +165,40 @@ mod tests {
         check(&["c 1", "b 1", "a 1"], 0).await;
         check(&["a 1", "b 2", "d 1"], 3).await;
         check(&[], 3).await;
+    }
+
+    async fn a_few_entries_change_unless_others_have_come_meanwhile(place: TestPlace) {
+        let store = place.open().await;
+        store
+            .put_mirror(TOOLS, &entries(&["a 1", "b 1"]))
+            .await
+            .unwrap();
+        store
+            .put_mirror("tenant_acme", &entries(&["z 9"]))
+            .await
+            .unwrap();
+        let change = async |changed: &[&str], gone: &str, count: u64| {
+            let gone: Vec<String> = gone.split_whitespace().map(str::to_owned).collect();
+            let changed = entries(changed);
+            store
+                .change_mirror(TOOLS, &changed, &gone, count)
+                .await
+                .unwrap()
+        };
+        assert!(change(&["a 2", "c 1"], "b", 2).await);
+        assert_eq!(names(&store, TOOLS).await, "a c");
+        assert_eq!(
+            store.mirror(TOOLS, "a").await.unwrap().as_deref(),
+            Some("2")
+        );
+        assert!(!change(&["a 3", "d 1"], "", 9).await);
+        assert_eq!(names(&store, TOOLS).await, "a c");
+        assert_eq!(
+            store.mirror(TOOLS, "a").await.unwrap().as_deref(),
+            Some("2")
+        );
+        assert!(change(&[], "a c", 0).await);
+        assert_eq!(names(&store, "tenant_acme").await, "z");
     }
 
     async fn of_two_entries_with_one_name_the_later_counts(place: TestPlace) {

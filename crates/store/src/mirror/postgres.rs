@@ -43,6 +43,32 @@ pub(super) async fn replace(
     Ok(removed + written)
 }
 
+/// Returns how many rows there are then.
+pub(super) async fn change(
+    transaction: &mut PostgresTransaction,
+    namespace: &str,
+    changed: &[(&str, &str)],
+    gone: &[&str],
+) -> Result<u64, Error> {
+    transaction
+        .lock(&format!("mirror {namespace}"), "mirror entries")
+        .await?;
+    let (names, values): (Vec<&str>, Vec<&str>) = changed.iter().copied().unzip();
+    write(transaction, namespace, &names, &values).await?;
+    sqlx::query("DELETE FROM mirror WHERE namespace = $1 AND name = ANY($2)")
+        .bind(namespace)
+        .bind(gone)
+        .execute(&mut **transaction)
+        .await
+        .map_err(failed("remove entries from a mirror"))?;
+    let rows: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM mirror WHERE namespace = $1")
+        .bind(namespace)
+        .fetch_one(&mut **transaction)
+        .await
+        .map_err(failed("count the entries of a mirror"))?;
+    Ok(rows.unsigned_abs())
+}
+
 async fn remove_others(
     transaction: &mut PostgresTransaction,
     namespace: &str,

@@ -43,6 +43,23 @@ pub(super) async fn replace(
     Ok((difference.changed.len() + difference.gone.len()) as u64)
 }
 
+/// Returns how many rows there are then.
+pub(super) async fn change(
+    transaction: &mut SqliteTransaction,
+    namespace: &str,
+    changed: &[(&str, &str)],
+    gone: &[&str],
+) -> Result<u64, Error> {
+    write(transaction, namespace, changed).await?;
+    remove(transaction, namespace, gone).await?;
+    let rows: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM mirror WHERE namespace = ?")
+        .bind(namespace)
+        .fetch_one(&mut **transaction)
+        .await
+        .map_err(failed("count the entries of a mirror"))?;
+    Ok(rows.unsigned_abs())
+}
+
 /// The rows that have to be written and removed.
 struct MirrorDifference<'a> {
     changed: Vec<(&'a str, &'a str)>,

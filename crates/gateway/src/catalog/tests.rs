@@ -1,0 +1,152 @@
+use kitbag_domain::Timestamp;
+use kitbag_wire::{Era, raw};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+fn listing(tools: &[&str]) -> Arc<Listing> {
+    offering(tools, &[], &[])
+}
+
+fn offering(tools: &[&str], uris: &[&str], templates: &[&str]) -> Arc<Listing> {
+    Arc::new(Listing {
+        listed_at: Timestamp::default(),
+        era: Era::Legacy,
+        version: "2025-11-25".to_owned(),
+        capabilities: raw(&json!({ "tools": {}, "resources": {} })),
+        server_info: None,
+        instructions: None,
+        tools: tools
+            .iter()
+            .map(|name| raw(&json!({ "vendor": 1, "name": name })))
+            .collect(),
+        prompts: Vec::new(),
+        resources: uris.iter().map(|uri| raw(&json!({ URI: uri }))).collect(),
+        templates: templates
+            .iter()
+            .map(|uri| raw(&json!({ URI_TEMPLATE: uri })))
+            .collect(),
+        problems: Vec::new(),
+    })
+}
+
+fn built(listings: BTreeMap<ServerName, Arc<Listing>>) -> Catalog {
+    Catalog::build(CatalogSources {
+        listings,
+        lock: &Lock::default(),
+        tool_files: &FileTools::default(),
+        declared: &BTreeMap::new(),
+        before: &Catalog::default(),
+    })
+}
+
+fn catalog() -> Catalog {
+    built(BTreeMap::from([
+        ("a".parse().unwrap(), listing(&["search", "get"])),
+        ("b".parse().unwrap(), listing(&["search"])),
+    ]))
+}
+
+#[test]
+fn the_same_tool_name_on_two_servers_stays_two_tools() {
+    let catalog = catalog();
+    let names: Vec<_> = catalog
+        .tools
+        .iter()
+        .map(|entry| entry.exposed.as_str())
+        .collect();
+    assert_eq!(names, ["a__search", "a__get", "b__search"]);
+    assert_eq!(
+        catalog
+            .tool("b__search")
+            .unwrap()
+            .capability
+            .server
+            .as_str(),
+        "b"
+    );
+    assert_eq!(
+        catalog.tools[0].definition.get(),
+        r#"{"vendor":1,"name":"a__search"}"#
+    );
+}
+
+fn borrowed(texts: &[String]) -> Vec<&str> {
+    texts.iter().map(String::as_str).collect()
+}
+
+/// Returns the time of the fastest of a few builds, with this many of everything.
+fn build_time(size: usize) -> std::time::Duration {
+    let texts = |what: &str| {
+        (0..size)
+            .map(|it| format!("{what}{it}"))
+            .collect::<Vec<_>>()
+    };
+    let (tools, uris, templates) = (texts("t"), texts("mem://"), texts("mem://{x}/"));
+    let offer = offering(&borrowed(&tools), &borrowed(&uris), &borrowed(&templates));
+    let timed = |_| {
+        let listings = BTreeMap::from([("a".parse().unwrap(), offer.clone())]);
+        let started = std::time::Instant::now();
+        let catalog = built(listings);
+        assert_eq!(catalog.templates.len(), size);
+        started.elapsed()
+    };
+    (0..3).map(timed).min().unwrap()
+}
+
+#[test]
+fn building_takes_as_long_as_there_is_to_build() {
+    let (small, large) = (build_time(2_500), build_time(10_000));
+    // Four times as many entries take four times as long, or sixteen times if each entry looked
+    // at all others.
+    assert!(
+        large < small * 10,
+        "{small:?} for 2,500 of everything, {large:?} for 10,000"
+    );
+}
+
+proptest! {
+    #[test]
+    fn whatever_servers_list_every_name_is_unique_short_and_finds_its_tool(
+        first in proptest::collection::vec(definition(), 0..12),
+        second in proptest::collection::vec(definition(), 0..12),
+    ) {
+        let listed = |definitions: &[Value]| {
+            let raws: Vec<Raw> = definitions.iter().map(raw).collect();
+            let mut listing = (*listing(&[])).clone();
+            (listing.tools, listing.prompts) = (raws.clone(), raws.clone());
+            (listing.resources, listing.templates) = (raws.clone(), raws);
+            Arc::new(listing)
+        };
+        let catalog = built(BTreeMap::from([
+            ("a".parse().unwrap(), listed(&first)),
+            ("a-b".parse().unwrap(), listed(&second)),
+        ]));
+        let names: HashSet<&str> = catalog.tools.iter().map(|it| it.exposed.as_str()).collect();
+        prop_assert_eq!(names.len(), catalog.tools.len());
+        for entry in &catalog.tools {
+            prop_assert!(entry.exposed.len() <= 64, "{}", entry.exposed);
+            let found = catalog.tool(&entry.exposed).map(|it| &it.capability);
+            prop_assert_eq!(found, Some(&entry.capability));
+        }
+    }
+}
+
+/// Generates what a server may list: definitions, halves of definitions, and no definitions at
+/// all.
+fn definition() -> impl Strategy<Value = Value> {
+    let name = prop_oneof!["[a-c]{1,2}", "(?s).{0,80}", "[a-z_]{60,90}"];
+    let member = prop_oneof![
+        name.clone().prop_map(Value::from),
+        Just(json!(null)),
+        Just(json!(["x"])),
+        "[a-z]{1,3}://[a-z{}+]{0,12}".prop_map(Value::from),
+    ];
+    prop_oneof![
+        name.prop_map(|name| json!({ "name": name, "inputSchema": {} })),
+        proptest::collection::btree_map("name|uri|uriTemplate|_meta", member.clone(), 0..4)
+            .prop_map(|members| json!(members)),
+        member,
+    ]
+}

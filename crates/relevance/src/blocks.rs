@@ -1,6 +1,6 @@
 //! Cuts the tools of an index into blocks.
 //!
-//! Where a block ends depends on the names near that place alone. So when a tool comes, goes or changes,
+//! The end of a block depends on the names near that place alone. So when a tool comes, goes or changes,
 //! the blocks of the other tools have the same tools as before, and the next index shares them.
 
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,3 +1,5 @@
+//! The catalog of whatever servers list.
+
 use kitbag_domain::Timestamp;
 use kitbag_wire::{Era, raw};
 use proptest::prelude::*;

@@ -27,7 +27,7 @@ pub(super) struct Mirror {
     written: Mutex<Option<WrittenSources>>,
 }
 
-/// What the mirror has since it was last written.
+/// The content of the mirror since it was last written.
 struct WrittenSources {
     sources: Vec<Arc<IndexSource>>,
     /// The number of entries, those of servers that are not listed included.
@@ -125,7 +125,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// Writes the difference and returns the number of entries; nothing if somebody else has written into
+    /// Writes the difference and returns the number of entries; nothing if another process has written into
     /// the mirror meanwhile.
     async fn change(
         &self,

@@ -1,3 +1,5 @@
+//! An index that follows changes finds what one built of the same tools finds.
+
 use proptest::prelude::*;
 
 use super::*;

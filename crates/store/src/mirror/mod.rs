@@ -29,7 +29,7 @@ impl Store {
     }
 
     /// Writes and removes a few entries of the namespace. Returns false, and changes nothing, if the
-    /// namespace would not have this number of entries then: somebody else has written into it.
+    /// namespace would not have this number of entries then: another process has written into it.
     pub async fn change_mirror(
         &self,
         namespace: &str,

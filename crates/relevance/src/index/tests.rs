@@ -76,8 +76,8 @@ fn document(number: u32) -> Document {
         }),
         name,
         parameters: vec![phrase(number >> 5)],
-        twin: (number % 11 == 0).then_some(u64::from(number % 2)),
-        vector: (number % 3 != 0).then(|| vector(number)),
+        twin: number.is_multiple_of(11).then_some(u64::from(number % 2)),
+        vector: (!number.is_multiple_of(3)).then(|| vector(number)),
     }
 }
 
@@ -92,11 +92,11 @@ fn change(documents: &mut Vec<Arc<Document>>, edit: &Edit) {
         }
         Edit::Measure(at, seed) => {
             change_entry(&mut documents[at % len], |it| {
-                it.p95_latency_ms = Some(f64::from(seed))
+                it.p95_latency_ms = Some(f64::from(seed));
             });
         }
         Edit::Embed(at, seed) => {
-            Arc::make_mut(&mut documents[at % len]).vector = Some(vector(seed))
+            Arc::make_mut(&mut documents[at % len]).vector = Some(vector(seed));
         }
         Edit::Forget(at) => Arc::make_mut(&mut documents[at % len]).vector = None,
     }

@@ -4,6 +4,7 @@ use rquickjs::{Ctx, Object, Value};
 
 use super::hints::Circumstances;
 use super::json;
+use super::meter::MemoryMeter;
 use super::program_text::ProgramText;
 use super::text::text;
 use crate::outcome::RunFailure;
@@ -33,11 +34,17 @@ pub(crate) fn thrown<'js>(
     }
 }
 
-/// The engine throws this when its memory is used up, or `null` if there is no room for an error.
-pub(crate) fn is_out_of_memory(thrown: &Value<'_>) -> bool {
-    let exception = thrown.as_exception();
-    thrown.is_null()
-        || exception.is_some_and(|error| error.message().as_deref() == Some("out of memory"))
+/// The engine throws this when its memory is used up, or `null` if there is no room for an error. A
+/// program may throw `null`, too.
+pub(crate) fn is_out_of_memory<'js>(
+    ctx: &Ctx<'js>,
+    thrown: &Value<'js>,
+    memory: MemoryMeter,
+) -> bool {
+    match thrown.as_object().filter(|_| thrown.is_error()) {
+        Some(error) => error_message(ctx, error).as_deref() == Some("InternalError: out of memory"),
+        None => thrown.is_null() && memory.came_close(),
+    }
 }
 
 /// The engine does not say what is no function.
@@ -52,10 +59,19 @@ fn named(message: String, callee: Option<&str>) -> String {
 
 fn message<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> String {
     let said = match thrown.as_object() {
-        Some(object) if thrown.is_error() => error_message(ctx, object),
+        // Also what is an error in all but its kind, such as a proxy of one.
+        Some(object) => {
+            error_message(ctx, object).or_else(|| json::shown(ctx, thrown, LONGEST).ok())
+        }
+        _ if thrown.is_undefined() => Some("the program threw undefined".to_owned()),
+        _ if thrown.is_null() => Some("the program threw null".to_owned()),
         _ => json::shown(ctx, thrown, LONGEST).ok(),
     };
-    said.unwrap_or_else(|| "the program threw something that cannot be shown".to_owned())
+    said.unwrap_or_else(|| {
+        // Showing it threw again; nobody is to take that for the failure.
+        ctx.catch();
+        "the program threw something that cannot be shown".to_owned()
+    })
 }
 
 /// In bytes, of a message: enough for a sentence and the text that a tool adds to it.

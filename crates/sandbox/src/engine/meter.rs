@@ -1,7 +1,8 @@
-//! The processor time of a run, measured on the worker's only thread.
+//! The processor time of a run, measured on the worker's only thread, and the memory that it took.
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -25,6 +26,47 @@ impl CpuMeter {
         self.over.update(|over| over || used() >= self.end);
         self.over.get()
     }
+}
+
+/// The most memory that the worker had at a time, compared with the most before the run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MemoryMeter {
+    budget: usize,
+    before: usize,
+    /// What the worker needs before any program runs.
+    own: usize,
+}
+
+impl MemoryMeter {
+    pub(crate) fn start(budget: usize) -> Self {
+        static OWN: OnceLock<usize> = OnceLock::new();
+        let before = most_memory();
+        Self {
+            budget,
+            before,
+            own: *OWN.get_or_init(|| before),
+        }
+    }
+
+    /// True if the run took most of its memory. The engine counts bytes, and the kernel pages that were
+    /// written to, so the two differ.
+    pub(crate) fn came_close(&self) -> bool {
+        let now = most_memory();
+        now > self.before && now.saturating_sub(self.own) >= self.budget / 4 * 3
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn most_memory() -> usize {
+    use nix::sys::resource::{UsageWho, getrusage};
+
+    let used = getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.max_rss());
+    usize::try_from(used).unwrap_or_default() * 1024
+}
+
+#[cfg(not(target_os = "linux"))]
+fn most_memory() -> usize {
+    0
 }
 
 /// Since the worker was started.

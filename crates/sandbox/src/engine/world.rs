@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::console::Console;
 use super::hints::{self, Circumstances};
 use super::json::{self, NoJson};
-use super::meter::CpuMeter;
+use super::meter::{CpuMeter, MemoryMeter};
 use super::program_text::ProgramText;
 use super::request::{self, Unanswered};
 use super::timers::Timers;
@@ -28,6 +28,7 @@ pub(crate) struct ProgramWorld<'a, 'js> {
     job: &'a RunJob,
     text: &'a ProgramText<'a>,
     meter: CpuMeter,
+    memory: MemoryMeter,
 }
 
 /// The part of the world that the functions of the program hold on to. The context is not in it:
@@ -56,6 +57,7 @@ impl<'a, 'js> ProgramWorld<'a, 'js> {
             job,
             text,
             meter,
+            memory: MemoryMeter::start(job.memory),
         }
     }
 
@@ -138,7 +140,7 @@ impl<'a, 'js> ProgramWorld<'a, 'js> {
     }
 
     pub(crate) fn failure(&self, thrown: &Value<'js>) -> RunFailure {
-        if failure::is_out_of_memory(thrown) && !self.meter.is_over() {
+        if failure::is_out_of_memory(&self.ctx, thrown, self.memory) && !self.meter.is_over() {
             return RunFailure::TooMuchMemory {
                 bytes: self.job.memory,
             };

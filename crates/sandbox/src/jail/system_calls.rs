@@ -43,6 +43,7 @@ const FREE: &[i64] = &[
     libc::SYS_getcpu,
     // Time and chance.
     libc::SYS_clock_gettime,
+    libc::SYS_getrusage,
     libc::SYS_gettimeofday,
     libc::SYS_getrandom,
     // A panic, an abort and the end of the process.

@@ -145,6 +145,37 @@ async fn a_mistake_is_told_with_its_place_and_a_hint() {
         ),
         ("throw new Error('mine')", &["line 1", "Error: mine"]),
         ("throw 'text'", &["text"]),
+        ("throw null", &["the program threw null"]),
+        ("throw undefined", &["the program threw undefined"]),
+        ("await Promise.reject(null)", &["the program threw null"]),
+        ("throw 42", &["42"]),
+        ("throw 0", &["0"]),
+        ("throw Symbol('mine')", &["symbol"]),
+        ("throw []", &["[]"]),
+        (
+            "throw new Error('out of memory')",
+            &["Error: out of memory"],
+        ),
+        (
+            "throw Object.assign(new Error(), { message: 7 })",
+            &["\"message\":7"],
+        ),
+        (
+            "throw Object.defineProperty(new Error(), 'message', { get() { throw null } })",
+            &["cannot be shown"],
+        ),
+        (
+            "throw new Proxy({}, { get() { throw null }, ownKeys() { throw null } })",
+            &["cannot be shown"],
+        ),
+        ("throw new Proxy(new Error('behind'), {})", &["behind"]),
+        ("throw Object.create(null)", &["{}"]),
+        (
+            "throw { get toJSON() { throw null } }",
+            &["cannot be shown"],
+        ),
+        ("throw 10n", &["BigInt"]),
+        ("throw () => 1", &["function"]),
         ("throw { code: 7 }", &["{\"code\":7}"]),
         (
             "const r = await tools.bench.issues();\nr.map(i => i.id)",

@@ -5,6 +5,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use kitbag_config::{ForeignTools, ModelVendor, Models};
 use kitbag_domain::{Lookup, MissingVariable};
 use kitbag_vendor::Vendor;
+use percent_encoding::percent_decode_str;
 use url::Url;
 
 /// The header in which Anthropic wants its keys.
@@ -55,10 +56,13 @@ impl ModelVendors {
     }
 
     /// Returns the address of a path at the vendor. It never lies outside of the address that the
-    /// operator configured, whatever dots the path has.
+    /// operator configured, and no spelling of dots can make the vendor see it there.
     pub(crate) fn url(&self, vendor: Vendor, path_and_query: &str) -> Result<Url, VendorError> {
         let base = &self.vendor(vendor).url;
         let root = base.as_str().trim_end_matches('/');
+        if !is_straight(path_and_query) {
+            return Err(VendorError::OutsidePath);
+        }
         let url = Url::parse(&format!("{root}{path_and_query}"));
         let below = format!("{}/", base.path().trim_end_matches('/'));
         url.ok()
@@ -94,6 +98,37 @@ impl ModelVendors {
             Vendor::OpenAi => &self.settings.openai,
         }
     }
+}
+
+/// A path that is encoded more often is no path of a vendor.
+const MOST_ENCODINGS: usize = 4;
+
+/// False for a path that leads up, however the vendor reads it: programs decode a path once or twice,
+/// take a backslash for a slash, or leave out what stands behind a semicolon.
+fn is_straight(path_and_query: &str) -> bool {
+    let path = path_and_query
+        .split_once('?')
+        .map_or(path_and_query, |(path, _)| path);
+    let mut path = path.to_owned();
+    for _ in 0..MOST_ENCODINGS {
+        if path.contains(char::is_control) || path.split(['/', '\\']).any(leads_up) {
+            return false;
+        }
+        let Ok(decoded) = percent_decode_str(&path).decode_utf8() else {
+            // There are decoders that read dots and slashes in such bytes.
+            return false;
+        };
+        if decoded == path {
+            return true;
+        }
+        path = decoded.into_owned();
+    }
+    false
+}
+
+fn leads_up(segment: &str) -> bool {
+    let name = segment.split(';').next().unwrap_or_default();
+    name.trim() == ".."
 }
 
 #[cfg(test)]
@@ -143,5 +178,40 @@ mod tests {
             Some("https://a.example//evil.example/x"),
         );
         check("https://a.example", "@evil.example/x", None);
+    }
+
+    #[test]
+    fn no_spelling_of_two_dots_passes() {
+        for up in [
+            "/v1/../v1/x",
+            "/v1/..",
+            "/v1/..%2f..%2fadmin",
+            "/v1/%2E%2e%2Fadmin",
+            "/v1/%252e%252E/x",
+            "/v1/%25252e./x",
+            "/\\..\\x",
+            "/v1%5c..%5Cx",
+            "/v1%5C%2e.%5cx",
+            "/v1/..;a=b/x",
+            "/v1/..%3bx/y",
+            "/v1/%20../x",
+            "/v1/..%00/x",
+            "/v1/%c0%ae%c0%ae/x",
+            "/v1/x%0d%0aHost:evil",
+            "/v1/%2525252525252e/x",
+        ] {
+            check("https://a.example", up, None);
+            check("https://a.example/api", up, None);
+        }
+        for fine in [
+            "/v1/a..b/x",
+            "/v1/...",
+            "/v1/x?next=../y%2f..",
+            "/v1/a%2Fb;c",
+            "/v1/%C3%A9",
+        ] {
+            let whole = format!("https://a.example{fine}");
+            check("https://a.example", fine, Some(&whole));
+        }
     }
 }

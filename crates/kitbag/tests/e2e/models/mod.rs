@@ -3,11 +3,13 @@
 //! # Layout
 //! - this file: a gateway between a client and a vendor, with more tools than a request keeps
 //! - [`passing`]: everything but the tools passes as it is
+//! - [`paths`]: paths that would lead above the address of the vendor
 //! - [`trimming`]: which tools stay
 //! - [`keys`]: which key goes where, and whose tools are ours
 
 mod keys;
 mod passing;
+mod paths;
 mod trimming;
 
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! Tables for people, JSON for programs, colour only where it is wanted.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::{self, StderrLock, Write as _};
+use std::io::{self, IsTerminal as _, StderrLock, Write as _};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
@@ -40,8 +41,14 @@ impl Output {
     }
 
     pub fn print(self, text: &str) -> anyhow::Result<()> {
+        let text = text.trim_end();
+        let text = match (is_terminal(), self.json) {
+            (false, _) => Cow::Borrowed(text),
+            (true, true) => Cow::Owned(escaped(text)),
+            (true, false) => Cow::Owned(harmless(text)),
+        };
         let mut stdout = anstream::stdout().lock();
-        writeln!(stdout, "{}", text.trim_end())?;
+        writeln!(stdout, "{text}")?;
         Ok(stdout.flush()?)
     }
 
@@ -174,6 +181,53 @@ pub fn printable(text: &str) -> String {
         .collect()
 }
 
+pub fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Returns a text of ours without anything that could steer the terminal, and with our own styles: it
+/// may quote others in a place where that was forgotten.
+fn harmless(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for (at, piece) in text.split("\u{1b}[").enumerate() {
+        let style = piece
+            .split_once('m')
+            .filter(|(codes, _)| at > 0 && is_style(codes));
+        match style {
+            Some((codes, after)) => clean.extend(["\u{1b}[", codes, "m", &printable(after)]),
+            None if at > 0 => clean.push_str(&printable(&format!("\u{1b}[{piece}"))),
+            None => clean.push_str(&printable(piece)),
+        }
+    }
+    clean
+}
+
+/// True for the colours and weights that we use, and not for those that hide a text.
+fn is_style(codes: &str) -> bool {
+    codes.split(';').all(|code| {
+        matches!(code, "" | "0" | "1" | "2" | "3" | "4" | "22" | "39")
+            || matches!(code.as_bytes(), [b'3' | b'9', b'0'..=b'7'])
+    })
+}
+
+/// Returns JSON that is the same for programs, with escapes for all that could steer the terminal or
+/// hide from the person.
+pub fn escaped(json: &str) -> String {
+    let mut clean = String::with_capacity(json.len());
+    for c in json.chars() {
+        let is_harmless = c == '\n' || !printable(c.encode_utf8(&mut [0; 4])).trim().is_empty();
+        if c.is_ascii_graphic() || c == ' ' || is_harmless {
+            clean.push(c);
+        } else {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                let _ = write!(clean, "\\u{unit:04x}");
+            }
+        }
+    }
+    clean
+}
+
 /// Returns the text without line breaks, by which it could pass for several texts of ours.
 pub fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -259,6 +313,36 @@ mod tests {
         assert!(
             text.contains(long.trim()) && text.contains("first second"),
             "{text}"
+        );
+    }
+
+    #[test]
+    fn json_at_a_terminal_is_the_same_json_without_anything_that_steers_it() {
+        let json = serde_json::to_string_pretty(&serde_json::json!({
+            "a\u{202e}b": "x\u{1b}[2J\u{9b}31m\u{7f}\u{e0041} é 日 👩\u{200d}💻\n",
+        }));
+        let json = json.unwrap();
+        let shown = escaped(&json);
+        assert_eq!(printable(&shown), shown);
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&shown).unwrap(),
+            serde_json::from_str::<serde_json::Value>(&json).unwrap()
+        );
+        assert!(
+            shown.contains("a\\u202eb") && shown.contains("é 日"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn of_a_text_only_styles_reach_the_terminal() {
+        assert_eq!(
+            harmless("\u{1b}[1mNAME\u{1b}[0m\nx"),
+            "\u{1b}[1mNAME\u{1b}[0m\nx"
+        );
+        assert_eq!(
+            harmless("a\u{1b}[8mhidden\u{1b}[2Jb\u{1b}]0;t\u{7}c\u{202e}d\u{1b}[31mred"),
+            "ahiddenbcd\u{1b}[31mred"
         );
     }
 

@@ -81,3 +81,34 @@ fn a_person_who_is_shown_a_strangers_command_line_runs_it_only_by_saying_so() {
         assert_eq!(home.config().exists(), code == 0);
     }
 }
+
+#[test]
+fn a_project_that_changes_while_the_person_is_asked_is_not_in_force() {
+    let mut terminal = Terminal::open();
+    let home = Home::new();
+    home.write(
+        "project/kitbag.toml",
+        "[servers.shop]\ncommand = \"true\"\n",
+    );
+    let mut command = home.command(&["trust", "project"]);
+    command
+        .stdin(terminal.stdio())
+        .stdout(terminal.stdio())
+        .stderr(terminal.stdio());
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    terminal.wait_for("Trust this file? [y/N] ");
+    home.write(
+        "project/kitbag.toml",
+        "[servers.shop]\ncommand = \"sh\"\nargs = [\"-c\", \"touch x\"]\n",
+    );
+    terminal.press("y\n");
+    let shown = terminal.shown();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{shown}");
+    let list = home.ok(&["trust", "list"]);
+    assert!(list.contains("changed, not in force"), "{list}");
+    let mut command = home.command(&["servers", "list", "--json"]);
+    command.current_dir(home.path("project"));
+    let servers = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    assert!(!servers.contains("shop"), "{servers}");
+}

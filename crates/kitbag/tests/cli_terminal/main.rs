@@ -6,6 +6,7 @@
 mod asking;
 mod first_run;
 mod help;
+mod hostile_text;
 mod packaging;
 mod progress;
 mod reading;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::filter::AuditFilter;
 use crate::cli::failure::Advise as _;
-use crate::cli::output::{Output, count};
+use crate::cli::output::{Output, count, escaped, is_terminal, one_line, printable};
 use kitbag_gateway::audit::AuditLine;
 
 /// Write rows into a file, the oldest first.
@@ -50,7 +50,11 @@ pub(super) async fn run(
     output: Output,
 ) -> anyhow::Result<()> {
     let Some(path) = &arguments.output else {
-        write(arguments, store, &mut io::stdout().lock()).await?;
+        let for_whom = match is_terminal() {
+            true => Reader::Person,
+            false => Reader::Program,
+        };
+        write(arguments, store, for_whom, &mut io::stdout().lock()).await?;
         return Ok(());
     };
     let file = OpenOptions::new()
@@ -62,15 +66,23 @@ pub(super) async fn run(
         .with_context(|| format!("{} cannot be written", path.display()))
         .advise(|| "choose a file that does not exist yet, in a folder that does".to_owned())?;
     let mut file = BufWriter::new(file);
-    let written = write(arguments, store, &mut file).await?;
+    let written = write(arguments, store, Reader::Program, &mut file).await?;
     output.show(&json!({ "rows": written, "file": path }), |_| {
         format!("Wrote {} to {}", count(written, "row"), path.display())
     })
 }
 
+/// A program gets every character. At a terminal some of them would steer it, or hide from the person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    Person,
+    Program,
+}
+
 async fn write(
     arguments: &Arguments,
     store: &Store,
+    reader: Reader,
     into: &mut impl Write,
 ) -> anyhow::Result<usize> {
     let mut query = arguments.filter.query(PAGE);
@@ -85,8 +97,8 @@ async fn write(
         query.page = AuditPage::WrittenAfter { id: last.id };
         for row in &rows {
             match arguments.format {
-                ExportFormat::Jsonl => writeln!(into, "{}", super::json_line(row)?)?,
-                ExportFormat::Csv => write!(into, "{}\r\n", csv(row)?)?,
+                ExportFormat::Jsonl => writeln!(into, "{}", json(row, reader)?)?,
+                ExportFormat::Csv => write!(into, "{}\r\n", csv(row, reader)?)?,
             }
         }
         written += rows.len();
@@ -95,30 +107,60 @@ async fn write(
     Ok(written)
 }
 
-fn csv(row: &AuditRow) -> anyhow::Result<String> {
+fn json(row: &AuditRow, reader: Reader) -> serde_json::Result<String> {
+    let line = super::json_line(row)?;
+    Ok(match reader {
+        Reader::Person => escaped(&line),
+        Reader::Program => line,
+    })
+}
+
+fn csv(row: &AuditRow, reader: Reader) -> anyhow::Result<String> {
     let line = serde_json::to_value(AuditLine::of(row))?;
     Ok(AuditLine::COLUMNS
-        .map(|column| cell(&line[column]))
+        .map(|column| cell(&line[column], reader))
         .join(","))
 }
 
-/// A program that shows tables would take a text that begins with such a character for a formula,
-/// and clients choose their names themselves; an apostrophe in front makes it text.
-fn cell(value: &Value) -> String {
-    let text = match value {
-        Value::Null => return String::new(),
-        Value::String(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => {
-            format!("'{text}")
-        }
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+fn cell(value: &Value, reader: Reader) -> String {
+    let text = match (value, reader) {
+        (Value::Null, _) => return String::new(),
+        (Value::String(text), Reader::Person) => without_formulas(&one_line(&printable(text))),
+        (Value::String(text), Reader::Program) => without_formulas(text),
+        (other, _) => other.to_string(),
     };
-    let plain = !text.contains([',', '"', '\n', '\r']);
+    let plain = !text.contains([',', ';', '"', '\n', '\r', '\t']);
     if plain {
         text
     } else {
         format!("\"{}\"", text.replace('"', "\"\""))
     }
+}
+
+/// Puts an apostrophe before each formula. A program that shows tables would run a text that begins
+/// with such a character, and clients choose their names themselves. Where commas are decimal signs,
+/// such a program begins a cell at a semicolon, too.
+fn without_formulas(text: &str) -> String {
+    const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+    let mut safe = String::with_capacity(text.len());
+    let mut is_start = true;
+    for c in text.chars() {
+        let is_blank = matches!(c, '\t' | '\r' | '\n');
+        if is_start && (FORMULA.contains(&c) || is_blank && safe.is_empty()) {
+            safe.push('\'');
+        }
+        is_start = match c {
+            ';' | '\t' => true,
+            _ => {
+                is_start
+                    && (is_blank
+                        || c == '"'
+                        || printable(c.encode_utf8(&mut [0; 4])).trim().is_empty())
+            }
+        };
+        safe.push(c);
+    }
+    safe
 }
 
 #[cfg(test)]
@@ -138,8 +180,19 @@ mod tests {
             ),
             (json!("@SUM(1)"), "'@SUM(1)"),
             (json!("two\nlines"), "\"two\nlines\""),
+            (json!(-1.5), "-1.5"),
+            (json!("-1+cmd|' /C calc'!A0"), "'-1+cmd|' /C calc'!A0"),
+            (json!("\t=1"), "\"'\t'=1\""),
+            (json!("\r=1"), "\"'\r'=1\""),
+            (json!(" \u{200b}=1"), " \u{200b}'=1"),
+            (json!("＝1"), "'＝1"),
+            (json!("a;=1;b"), "\"a;'=1;b\""),
+            (json!("a=1, b-c"), "\"a=1, b-c\""),
+            (json!("x\u{202e}y"), "x\u{202e}y"),
         ] {
-            assert_eq!(cell(&value), expected);
+            assert_eq!(cell(&value, Reader::Program), expected);
         }
+        let shown = cell(&json!("=\u{202e}a\u{1b}[2Jb\nc"), Reader::Person);
+        assert_eq!(shown, "'=ab c");
     }
 }

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use kitbag_domain::{Outcome, Timestamp};
 use kitbag_store::{AuditRow, AuditRowContent};
 
-use crate::cli::output::{printable, table};
+use crate::cli::output::{one_line, printable, table};
 
 pub(super) fn table_of(rows: &[AuditRow]) -> String {
     table(
@@ -47,9 +47,9 @@ pub(super) fn line(row: &AuditRow) -> String {
         .unwrap_or_default();
     let (when, what, how, who) = (
         when(row.at),
-        printable(&what(row)),
+        one_line(&printable(&what(row))),
         how(row),
-        printable(&who(row)),
+        one_line(&printable(&who(row))),
     );
     format!("{DIM}{when}{DIM:#} {what} {style}{how}{style:#}{took} {DIM}{who}{from}{DIM:#}")
 }

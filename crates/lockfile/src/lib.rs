@@ -10,6 +10,7 @@
 //! - [`drift`]: the ways in which a server's list differs from what was approved
 //! - [`judgement`]: which entries of a list callers get; [`held`]: those they do not, by name
 //! - [`told`]: the drift that a person was told of; [`seen`]: changes of what was never approved, too
+//! - [`marks`]: what a person should look at twice before approving it
 //! - [`difference`]: two definitions compared member by member, for people; [`words`]: two texts
 
 pub mod canonical;
@@ -18,6 +19,7 @@ pub mod drift;
 pub mod file;
 pub mod held;
 pub mod judgement;
+pub mod marks;
 pub mod seen;
 pub mod told;
 pub mod words;
@@ -28,4 +30,5 @@ pub use drift::{Drift, DriftedDefinition, HeldReason};
 pub use file::{LockFile, LockFileError, LockedServer};
 pub use held::HeldEntries;
 pub use judgement::{Judgement, ListedOffer};
+pub use marks::{Mark, marks};
 pub use told::ToldDrift;

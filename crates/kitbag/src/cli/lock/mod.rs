@@ -14,8 +14,8 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
 use kitbag_config::{Config, LockState};
-use kitbag_domain::ServerName;
-use kitbag_lockfile::{LockFile, LockedServer};
+use kitbag_domain::{ExposedName, ServerName};
+use kitbag_lockfile::{ListedDefinition, LockFile, LockedServer, marks};
 use serde_json::json;
 
 use self::asked::{AskedServers, meant_servers};
@@ -24,7 +24,7 @@ use self::row::DriftRow;
 use super::completions::servers;
 use super::failure::Advise as _;
 use super::gateway::JoinChoice;
-use super::output::{count, table};
+use super::output::{Output, count, table};
 use super::{Invocation, exit_code};
 
 /// Approve what servers offer, and hold back what they change afterwards.
@@ -132,6 +132,7 @@ async fn lock(
             Some(locked) => locked.drift(listed).len(),
             None => {
                 added.push(server.to_string());
+                warn_of_marks(server, listed, invocation.output);
                 let locked = LockedServer::of(listed);
                 file.servers.insert(server.clone(), locked);
                 0
@@ -158,6 +159,16 @@ async fn lock(
         path.display()
     ));
     Ok(exit_code(!drifted && asked.is_whole))
+}
+
+/// Names what a person should look at twice in definitions that are approved unseen.
+fn warn_of_marks(server: &ServerName, listed: &[ListedDefinition], output: Output) {
+    for definition in listed {
+        for mark in marks(&definition.text) {
+            let name = ExposedName::new(server, &definition.name);
+            output.warn(&format!("look twice at `{name}`: {mark}"));
+        }
+    }
 }
 
 async fn status(

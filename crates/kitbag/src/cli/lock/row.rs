@@ -3,7 +3,7 @@
 use anstyle::{AnsiColor, Style};
 use kitbag_domain::{ExposedName, ServerName};
 use kitbag_lockfile::words::one_line;
-use kitbag_lockfile::{DefinitionDifference, Drift, DriftedDefinition};
+use kitbag_lockfile::{DefinitionDifference, Drift, DriftedDefinition, Mark, marks};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -16,6 +16,8 @@ pub(super) struct DriftRow {
     /// The words before the difference.
     remark: Option<&'static str>,
     difference: Option<DefinitionDifference>,
+    /// What the person should look at twice.
+    marks: Vec<Mark>,
 }
 
 /// The text of a definition when it was approved.
@@ -39,6 +41,7 @@ impl DriftRow {
             drifted,
             remark: None,
             difference: None,
+            marks: Vec::new(),
         }
     }
 
@@ -47,6 +50,7 @@ impl DriftRow {
     }
 
     pub(super) fn explain(&mut self, approved: ApprovedText, now: Option<&str>) {
+        self.marks = now.map(marks).unwrap_or_default();
         (self.remark, self.difference) = match (&self.drifted.drift, approved, now) {
             (Drift::Renamed { .. }, ..) => (None, None),
             (_, ApprovedText::Known(old), Some(new)) => {
@@ -81,6 +85,7 @@ impl DriftRow {
     fn lines(&self) -> Vec<String> {
         let kind = self.drifted.kind.as_str();
         let mut lines = vec![format!("{} ({kind}): {}", self.name, self.in_words())];
+        lines.extend(self.marks.iter().map(|mark| marked(mark)));
         lines.extend(self.remark.map(|remark| format!("  {remark}")));
         let difference = self.difference.iter().flat_map(DefinitionDifference::lines);
         lines.extend(difference.map(|line| colored(&line)));
@@ -108,6 +113,9 @@ impl Serialize for DriftRow {
             Some(DefinitionDifference::Whole(whole)) => row["definition"] = json!(whole),
             None => {}
         }
+        if !self.marks.is_empty() {
+            row["marks"] = json!(self.marks);
+        }
         if let Some(remark) = self.remark {
             row["remark"] = Value::from(remark);
         }
@@ -125,6 +133,11 @@ pub(super) fn is_name_of(name: &str, server: &ServerName, own: &str) -> bool {
 pub(super) fn page(rows: &[DriftRow]) -> String {
     let paragraphs = rows.iter().map(|row| row.lines().join("\n"));
     paragraphs.collect::<Vec<_>>().join("\n\n")
+}
+
+fn marked(mark: &Mark) -> String {
+    const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+    format!("  {YELLOW}! look twice:{YELLOW:#} {mark}")
 }
 
 fn colored(line: &str) -> String {

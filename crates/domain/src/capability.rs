@@ -12,6 +12,14 @@ pub enum Kind {
     Resource,
 }
 
+/// The hash of a definition before a secret was masked in it, as the lock file writes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnmaskedHash {
+    pub kind: Kind,
+    pub name: String,
+    pub hash: String,
+}
+
 /// The identity of a tool, prompt or resource: its server, and the name that the server gave it
 /// (for a resource, the URI).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

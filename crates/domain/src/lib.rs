@@ -45,7 +45,7 @@ pub mod write_class;
 
 pub use call_cost::{CallCost, NanoUsd};
 pub use caller::{Caller, KeyId, Role, RoleError, Tenant, TenantError};
-pub use capability::{Capability, Kind};
+pub use capability::{Capability, Kind, UnmaskedHash};
 pub use decision::Decision;
 pub use event::{Action, Event};
 pub use exposed_name::ExposedName;

@@ -11,7 +11,7 @@ use kitbag_domain::text::visible;
 use kitbag_fetch::Secrets;
 use kitbag_upstream::CallError;
 use kitbag_wire::meta::method;
-use kitbag_wire::{Raw, RawObject, raw};
+use kitbag_wire::{Raw, RawObject, raw, replace_strings};
 use serde_json::value::RawValue;
 
 use crate::failure::Failure;
@@ -144,27 +144,10 @@ fn cleaned<'a>(json: &'a str, secrets: &Secrets) -> Cow<'a, str> {
     if is_plain(json) && !secrets.are_in(json) {
         return Cow::Borrowed(json);
     }
-    let mut clean = String::with_capacity(json.len());
-    let (mut rest, mut member, mut depth) = (json, Cow::Borrowed(""), 0);
-    while let Some(start) = rest.find('"') {
-        let end = start + string_length(&rest[start..]);
-        let (before, literal, after) = (&rest[..start], &rest[start..end], &rest[end..]);
-        clean.push_str(before);
-        depth += before.matches(['{', '[']).count();
-        depth -= before.matches(['}', ']']).count();
-        let is_name = after.trim_start().starts_with(':');
-        if is_name {
-            member = name(literal);
-        }
-        if !is_name && depth == 1 && OPAQUE.contains(&member.as_ref()) {
-            clean.push_str(literal);
-        } else {
-            clean.push_str(&cleaned_string(literal, secrets));
-        }
-        rest = after;
-    }
-    clean.push_str(rest);
-    Cow::Owned(clean)
+    replace_strings(json, |string| {
+        let is_opaque = !string.is_name && string.depth == 1 && OPAQUE.contains(&string.member);
+        (!is_opaque).then(|| cleaned_string(string.literal, secrets))?
+    })
 }
 
 /// ASCII without the escapes that could stand for something invisible.
@@ -175,39 +158,13 @@ fn is_plain(json: &str) -> bool {
             .any(|escape| json.contains(escape))
 }
 
-/// Returns the length of a string in JSON, from its quote to its quote.
-fn string_length(text: &str) -> usize {
-    let mut escaped = false;
-    for (at, byte) in text.bytes().enumerate().skip(1) {
-        match byte {
-            b'"' if !escaped => return at + 1,
-            b'\\' => escaped = !escaped,
-            _ => escaped = false,
-        }
-    }
-    text.len()
-}
-
-fn name(literal: &str) -> Cow<'_, str> {
-    let inside = literal.trim_matches('"');
-    match inside.contains('\\') {
-        true => Cow::Owned(serde_json::from_str(literal).unwrap_or_default()),
-        false => Cow::Borrowed(inside),
-    }
-}
-
-fn cleaned_string<'a>(literal: &'a str, secrets: &Secrets) -> Cow<'a, str> {
+fn cleaned_string(literal: &str, secrets: &Secrets) -> Option<String> {
     if is_plain(literal) && !secrets.are_in(literal) {
-        return Cow::Borrowed(literal);
+        return None;
     }
-    let Ok(text) = serde_json::from_str::<String>(literal) else {
-        return Cow::Borrowed(literal);
-    };
+    let text = serde_json::from_str::<String>(literal).ok()?;
     let clean = shown_text(&text, secrets);
-    if clean == text {
-        return Cow::Borrowed(literal);
-    }
-    Cow::Owned(serde_json::Value::String(clean).to_string())
+    (clean != text).then(|| serde_json::Value::String(clean).to_string())
 }
 
 #[cfg(test)]

@@ -1,24 +1,20 @@
-//! The work beside the requests: changes are announced, the index follows the catalog, and what is
+//! The work beside the requests: the index follows the catalog, and what is
 //! too old is removed.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kitbag_domain::Remedy as _;
 use kitbag_domain::{ExposedName, KeyId, ServerName, Timestamp};
-use kitbag_upstream::{Notice, NoticeKind};
-use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
-use crate::announce::{Changes, announce_update};
+use crate::announce::Changes;
 use crate::clock::now;
 use crate::gateway::Gateway;
 use crate::host::GatewayHost;
 use crate::list_servers::{mention_failure, refresh};
 use crate::overrides;
 
-/// Changes that come this close together are answered with one new listing.
-const SETTLE: Duration = Duration::from_millis(50);
 const TIDY_EVERY: Duration = Duration::from_secs(60);
 /// The interval at which the index is compared with the latest calls.
 const LOOK_AGAIN: Duration = Duration::from_secs(300);
@@ -34,36 +30,6 @@ const LOOK_FOR_ENDED_KEYS: Duration = Duration::from_millis(500);
 const KEEP_USES_EVERY: Duration = Duration::from_secs(5);
 const BETWEEN_PORTIONS: Duration = Duration::from_millis(100);
 const FORGOTTEN_AT_ONCE: u32 = 1_000;
-
-/// Receives what servers announce, until the gateway closes.
-pub(crate) async fn follow_notices(host: Arc<GatewayHost>, mut notices: mpsc::Receiver<Notice>) {
-    let mut changed: HashMap<ServerName, Changes> = HashMap::new();
-    loop {
-        let notice = if changed.is_empty() {
-            match notices.recv().await {
-                Some(notice) => notice,
-                None => return,
-            }
-        } else {
-            match tokio::time::timeout(SETTLE, notices.recv()).await {
-                Ok(Some(notice)) => notice,
-                Ok(None) => return,
-                Err(_quiet) => {
-                    for (name, changes) in changed.drain() {
-                        relist(&host, &name, changes);
-                    }
-                    continue;
-                }
-            }
-        };
-        match notice.kind {
-            NoticeKind::ResourceUpdated(params) => {
-                announce_update(&host.gateway(), &notice.server, &params);
-            }
-            kind => changed.entry(notice.server).or_default().add(&kind),
-        }
-    }
-}
 
 /// Keeps the index in step with the catalog and with the results of calls, until the gateway
 /// closes.
@@ -279,13 +245,18 @@ pub(crate) async fn tidy(host: Arc<GatewayHost>) {
     }
 }
 
-fn relist(host: &Arc<GatewayHost>, name: &ServerName, changes: Changes) {
-    let Some(server) = host.gateway().upstreams.get(name).cloned() else {
-        return;
-    };
+/// Lists a server again on a task of its own, if there is a reason to.
+pub(crate) fn relist(
+    host: &Arc<GatewayHost>,
+    name: &ServerName,
+    changes: Changes,
+) -> Option<JoinHandle<()>> {
+    let server = host.gateway().upstreams.get(name).cloned()?;
     if !changes.any() && !server.is_stale() {
-        return;
+        return None;
     }
     let host = host.clone();
-    tokio::spawn(async move { mention_failure(&server, refresh(&host, &server, changes).await) });
+    Some(tokio::spawn(async move {
+        mention_failure(&server, refresh(&host, &server, changes).await);
+    }))
 }

@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kitbag_config::{Lock, LockState, OnDrift, ServerLock};
 use kitbag_domain::sync::lock;
 use kitbag_domain::text::visible_line;
-use kitbag_domain::{ExposedName, ServerName};
+use kitbag_domain::{ExposedName, Kind, ServerName};
 use kitbag_lockfile::{
     Drift, DriftedDefinition, HeldEntries, HeldReason, Judgement, ListedDefinition, ListedOffer,
     ToldDrift,
 };
 use kitbag_store::ApprovedDefinition;
 use kitbag_upstream::Listing;
+use kitbag_wire::Raw;
 
 use crate::clock::now;
 
@@ -37,7 +38,13 @@ pub(crate) fn offer(listing: &Listing) -> ListedOffer<'_> {
     ListedOffer {
         tools: &listing.tools,
         prompts: &listing.prompts,
+        unmasked: &listing.unmasked,
     }
+}
+
+/// Returns the hash by which the lock file knows a definition.
+pub(crate) fn hash_definition(kind: Kind, definition: &Raw) -> Option<String> {
+    Some(ListedDefinition::read(kind, definition)?.hash.to_string())
 }
 
 /// Returns the row of a definition that is approved now.

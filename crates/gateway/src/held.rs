@@ -5,13 +5,12 @@
 
 use std::sync::Arc;
 
-use kitbag_config::ServerLock;
+use kitbag_config::{Lock, ServerLock};
 use kitbag_domain::{Capability, Kind};
 use kitbag_lockfile::{HeldReason, ListedDefinition};
-use kitbag_upstream::{CallError, CurrentLists, Listing};
+use kitbag_upstream::{Approval, CallError, Listing, concealed};
 use kitbag_wire::Raw;
 
-use crate::announce::Changes;
 use crate::call::CallSubject;
 use crate::drift::{judge, offer};
 use crate::failure::Failure;
@@ -31,68 +30,57 @@ pub(crate) fn permit(
     let catalog = &turn.catalog;
     match catalog.held.reason(capability).cloned() {
         Some(reason) => Err(refusal(subject, reason)),
-        None if catalog.has(capability) => still_listed(turn, subject, capability),
+        None if catalog.has(capability) => Ok(()),
         None => Err(unlisted(turn, subject, capability)),
     }
 }
 
-/// A program may run for longer than the catalog that it began with holds.
-fn still_listed(
-    turn: &Turn,
-    subject: &CallSubject,
-    capability: &Capability,
-) -> Result<(), Failure> {
-    let server = turn.gateway.upstreams.get(&capability.server);
-    let listing = server
-        .filter(|_| turn.run.is_some())
-        .and_then(|it| it.listing());
-    match listing.and_then(|listing| reason_in(turn, capability, &listing)) {
-        Some(reason) => Err(refusal(subject, reason)),
-        None => Ok(()),
+/// Returns the judgement without which no request for a tool or prompt of a locked server is sent.
+/// The catalog shows what the server listed last; by now it may list something else.
+pub(crate) fn approval(turn: &Turn, capability: &Capability) -> Option<Approval> {
+    let is_named =
+        matches!(capability.kind, Kind::Tool | Kind::Prompt) && !capability.name.is_empty();
+    let lock = &turn.gateway.lock;
+    if !is_named || !lock.holds(&capability.server) {
+        return None;
     }
+    let judged = turn.catalog.listing(&capability.server).cloned();
+    let (gateway, capability) = (turn.gateway.clone(), capability.clone());
+    let list = capability.kind;
+    let of = move |listing: &Arc<Listing>| {
+        let is_judged = judged.as_ref().is_some_and(|it| Arc::ptr_eq(it, listing));
+        is_judged || reason_in(&gateway.lock, &capability, listing).is_none()
+    };
+    Some(Approval {
+        list,
+        longest: lock.recheck_after,
+        of: Arc::new(of),
+    })
 }
 
-fn reason_in(turn: &Turn, capability: &Capability, listing: &Listing) -> Option<HeldReason> {
-    let judgement = judge(&turn.gateway.lock, &capability.server, listing);
+fn reason_in(lock: &Lock, capability: &Capability, listing: &Listing) -> Option<HeldReason> {
+    let judgement = judge(lock, &capability.server, listing);
     judgement.reason(offer(listing), capability)
 }
 
-/// Looks once more at a server whose lists are not those that the catalog was built of: its program
-/// may be another one since, and then a model has read a definition that no longer holds.
-pub(crate) async fn still_approved(
+/// Returns the refusal for a request that was not sent because what the server lists is not approved
+/// or not known.
+pub(crate) fn explained(
     turn: &Turn,
     target: &McpTarget,
     capability: &Capability,
-) -> Result<(), Failure> {
-    let is_named =
-        matches!(capability.kind, Kind::Tool | Kind::Prompt) && !capability.name.is_empty();
-    if !is_named || !turn.gateway.lock.holds(&capability.server) {
-        return Ok(());
-    }
-    let judged = turn.catalog.listing(&capability.server);
-    let listing = current_listing(target, judged).await?;
-    if judged.is_some_and(|judged| Arc::ptr_eq(judged, &listing)) {
-        return Ok(());
-    }
-    match reason_in(turn, capability, &listing) {
-        Some(reason) => Err(refusal(&target.subject, reason)),
-        None => Ok(()),
-    }
-}
-
-/// Returns the lists of the program that runs. Other lists than were judged go into the catalog, too.
-async fn current_listing(
-    target: &McpTarget,
-    judged: Option<&Arc<Listing>>,
-) -> Result<Arc<Listing>, Failure> {
-    let listing = match Box::pin(target.server.current_lists()).await? {
-        CurrentLists::Known(listing) => return Ok(listing),
-        CurrentLists::ReadNow(listing) => listing,
+    failure: Failure,
+) -> Failure {
+    let reason = match &failure {
+        Failure::Upstream(CallError::Unapproved { .. }) => {
+            let listing = target.server.listing();
+            let reason = listing.and_then(|it| reason_in(&turn.gateway.lock, capability, &it));
+            reason.unwrap_or(HeldReason::Changed)
+        }
+        Failure::Upstream(CallError::Unlisted { .. }) => HeldReason::NotCompared,
+        _ => return failure,
     };
-    if judged.is_none_or(|judged| Changes::between(Some(judged), &listing).any()) {
-        target.server.doubt_lists();
-    }
-    Ok(listing)
+    refusal(&target.subject, reason)
 }
 
 fn refusal(subject: &CallSubject, reason: HeldReason) -> Failure {
@@ -156,9 +144,27 @@ fn is_approved_entry(turn: &Turn, capability: &Capability, entry: &Raw) -> bool 
     }
     match (
         turn.gateway.lock.of(server),
-        ListedDefinition::read(*kind, entry),
+        listed_definition(turn, capability, entry),
     ) {
         (ServerLock::Locked(locked), Some(listed)) => locked.is_approved(&listed),
         _ => false,
+    }
+}
+
+/// Reads an entry to the letter as the lock file knows it: without secrets, or from before they were
+/// masked.
+fn listed_definition(
+    turn: &Turn,
+    capability: &Capability,
+    entry: &Raw,
+) -> Option<ListedDefinition> {
+    let listed = ListedDefinition::read(capability.kind, entry)?;
+    let server = turn.gateway.upstreams.get(&capability.server)?;
+    match concealed(entry, &server.secrets()) {
+        None => Some(listed),
+        Some(masked) => Some(ListedDefinition {
+            unmasked: Some(listed.hash),
+            ..ListedDefinition::read(capability.kind, &masked)?
+        }),
     }
 }

@@ -14,11 +14,13 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::catalog::{Catalog, CatalogSources};
 use crate::credentials::{Credentials, credential_names};
+use crate::drift;
 use crate::gateway::{Gateway, Reached};
 use crate::inside;
 use crate::login;
 use crate::model_vendors::ModelVendors;
 use crate::providers::Providers;
+use crate::secrecy;
 use crate::services::Services;
 use crate::store_place::store_address;
 use crate::template_check::check_templates;
@@ -216,6 +218,8 @@ fn upstream_context(
         lookup,
         logins,
         built_in,
+        find_secrets: secrecy::find_secrets,
+        hash_definition: drift::hash_definition,
         secrets_key: config.secret_key.as_str(),
     })
 }

@@ -30,6 +30,7 @@ pub mod failure;
 pub mod files;
 pub mod find;
 mod flights;
+mod follow_notices;
 pub mod follow_store;
 pub mod follow_tool_files;
 pub mod front;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use kitbag_config::ServerLock;
-use kitbag_domain::ServerName;
+use kitbag_domain::{ServerName, UnmaskedHash};
 use kitbag_store::StoredListing;
 use kitbag_upstream::{CallError, Listing, ListingProblem, Server};
 use tokio::sync::Semaphore;
@@ -174,7 +174,22 @@ async fn keep_approved(gateway: &Gateway, server: &ServerName, listing: &Listing
 }
 
 async fn keep(gateway: &Gateway, server: &Server, listing: &Arc<Listing>) {
-    let (kept, name) = (listing.clone(), server.name());
+    let (mut kept, name) = (listing.clone(), server.name());
+    if !kept.unmasked.is_empty() {
+        // The hash of a text with a secret in it helps to guess the secret, so only those are kept that the
+        // lock file has anyway.
+        let offer = drift::offer(listing).definitions();
+        let is_needed = |it: &UnmaskedHash| {
+            let mut listed = offer
+                .iter()
+                .filter(|listed| listed.kind == it.kind && listed.name == it.name);
+            match gateway.lock.of(name) {
+                ServerLock::Locked(locked) => listed.any(|listed| locked.is_approved(listed)),
+                ServerLock::Free | ServerLock::Unreadable => false,
+            }
+        };
+        Arc::make_mut(&mut kept).unmasked.retain(is_needed);
+    }
     // A long listing takes a while to write down, and requests of others must not wait for that.
     let written = tokio::task::spawn_blocking(move || serde_json::to_string(&*kept));
     let Ok(Ok(body)) = written.await else {

@@ -202,9 +202,10 @@ async fn dispatch(turn: &Turn, target: &mut CallTarget) -> Result<Raw, Failure> 
     let capability = &target.capability;
     match &mut target.executor {
         Executor::Mcp(target) => {
-            held::still_approved(turn, target, capability).await?;
+            target.outbound.approval = held::approval(turn, capability);
             overrides::complete(turn, capability, target);
-            let result = bridge::carry(turn, target).await?;
+            let carried = bridge::carry(turn, target).await;
+            let result = carried.map_err(|it| held::explained(turn, target, capability, it))?;
             shallow(target, result)
         }
         Executor::Api(target) => ask_api(turn, target).await,
@@ -285,7 +286,7 @@ fn introduced(
     if !turn.view.is_frugal() {
         return answer;
     }
-    let secrets = turn.gateway.services.given_secrets.of(&target.server);
+    let secrets = target.server.secrets();
     answer
         .map(|result| authored::shown(result, &secrets))
         .map_err(|failure| authored::shown_failure(failure, &secrets))

@@ -172,7 +172,7 @@ pub(super) fn door_status(failure: &Failure) -> StatusCode {
 /// must not approve what a person should look at.
 fn way_on(reason: &HeldReason) -> &'static str {
     match reason {
-        HeldReason::NotListedYet => "try again in a moment",
+        HeldReason::NotListedYet | HeldReason::NotCompared => "try again in a moment",
         _ => "do without it, and tell your user, who can look at it and approve it",
     }
 }

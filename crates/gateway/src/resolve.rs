@@ -109,6 +109,7 @@ fn resolve_mcp(turn: &Turn, call: &mut McpCall) -> Result<CallTarget, Failure> {
                 method: subject.method().to_owned(),
                 params: std::mem::take(params),
                 client: turn.client.face(),
+                approval: None,
             },
             subject: subject.clone(),
             filled,

@@ -274,6 +274,7 @@ mod tests {
                         .map(|uri| raw(&json!({ "uriTemplate": uri })))
                         .collect(),
                     problems: Vec::new(),
+                    unmasked: Vec::new(),
                 };
                 (server.parse().unwrap(), Arc::new(listing))
             });

@@ -3,17 +3,13 @@
 //! knows which secrets a server was given, so that a model does not read them in the server's
 //! answers.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use kitbag_clients::{HiddenText, SensitiveText, secrets_in_address, secrets_in_argument};
 use kitbag_config::{Config, Embedder};
-use kitbag_domain::{Lookup, Reach, ServerName, Template};
-use kitbag_fetch::Secrets;
+use kitbag_domain::{Lookup, Reach, Template};
 use kitbag_upstream::mask::hide;
-use kitbag_upstream::{GivenValue, INHERITED, Server, ServerKind};
-
-use kitbag_domain::sync::lock;
+use kitbag_upstream::{INHERITED, ServerKind, ServerSpec};
 
 /// The lookup, with every answer of it kept out of the logs.
 pub(crate) fn hiding(lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Lookup {
@@ -27,48 +23,54 @@ pub(crate) fn hiding(lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'st
     })
 }
 
-/// The secrets each server was given, ready to be looked for.
-#[derive(Default)]
-pub(crate) struct GivenSecrets {
-    by_server: Mutex<HashMap<ServerName, Prepared>>,
-}
-
-/// Secrets, and the values they were made from.
-struct Prepared {
-    values: Vec<String>,
-    secrets: Arc<Secrets>,
-}
-
-impl GivenSecrets {
-    /// As they are now: a secret may have been set since the last call.
-    pub(crate) fn of(&self, server: &Server) -> Arc<Secrets> {
-        let values: Vec<String> = server.given().iter().flat_map(secrets_given).collect();
-        let mut known = lock(&self.by_server);
-        match known.get(server.name()) {
-            Some(prepared) if prepared.values == values => prepared.secrets.clone(),
-            _ => {
-                let secrets = Arc::new(Secrets::of(&values));
-                known.insert(
-                    server.name().clone(),
-                    Prepared {
-                        values,
-                        secrets: secrets.clone(),
-                    },
-                );
-                secrets
+/// Returns the secrets among the values that a server is given: in its environment, its headers, its
+/// arguments, its address and its login. One that cannot be filled in now is left out.
+pub(crate) fn find_secrets(spec: &ServerSpec, lookup: &Lookup) -> Vec<String> {
+    let fill = |template: &Template| template.resolve(|name| lookup(name)).ok();
+    let mut found = Vec::new();
+    for (name, template) in spec.named_values() {
+        let is_stored = template.source().contains("${secret:");
+        found.extend(
+            fill(template)
+                .into_iter()
+                .flat_map(|value| match is_stored {
+                    true => vec![value],
+                    // Most values are settings that a server may well mention.
+                    false => typed_in(&secrets_in_argument(None, &format!("{name}={value}"))),
+                }),
+        );
+    }
+    match &spec.kind {
+        ServerKind::External(Reach::Command(launch)) => {
+            let words: Vec<_> = launch.args.iter().filter_map(fill).collect();
+            for (index, word) in words.iter().enumerate() {
+                let before = index.checked_sub(1).map(|before| words[before].as_str());
+                found.extend(typed_in(&secrets_in_argument(before, word)));
             }
         }
+        ServerKind::External(Reach::Remote(endpoint)) => {
+            let address = fill(&endpoint.url);
+            found.extend(
+                address
+                    .iter()
+                    .flat_map(|it| typed_in(&secrets_in_address(it))),
+            );
+        }
+        ServerKind::BuiltIn { .. } => {}
     }
+    found.extend(spec.oauth.client_secret.as_ref().and_then(fill));
+    // A stored value is a secret wherever it stands.
+    let variables = spec.variables();
+    let stored = variables
+        .iter()
+        .filter(|it| it.starts_with(Template::SECRET));
+    found.extend(stored.filter_map(|variable| lookup(variable)));
+    found
 }
 
-/// A value from the store is a secret. Of other values only the parts that look like a secret
-/// count, since most values are settings that answers may well mention.
-fn secrets_given(given: &GivenValue<'_>) -> Vec<String> {
-    if given.source.contains("${secret:") {
-        return vec![given.value.clone()];
-    }
+fn typed_in(text: &SensitiveText) -> Vec<String> {
     let mut found = Vec::new();
-    secrets_in_argument(None, &format!("{}={}", given.name, given.value)).template(|hidden| {
+    text.template(|hidden| {
         if let HiddenText::Typed(secret) = hidden {
             found.push(secret.to_owned());
         }
@@ -119,12 +121,7 @@ fn hide_whole(template: &Template) {
 }
 
 fn hide_parts(value: &SensitiveText) {
-    value.template(|hidden| {
-        if let HiddenText::Typed(secret) = hidden {
-            hide_text(secret);
-        }
-        String::new()
-    });
+    typed_in(value).iter().for_each(|secret| hide_text(secret));
 }
 
 /// A text with variables is hidden when they have their values.
@@ -142,39 +139,43 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn of_what_a_server_is_given_only_secrets_are_kept_from_models() {
-        let check = |name: &str, source: &str, value: &str, expected: &[&str]| {
-            assert_eq!(
-                secrets_given(&GivenValue {
-                    name,
-                    source,
-                    value: value.to_owned()
-                }),
-                expected,
-                "{name}"
-            );
+    fn parsed(text: &str) -> Config {
+        let around = Surroundings {
+            home: Some("/home/ann".into()),
+            ..Surroundings::default()
         };
+        parse(text, None, &Overrides::default(), &around).unwrap()
+    }
+
+    #[test]
+    fn of_what_a_server_is_given_only_secrets_are_masked() {
+        let check = |table: &str, expected: &[&str]| {
+            let config = parsed(&format!("[servers.a]\n{table}"));
+            let lookup: Lookup = Arc::new(|name| Some(format!("value-of-{name}")));
+            let mut found = find_secrets(&config.servers[&"a".parse().unwrap()], &lookup);
+            found.sort();
+            found.dedup();
+            assert_eq!(found, expected, "{table}");
+        };
+        let command = |rest: &str| format!("command = 'a'\n{rest}");
         check(
-            "GITHUB_TOKEN",
-            "${GITHUB_TOKEN}",
-            "some-token-1",
-            &["some-token-1"],
+            &command(
+                "env = { GITHUB_TOKEN = '${GH}', NODE_ENV = 'production', DIR = '${HOME}/x' }",
+            ),
+            &["value-of-GH"],
         );
         check(
-            "PLAIN",
-            "${secret:x}",
-            "anything at all",
-            &["anything at all"],
+            &command("env = { PLAIN = 'a ${secret:x}' }"),
+            &["a value-of-secret:x", "value-of-secret:x"],
         );
         check(
-            "Authorization",
-            "Bearer ${X}",
-            "Bearer some-token-1",
-            &["some-token-1"],
+            &command("args = ['--api-key', 'typed-key-1', '--dir=/srv', '--flag', 'x${secret:y}']"),
+            &["typed-key-1", "value-of-secret:y"],
         );
-        check("PROJECT_DIR", "${HOME}/project", "/home/ann/project", &[]);
-        check("NODE_ENV", "production", "production", &[]);
+        check(
+            "url = 'https://b.example/mcp?token=typed-token-1&page=1'\nheaders = { Authorization = 'Bearer ${X}' }",
+            &["typed-token-1", "value-of-X"],
+        );
     }
 
     #[test]
@@ -193,11 +194,7 @@ mod tests {
             url = "https://c.example"
             bearer = "typed-bearer"
         "#;
-        let around = Surroundings {
-            home: Some("/home/ann".into()),
-            ..Surroundings::default()
-        };
-        hide_typed(&parse(text, None, &Overrides::default(), &around).unwrap());
+        hide_typed(&parsed(text));
         let lookup = hiding(|name| Some(format!("looked-up-{name}")));
         assert_eq!(lookup("TOKEN").as_deref(), Some("looked-up-TOKEN"));
         lookup("HOME");

@@ -20,7 +20,6 @@ use crate::parking::Parking;
 use crate::readiness::Readiness;
 use crate::refusals::Refusals;
 use crate::row_budget::TenantBudgets;
-use crate::secrecy::GivenSecrets;
 use crate::session::holders::KeyHolders;
 use crate::session::registry::SessionRegistry;
 use crate::tasks::Tasks;
@@ -50,7 +49,6 @@ pub struct Services {
     pub(crate) conversations: Arc<Conversations>,
     pub meter: Arc<Meter>,
     pub(crate) readiness: Arc<Readiness>,
-    pub(crate) given_secrets: Arc<GivenSecrets>,
     pub(crate) definitions: Arc<Definitions>,
     pub(crate) drift_log: Arc<DriftLog>,
     /// The connections to vendors of models, made when the first request to one comes.
@@ -90,7 +88,6 @@ impl Services {
             told_guides: Arc::default(),
             conversations: Arc::default(),
             readiness: Arc::default(),
-            given_secrets: Arc::default(),
             definitions: Arc::default(),
             drift_log: Arc::default(),
             relay: OnceLock::new(),

@@ -21,6 +21,9 @@ pub struct ListedDefinition {
     pub hash: DefinitionHash,
     /// The definition without its name.
     pub text: String,
+    /// Its hash before a secret was masked in it, if one was. An approval from before secrets were
+    /// masked has that one.
+    pub unmasked: Option<DefinitionHash>,
 }
 
 /// The hash of a definition without its name. It is whole, because its author chooses the text.
@@ -43,7 +46,13 @@ impl ListedDefinition {
             name,
             hash: DefinitionHash::of(&text),
             text,
+            unmasked: None,
         })
+    }
+
+    /// True if a hash of the lock file approves it.
+    pub fn is_of(&self, approved: &DefinitionHash) -> bool {
+        self.hash == *approved || self.unmasked.as_ref() == Some(approved)
     }
 }
 

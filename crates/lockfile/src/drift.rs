@@ -52,6 +52,8 @@ pub enum HeldReason {
     Unlisted,
     /// Its server has not said yet what it lists.
     NotListedYet,
+    /// Its server may list something else by now, and does not say what.
+    NotCompared,
     /// The lock file cannot be read, so nothing is known to be approved.
     UnreadableLock,
 }
@@ -78,6 +80,9 @@ impl fmt::Display for HeldReason {
             Self::NotListedYet => {
                 "its server has not said yet what it offers, to be compared with what was approved"
             }
+            Self::NotCompared => {
+                "its server does not say whether it still offers what was approved"
+            }
             Self::UnreadableLock => "the list of approved definitions cannot be read",
         })
     }
@@ -101,24 +106,24 @@ fn drift_of_kind(
     approved: &Hashes,
     listed: &[ListedDefinition],
 ) -> Vec<DriftedDefinition> {
-    let mut now: BTreeMap<&str, DefinitionHash> = BTreeMap::new();
+    let mut now: BTreeMap<&str, &ListedDefinition> = BTreeMap::new();
     for definition in listed.iter().filter(|it| it.kind == kind) {
-        now.entry(&definition.name).or_insert(definition.hash);
+        now.entry(&definition.name).or_insert(definition);
     }
     let mut missing: BTreeSet<&str> = approved.keys().map(String::as_str).collect();
     missing.retain(|name| !now.contains_key(name));
     let mut drifted = Vec::new();
-    for (name, hash) in now {
+    for (name, listed) in now {
         let drift = match approved.get(name) {
-            Some(before) if *before == hash => continue,
+            Some(before) if listed.is_of(before) => continue,
             Some(_) => Drift::Changed,
-            None => arrival(&hash, approved, &mut missing),
+            None => arrival(listed, approved, &mut missing),
         };
         drifted.push(DriftedDefinition {
             kind,
             name: name.to_owned(),
             drift,
-            hash: Some(hash),
+            hash: Some(listed.hash),
         });
     }
     drifted.extend(missing.into_iter().map(|name| DriftedDefinition {
@@ -132,8 +137,8 @@ fn drift_of_kind(
 }
 
 /// A name that was not there before: an approved definition under another name, or something new.
-fn arrival(hash: &DefinitionHash, approved: &Hashes, missing: &mut BTreeSet<&str>) -> Drift {
-    let from = missing.iter().find(|name| approved[**name] == *hash);
+fn arrival(listed: &ListedDefinition, approved: &Hashes, missing: &mut BTreeSet<&str>) -> Drift {
+    let from = missing.iter().find(|name| listed.is_of(&approved[**name]));
     match from.map(|name| (*name).to_owned()) {
         Some(from) => {
             missing.remove(from.as_str());
@@ -153,6 +158,7 @@ mod tests {
             name: (*name).to_owned(),
             hash: DefinitionHash::of(text),
             text: (*text).to_owned(),
+            unmasked: None,
         };
         tools.iter().map(read).collect()
     }

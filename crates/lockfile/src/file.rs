@@ -115,7 +115,8 @@ impl LockedServer {
     }
 
     pub fn is_approved(&self, definition: &ListedDefinition) -> bool {
-        self.of_kind(definition.kind).get(&definition.name) == Some(&definition.hash)
+        let approved = self.of_kind(definition.kind).get(&definition.name);
+        approved.is_some_and(|approved| definition.is_of(approved))
     }
 
     /// The approved definitions of one kind. Of resources there are none: the words of a resource
@@ -242,6 +243,7 @@ mod tests {
             name: name.to_owned(),
             hash: DefinitionHash::of(name),
             text: String::new(),
+            unmasked: None,
         }
     }
 

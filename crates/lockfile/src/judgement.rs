@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use kitbag_domain::{Capability, Kind};
+use kitbag_domain::{Capability, Kind, UnmaskedHash};
 use kitbag_wire::{Raw, RawObject};
 
-use crate::canonical::ListedDefinition;
+use crate::canonical::{DefinitionHash, ListedDefinition};
 use crate::drift::{DriftedDefinition, HeldReason};
 use crate::file::LockedServer;
 
@@ -14,6 +14,8 @@ use crate::file::LockedServer;
 pub struct ListedOffer<'a> {
     pub tools: &'a [Raw],
     pub prompts: &'a [Raw],
+    /// The hashes of definitions before a secret was masked in them.
+    pub unmasked: &'a [UnmaskedHash],
 }
 
 /// The reasons to hold back the tools and prompts of one server.
@@ -28,17 +30,36 @@ pub struct Judgement {
 impl ListedOffer<'_> {
     /// Returns every tool and prompt, as the lock file knows it.
     pub fn definitions(&self) -> Vec<ListedDefinition> {
-        let tools = read(Kind::Tool, self.tools);
-        let prompts = read(Kind::Prompt, self.prompts);
+        let tools = self.read(Kind::Tool);
+        let prompts = self.read(Kind::Prompt);
         tools.into_iter().chain(prompts).flatten().collect()
+    }
+
+    fn read(self, kind: Kind) -> Vec<Option<ListedDefinition>> {
+        let definitions = match kind {
+            Kind::Prompt => self.prompts,
+            Kind::Tool | Kind::Resource => self.tools,
+        };
+        let read = definitions.iter().map(|it| {
+            let mut listed = ListedDefinition::read(kind, it)?;
+            listed.unmasked = self.unmasked(kind, &listed.name);
+            Some(listed)
+        });
+        read.collect()
+    }
+
+    fn unmasked(self, kind: Kind, name: &str) -> Option<DefinitionHash> {
+        let mut masked = self.unmasked.iter();
+        let found = masked.find(|it| it.kind == kind && it.name == name)?;
+        found.hash.parse().ok()
     }
 }
 
 impl Judgement {
     /// Holds back everything that was not approved.
     pub fn by(locked: &LockedServer, offer: ListedOffer<'_>) -> Self {
-        let tools = read(Kind::Tool, offer.tools);
-        let prompts = read(Kind::Prompt, offer.prompts);
+        let tools = offer.read(Kind::Tool);
+        let prompts = offer.read(Kind::Prompt);
         let listed: Vec<_> = tools.iter().chain(&prompts).flatten().cloned().collect();
         let drifted = locked.drift(&listed);
         let reasons: HashMap<(Kind, &str), HeldReason> = drifted
@@ -83,13 +104,6 @@ fn is_named(definition: &Raw, name: &str) -> bool {
     let own = RawObject::peek(definition, "name");
     own.and_then(|own| serde_json::from_str::<String>(own.get()).ok())
         .is_some_and(|own| own == name)
-}
-
-fn read(kind: Kind, definitions: &[Raw]) -> Vec<Option<ListedDefinition>> {
-    let definitions = definitions.iter();
-    definitions
-        .map(|it| ListedDefinition::read(kind, it))
-        .collect()
 }
 
 fn judged(

@@ -159,6 +159,7 @@ mod tests {
             let offer = ListedOffer {
                 tools: &tools,
                 prompts: &[],
+                unmasked: &[],
             };
             let told: Vec<_> = seen
                 .learn(offer)

@@ -1,28 +1,81 @@
 //! Tools and prompts that a test writes into a file while the server runs: an author who publishes
-//! another version.
+//! another version, and what a hostile one does besides.
 
 use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
 
 use kitbag_wire::{Raw, RawObject};
 use serde_json::json;
 
-use crate::call::{CallOutcome, Reply};
+use crate::call::{CallOutcome, Reply, TestCall};
 use crate::cli::Misbehaviour;
 use crate::server::TestServer;
+use crate::subscriptions::AnnouncedChange;
+use crate::tools::echo;
 
 /// Returns the definitions under this member of `edited.json`, as the file is now.
 pub(crate) fn definitions(server: &TestServer, member: &str) -> Vec<Raw> {
+    file(server).read(member).unwrap_or_default()
+}
+
+/// Returns the words in which the server greets, if the file has any.
+pub(crate) fn instructions(server: &TestServer) -> Option<String> {
+    file(server).read("instructions")
+}
+
+fn file(server: &TestServer) -> RawObject {
     if !server.has(Misbehaviour::Edited) {
-        return Vec::new();
+        return RawObject::new();
     }
     let text = server.in_data_dir("edited.json").map(fs::read_to_string);
     let text = text.and_then(Result::ok).unwrap_or_default();
-    let file: RawObject = serde_json::from_str(&text).unwrap_or_default();
-    file.read(member).unwrap_or_default()
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+/// True if the server does not say any more what it lists.
+pub(crate) fn is_mute(server: &TestServer) -> bool {
+    server.has(Misbehaviour::Edited) && exists(server, "mute")
+}
+
+/// Answers for every tool, listed or not.
+pub(crate) async fn call(call: TestCall) -> CallOutcome {
+    if exists(&call.server, "flood") {
+        flood(&call.server);
+    }
+    echo(call).await
 }
 
 /// Answers for every prompt, listed or not.
-pub(crate) fn prompt(name: &str) -> CallOutcome {
+pub(crate) fn prompt(server: &Arc<TestServer>, name: &str) -> CallOutcome {
+    if exists(server, "flood") {
+        flood(server);
+    }
     let content = json!({ "type": "text", "text": format!("{name} says this") });
     Reply::member("messages", &[json!({ "role": "user", "content": content })])
+}
+
+fn exists(server: &TestServer, name: &str) -> bool {
+    server.in_data_dir(name).is_some_and(|path| path.exists())
+}
+
+/// So often that nobody who waits for silence ever gets it.
+const EVERY: Duration = Duration::from_millis(5);
+
+/// Announces changes without end, the first of them before the call is answered.
+fn flood(server: &Arc<TestServer>) {
+    let announce = |server: &TestServer| {
+        server.listeners.announce(&AnnouncedChange::Tools);
+        server.listeners.announce(&AnnouncedChange::Prompts);
+    };
+    announce(server);
+    if server.begins_to_flood() {
+        let server = server.clone();
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(EVERY).await;
+                announce(&server);
+            }
+        });
+    }
 }

@@ -97,7 +97,7 @@ fn initialize(call: &TestCall) -> CallOutcome {
         .with("capabilities", &capabilities_of_ours())
         .with("serverInfo", &implementation());
     if let Some(instructions) = call.server.instructions() {
-        result.put("instructions", instructions);
+        result.put("instructions", &instructions);
     }
     Ok(Reply::Object(result))
 }

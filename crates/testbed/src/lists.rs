@@ -8,7 +8,7 @@ use kitbag_wire::{Raw, RawObject};
 use crate::call::{CallOutcome, Reply, TestCall, invalid};
 use crate::cli::Misbehaviour;
 use crate::dispatch::method_not_found;
-use crate::{hostile, prompts, resources, tools};
+use crate::{edited, hostile, prompts, resources, tools};
 
 pub(crate) async fn serve(call: TestCall) -> CallOutcome {
     let lies = call.server.has(Misbehaviour::Lie);
@@ -44,6 +44,9 @@ const ENDLESS_CURSOR: &str = "again";
 async fn list_tools(call: &TestCall) -> CallOutcome {
     if call.server.has(Misbehaviour::EarlyRoots) && call.peer.greeting().is_some() {
         call.wait(call.peer.wait_for_roots()).await?;
+    }
+    if edited::is_mute(&call.server) {
+        call.wait(std::future::pending::<()>()).await?;
     }
     let tools = tools::definitions(&call.server);
     if call.server.has(Misbehaviour::EndlessCursor) {

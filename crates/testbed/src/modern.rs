@@ -115,7 +115,7 @@ fn discover(call: &TestCall) -> RawObject {
         .with("supportedVersions", &supported())
         .with("capabilities", &capabilities);
     if let Some(instructions) = call.server.instructions() {
-        result.put("instructions", instructions);
+        result.put("instructions", &instructions);
     }
     result
 }

@@ -41,7 +41,9 @@ pub(crate) async fn get(call: &TestCall) -> CallOutcome {
         "test_prompt_with_embedded_resource" => with_resource(call),
         "test_prompt_with_image" => with_image(),
         "test_input_required_result_prompt" => vec![with_context(call).await?],
-        edited if call.server.has(Misbehaviour::Edited) => return edited::prompt(edited),
+        edited if call.server.has(Misbehaviour::Edited) => {
+            return edited::prompt(&call.server, edited);
+        }
         unknown => return Err(invalid(format!("unknown prompt `{unknown}`"))),
     };
     let messages: Vec<Value> = contents

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::catalog::ForeignTool;
 use crate::cli::{Misbehaviour, Served};
+use crate::edited;
 use crate::seal::Sealer;
 use crate::subscriptions::{AnnouncedChange, Listeners};
 use crate::tasks::TaskTable;
@@ -28,6 +29,7 @@ pub(crate) struct TestServer {
     added_tools: AtomicUsize,
     /// True once `turncoat` was called, and has another definition.
     redefined: AtomicBool,
+    floods: AtomicBool,
     /// Tools of other servers, listed in place of our own.
     pub(crate) foreign_tools: Option<Vec<ForeignTool>>,
 }
@@ -62,13 +64,23 @@ impl TestServer {
             data_dir,
             added_tools: AtomicUsize::new(0),
             redefined: AtomicBool::new(false),
+            floods: AtomicBool::new(false),
             foreign_tools,
         }
     }
 
     /// Returns the words in which it greets; none of its own in place of another server.
-    pub(crate) fn instructions(&self) -> Option<&'static str> {
-        self.foreign_tools.is_none().then_some(INSTRUCTIONS)
+    pub(crate) fn instructions(&self) -> Option<String> {
+        edited::instructions(self).or_else(|| {
+            self.foreign_tools
+                .is_none()
+                .then(|| INSTRUCTIONS.to_owned())
+        })
+    }
+
+    /// Returns true the first time.
+    pub(crate) fn begins_to_flood(&self) -> bool {
+        !self.floods.swap(true, Ordering::SeqCst)
     }
 
     pub(crate) fn has(&self, misbehaviour: Misbehaviour) -> bool {

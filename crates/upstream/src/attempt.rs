@@ -45,8 +45,8 @@ impl Connection {
         context: LaunchContext,
         notices: mpsc::Sender<Notice>,
     ) -> Result<Self, StartError> {
-        let wants_roots = context.wants_roots.clone();
-        let router = Router::new(spec.name.clone(), notices, log.clone(), wants_roots);
+        let shared = (context.wants_roots.clone(), context.ages.clone());
+        let router = Router::new(spec.name.clone(), notices, log.clone(), shared);
         let attempt = ConnectionAttempt {
             era: spec.era.or(known_era),
             router: Arc::new(router),

@@ -24,6 +24,8 @@ impl CallError {
             | Self::TimedOut { .. }
             | Self::TooLarge { .. }
             | Self::TooDeep { .. }
+            | Self::Unapproved { .. }
+            | Self::Unlisted { .. }
             | Self::SessionExpired { .. } => return self.clone(),
         };
         let what = match self.cause() {

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use kitbag_domain::sync::lock;
-use kitbag_domain::{Lookup, ServerName};
+use kitbag_domain::{Kind, Lookup, ServerName};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Raw, RawObject};
 
+use crate::concealed::HashDefinition;
 use crate::dialog::{Dialog, RequestDraft};
 use crate::error::CallError;
 use crate::exchange::{
@@ -19,8 +20,10 @@ use crate::handshake::ServerHello;
 use crate::headers::{MirrorTable, read_marks};
 use crate::inside::BuiltInOpener;
 use crate::link::{BY_US, Link};
-use crate::listing::{Listing, ListingProblem, list};
+use crate::list_ages::ListAges;
+use crate::listing::{Listing, ListingProblem, list, list_again};
 use crate::oauth::Credentials;
+use crate::server::FindSecrets;
 use crate::spec::ServerSpec;
 use crate::stdio::ProcessHandle;
 
@@ -33,6 +36,9 @@ pub(crate) struct LaunchContext {
     pub(crate) secrets_key: &'static str,
     /// True once the server has asked for roots between calls.
     pub(crate) wants_roots: Arc<AtomicBool>,
+    pub(crate) ages: Arc<ListAges>,
+    pub(crate) find_secrets: FindSecrets,
+    pub(crate) hash_definition: HashDefinition,
 }
 
 pub(crate) struct Connection {
@@ -153,6 +159,17 @@ impl Connection {
         .await?;
         self.learn(&mut listing);
         Ok(listing)
+    }
+
+    /// Reads the tools or the prompts into a listing that has the other lists already.
+    pub(crate) async fn list_again(
+        &self,
+        kind: Kind,
+        listing: &mut Listing,
+    ) -> Result<(), CallError> {
+        list_again(self, kind, listing).await?;
+        self.learn(listing);
+        Ok(())
     }
 
     /// Learns which arguments travel as headers, and leaves out tools whose marks are wrong.

@@ -110,6 +110,12 @@ pub enum CallError {
     /// The server forgot the session before it read the call.
     #[error("`{server}` has ended our session")]
     SessionExpired { server: ServerName },
+    /// What the server lists now is not what the request was judged by.
+    #[error("`{server}` lists other definitions than before")]
+    Unapproved { server: ServerName },
+    /// What the server lists now could not be read, so it cannot be judged.
+    #[error("`{server}` did not say within {} what it lists now", in_words(*after))]
+    Unlisted { server: ServerName, after: Duration },
     /// Any of the others without the details that are for operators.
     #[error("{what}")]
     Brief {
@@ -142,6 +148,8 @@ impl CallError {
             | Self::Lost { server, .. }
             | Self::TooLarge { server, .. }
             | Self::TooDeep { server }
+            | Self::Unapproved { server }
+            | Self::Unlisted { server, .. }
             | Self::Http { server, .. }
             | Self::Brief { server, .. }
             | Self::SessionExpired { server } => server,
@@ -172,6 +180,8 @@ impl CallError {
             | Self::TimedOut { .. }
             | Self::TooLarge { .. }
             | Self::TooDeep { .. }
+            | Self::Unapproved { .. }
+            | Self::Unlisted { .. }
             | Self::SessionExpired { .. } => None,
         }
     }
@@ -244,6 +254,7 @@ impl Remedy for CallError {
             Self::Busy { .. } | Self::Clogged { .. } => {
                 "wait for a running call to end, then try again".to_owned()
             }
+            Self::Unlisted { .. } => "try again in a moment".to_owned(),
             Self::TimedOut { server, .. } => {
                 format!("try a smaller request, or raise `call_timeout` of [servers.{server}]")
             }
@@ -255,7 +266,10 @@ impl Remedy for CallError {
                  an answer may crash"
                     .to_owned()
             }
-            Self::Refused { .. } | Self::Http { .. } | Self::SessionExpired { .. } => return None,
+            Self::Refused { .. }
+            | Self::Http { .. }
+            | Self::Unapproved { .. }
+            | Self::SessionExpired { .. } => return None,
         })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use kitbag_domain::ServerName;
+use kitbag_domain::{Kind, ServerName};
 use kitbag_wire::meta::code;
 use kitbag_wire::{ErrorObject, Raw, RawObject};
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::CallError;
+use crate::listing::Listing;
 use crate::slots::CallSlot;
 
 /// A request to a server, on behalf of a client.
@@ -23,6 +24,27 @@ pub struct Outbound {
     /// As the client sent them, with the keys that concern only its own hop taken out.
     pub params: RawObject,
     pub client: ClientProfile,
+    /// Needed of the server's lists for the request to be sent.
+    pub approval: Option<Approval>,
+}
+
+/// The judgement of a server's lists right before a request is sent to it.
+#[derive(Clone)]
+pub struct Approval {
+    /// The list that decides.
+    pub list: Kind,
+    /// A list that was read longer ago than this is read again first, even if the server announced no
+    /// change.
+    pub longest: Duration,
+    pub of: Arc<dyn Fn(&Arc<Listing>) -> bool + Send + Sync>,
+}
+
+impl std::fmt::Debug for Approval {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Approval")
+            .field("list", &self.list)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The facts about the client behind a request that the server may know.

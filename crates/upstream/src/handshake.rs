@@ -316,12 +316,14 @@ pub(crate) fn start_error(server: &ServerName, error: CallError) -> StartError {
             status: status @ (401 | 403),
             ..
         } => StartError::Unauthorized { server, status },
-        CallError::Http { .. } | CallError::Clogged { .. } | CallError::Brief { .. } => {
-            StartError::Unreachable {
-                server: server.clone(),
-                reason: error.to_string(),
-            }
-        }
+        CallError::Http { .. }
+        | CallError::Clogged { .. }
+        | CallError::Unapproved { .. }
+        | CallError::Unlisted { .. }
+        | CallError::Brief { .. } => StartError::Unreachable {
+            server: server.clone(),
+            reason: error.to_string(),
+        },
         CallError::TooLarge { server, max } => StartError::Protocol {
             server,
             reason: format!("its greeting is larger than {max} bytes"),

@@ -16,14 +16,15 @@
 //! - `send_queue`: the messages that wait to be sent; `body`: reading HTTP bodies up to a limit
 //! - `child_mark`, `process_tree`: the processes of our servers, and which server they came from
 //! - `listing`, `watch`: the lists of a server, and hearing of their changes; `listing_limits`: the
-//!   part of a list that is taken in
+//!   part of a list that is taken in; `list_ages`: whether a list can be out of date; `concealed`:
+//!   definitions without the secrets of their server
 //! - `headers`: the headers that mirror a request
 //! - `oauth`: logging in at remote servers; `remote`: the token on each request
 //! - `log`, `logfile`: the output of a server, and the file that keeps it
 //! - `recognise`, `cause`, `advice`: the known causes of failures, and the advice for them;
 //!   [`programs`]: finding programs
 //! - `brief`: failures for callers who do not run this gateway; `time`: durations in words
-//! - `mask`: keeps secrets out of every log; `given_values`: the values that a server was given
+//! - `mask`: keeps secrets out of every log
 
 mod advice;
 mod attempt;
@@ -31,18 +32,19 @@ mod body;
 mod brief;
 mod cause;
 mod child_mark;
+mod concealed;
 mod connection;
 mod connection_users;
 mod dialog;
 mod error;
 mod exchange;
 mod figures;
-mod given_values;
 mod handshake;
 mod headers;
 mod http;
 mod inside;
 mod link;
+mod list_ages;
 mod listing;
 mod listing_limits;
 mod log;
@@ -67,18 +69,19 @@ mod upstreams;
 mod watch;
 
 pub use cause::{Cause, Diagnosis};
+pub use concealed::{HashDefinition, concealed};
 pub use error::{CallError, StartError};
 pub use exchange::{
-    CallEvent, ClientIdentity, ClientProfile, ClientQuestion, InFlight, LogLevel, LogWish, Outbound,
+    Approval, CallEvent, ClientIdentity, ClientProfile, ClientQuestion, InFlight, LogLevel,
+    LogWish, Outbound,
 };
 pub use figures::ServerFigures;
-pub use given_values::GivenValue;
 pub use inside::{BuiltInError, BuiltInOpener};
 pub use listing::{Listing, ListingProblem};
 pub use logfile::{LogFile, LogLine, LogStream};
 pub use process::INHERITED;
 pub use router::{Notice, NoticeKind};
-pub use server::{CurrentLists, Server};
+pub use server::{FindSecrets, Server};
 pub use spec::{ServerKind, ServerLimits, ServerSpec};
 pub use time::in_words;
 pub use upstreams::{UpstreamContext, Upstreams};

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures::future::{Either, select};
-use kitbag_domain::Timestamp;
+use kitbag_domain::{Kind, Timestamp, UnmaskedHash};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Raw, RawObject};
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,9 @@ pub struct Listing {
     /// The problems that did not spoil the rest.
     #[serde(default)]
     pub problems: Vec<ListingProblem>,
+    /// Of the definitions in which a secret was masked, the hashes before that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unmasked: Vec<UnmaskedHash>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,30 +53,9 @@ pub struct ListingProblem {
 /// More pages than any honest server has; a cursor that never ends stops here.
 const MAX_PAGES: usize = 1_000;
 /// A server that advertises a list and never gives it must not hold up the others.
-const LIST_TIMEOUT: Duration = Duration::from_secs(20);
+pub(crate) const LIST_TIMEOUT: Duration = Duration::from_secs(20);
 /// Cursors are kept to see whether they go in circles, and sent back; names and offsets fit easily.
 const LONGEST_CURSOR: usize = 16 * 1024;
-
-const TOOLS: ListKind = ListKind {
-    method: method::LIST_TOOLS,
-    field: "tools",
-    key: "name",
-};
-const PROMPTS: ListKind = ListKind {
-    method: method::LIST_PROMPTS,
-    field: "prompts",
-    key: "name",
-};
-const RESOURCES: ListKind = ListKind {
-    method: method::LIST_RESOURCES,
-    field: "resources",
-    key: "uri",
-};
-const TEMPLATES: ListKind = ListKind {
-    method: method::LIST_TEMPLATES,
-    field: "resourceTemplates",
-    key: "uriTemplate",
-};
 
 /// The other lists may follow the tools by this much; after that the tools are handed on alone. A
 /// server that answers at all answers all its lists within it.
@@ -95,6 +77,25 @@ impl Listing {
         Some(listing)
     }
 
+    /// Returns the tools or the prompts.
+    pub(crate) fn list(&self, kind: Kind) -> &[Raw] {
+        match kind {
+            Kind::Prompt => &self.prompts,
+            Kind::Tool | Kind::Resource => &self.tools,
+        }
+    }
+
+    /// Takes over the tools or the prompts of another listing.
+    pub(crate) fn keep_list(&mut self, kind: Kind, known: &Self) {
+        match kind {
+            Kind::Prompt => self.prompts.clone_from(&known.prompts),
+            Kind::Tool | Kind::Resource => self.tools.clone_from(&known.tools),
+        }
+        self.unmasked.retain(|it| it.kind != kind);
+        let kept = known.unmasked.iter().filter(|it| it.kind == kind);
+        self.unmasked.extend(kept.cloned());
+    }
+
     /// Returns the server's own description from its greeting, without any list.
     pub(crate) fn introduction(hello: &ServerHello) -> Self {
         Self {
@@ -109,6 +110,7 @@ impl Listing {
             resources: Vec::new(),
             templates: Vec::new(),
             problems: Vec::new(),
+            unmasked: Vec::new(),
         }
     }
 }
@@ -122,12 +124,12 @@ pub(crate) async fn list(
     connection: &Connection,
     early: impl FnOnce(Listing),
 ) -> Result<Listing, CallError> {
-    let tools = pin!(pages_if("tools", connection, TOOLS));
+    let tools = pin!(pages_if("tools", connection, ListKind::TOOLS));
     let rest = pin!(other_lists(connection));
     let mut listing = Listing::introduction(&connection.hello);
     let (prompts, resources, templates) = match select(tools, rest).await {
         Either::Left((tools, mut rest)) => {
-            tools?.move_into(&mut listing, |listing| &mut listing.tools);
+            tools?.move_into(&mut listing);
             match tokio::time::timeout(OTHER_LISTS_DELAY, &mut rest).await {
                 Ok(rest) => rest?,
                 Err(_) => {
@@ -137,25 +139,39 @@ pub(crate) async fn list(
             }
         }
         Either::Right((rest, tools)) => {
-            tools
-                .await?
-                .move_into(&mut listing, |listing| &mut listing.tools);
+            tools.await?.move_into(&mut listing);
             rest?
         }
     };
-    prompts.move_into(&mut listing, |listing| &mut listing.prompts);
-    resources.move_into(&mut listing, |listing| &mut listing.resources);
-    templates.move_into(&mut listing, |listing| &mut listing.templates);
+    prompts.move_into(&mut listing);
+    resources.move_into(&mut listing);
+    templates.move_into(&mut listing);
     Ok(listing)
+}
+
+/// Reads the tools or the prompts into a listing that has the other lists already.
+pub(crate) async fn list_again(
+    connection: &Connection,
+    kind: Kind,
+    listing: &mut Listing,
+) -> Result<(), CallError> {
+    let (capability, list) = match kind {
+        Kind::Prompt => ("prompts", ListKind::PROMPTS),
+        Kind::Tool | Kind::Resource => ("tools", ListKind::TOOLS),
+    };
+    let listed = pages_if(capability, connection, list).await?;
+    listing.unmasked.retain(|it| it.kind != kind);
+    listed.move_into(listing);
+    Ok(())
 }
 
 async fn other_lists(
     connection: &Connection,
 ) -> Result<(ListedItems, ListedItems, ListedItems), CallError> {
     tokio::try_join!(
-        pages_if("prompts", connection, PROMPTS),
-        pages_if("resources", connection, RESOURCES),
-        pages_if("resources", connection, TEMPLATES),
+        pages_if("prompts", connection, ListKind::PROMPTS),
+        pages_if("resources", connection, ListKind::RESOURCES),
+        pages_if("resources", connection, ListKind::TEMPLATES),
     )
 }
 

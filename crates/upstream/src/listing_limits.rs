@@ -3,6 +3,8 @@
 
 use std::collections::HashSet;
 
+use kitbag_domain::Kind;
+use kitbag_wire::meta::method;
 use kitbag_wire::{MAX_NESTING, Raw, RawObject, is_too_deep};
 use serde_json::value::RawValue;
 
@@ -26,6 +28,45 @@ pub(crate) struct ListKind {
     pub(crate) field: &'static str,
     /// The member that identifies an entry.
     pub(crate) key: &'static str,
+    /// The kind of definition that is approved, if it is one of those.
+    pub(crate) kind: Option<Kind>,
+    list: fn(&mut Listing) -> &mut Vec<Raw>,
+}
+
+impl ListKind {
+    pub(crate) const TOOLS: Self = Self {
+        method: method::LIST_TOOLS,
+        field: "tools",
+        key: "name",
+        kind: Some(Kind::Tool),
+        list: |listing| &mut listing.tools,
+    };
+    pub(crate) const PROMPTS: Self = Self {
+        method: method::LIST_PROMPTS,
+        field: "prompts",
+        key: "name",
+        kind: Some(Kind::Prompt),
+        list: |listing| &mut listing.prompts,
+    };
+    pub(crate) const RESOURCES: Self = Self {
+        method: method::LIST_RESOURCES,
+        field: "resources",
+        key: "uri",
+        kind: None,
+        list: |listing| &mut listing.resources,
+    };
+    pub(crate) const TEMPLATES: Self = Self {
+        method: method::LIST_TEMPLATES,
+        field: "resourceTemplates",
+        key: "uriTemplate",
+        kind: None,
+        list: |listing| &mut listing.templates,
+    };
+
+    /// Returns the list of this kind.
+    pub(crate) fn of(self, listing: &mut Listing) -> &mut Vec<Raw> {
+        (self.list)(listing)
+    }
 }
 
 pub(crate) struct ListedItems {
@@ -139,11 +180,7 @@ impl ListedItems {
         });
     }
 
-    pub(crate) fn move_into(
-        mut self,
-        listing: &mut Listing,
-        list: fn(&mut Listing) -> &mut Vec<Raw>,
-    ) {
+    pub(crate) fn move_into(mut self, listing: &mut Listing) {
         if self.unreported > 0 {
             let what = format!(
                 "{} more entries have something wrong with them",
@@ -155,8 +192,10 @@ impl ListedItems {
                 incomplete: false,
             });
         }
-        *list(listing) = self.items;
+        let method = self.kind.method;
+        listing.problems.retain(|it| it.about != method);
         listing.problems.extend(self.problems);
+        *self.kind.of(listing) = self.items;
     }
 }
 
@@ -181,11 +220,7 @@ mod tests {
 
     use super::*;
 
-    const TOOLS: ListKind = ListKind {
-        method: "tools/list",
-        field: "tools",
-        key: "name",
-    };
+    const TOOLS: ListKind = ListKind::TOOLS;
 
     /// Returns how many entries were taken from these pages, how many pages were asked for, and the
     /// problems.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use kitbag_domain::ServerName;
+use kitbag_domain::{Kind, ServerName};
 use kitbag_wire::meta::{self, code, method};
 use kitbag_wire::{
     ErrorObject, Message, Notification, Raw, RawObject, Request, RequestId, Response, raw,
@@ -21,6 +21,7 @@ use crate::connection_users::ConnectionUsers;
 use crate::error::CallError;
 use crate::exchange::{CallEvent, CallReporter, ClientIdentity, ClientQuestion};
 use crate::link::ReplySender;
+use crate::list_ages::ListAges;
 use crate::log::ServerLog;
 use crate::roots::Roots;
 use kitbag_domain::sync::lock;
@@ -49,6 +50,18 @@ pub enum NoticeKind {
     ResourceUpdated(Raw),
 }
 
+impl NoticeKind {
+    /// Returns the list that the server says has changed, if it is one that is compared with what was
+    /// approved.
+    pub(crate) fn approved_list(&self) -> Option<Kind> {
+        match self {
+            Self::ToolsChanged => Some(Kind::Tool),
+            Self::PromptsChanged => Some(Kind::Prompt),
+            Self::Started | Self::ResourcesChanged | Self::ResourceUpdated(_) => None,
+        }
+    }
+}
+
 pub(crate) struct Router {
     server: ServerName,
     next_id: AtomicI64,
@@ -57,6 +70,7 @@ pub(crate) struct Router {
     pub(crate) roots: Roots,
     /// Questions of the server that wait for an answer, by its own ids.
     asked: Mutex<HashMap<RequestId, CancellationToken>>,
+    ages: Arc<ListAges>,
     notices: mpsc::Sender<Notice>,
     log: Arc<ServerLog>,
 }
@@ -86,7 +100,7 @@ impl Router {
         server: ServerName,
         notices: mpsc::Sender<Notice>,
         log: Arc<ServerLog>,
-        wants_roots: Arc<AtomicBool>,
+        (wants_roots, ages): (Arc<AtomicBool>, Arc<ListAges>),
     ) -> Self {
         Self {
             server,
@@ -95,6 +109,7 @@ impl Router {
             users: Mutex::default(),
             roots: Roots::new(wants_roots),
             asked: Mutex::default(),
+            ages,
             notices,
             log,
         }
@@ -217,6 +232,10 @@ impl Router {
     }
 
     async fn announce(&self, kind: NoticeKind) {
+        // At once: a call that is read after this must not pass by the lists of before.
+        if let Some(list) = kind.approved_list() {
+            self.ages.doubt(list);
+        }
         let server = self.server.clone();
         let _ = self.notices.send(Notice { server, kind }).await;
     }

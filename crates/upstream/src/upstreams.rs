@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use kitbag_domain::{Lookup, ServerName};
 use tokio::sync::mpsc;
 
+use crate::concealed::HashDefinition;
 use crate::connection::LaunchContext;
 use crate::exchange::ClientIdentity;
 use crate::inside::BuiltInOpener;
@@ -17,7 +18,7 @@ use crate::oauth::{Credentials, Logins};
 use crate::process::{sweep_orphans, sweep_own};
 use crate::process_tree;
 use crate::router::{NOTICE_BACKLOG, Notice};
-use crate::server::{Server, ServerParts};
+use crate::server::{FindSecrets, Server, ServerParts};
 use crate::spec::ServerSpec;
 
 /// Idle servers are stopped within a second of their time, which is precise enough for minutes.
@@ -34,6 +35,9 @@ pub struct UpstreamContext {
     pub logins: Option<Logins>,
     /// Opens the servers that run in this process; without it there are none.
     pub built_in: Option<BuiltInOpener>,
+    /// Finds the secrets among the values that a server is given.
+    pub find_secrets: FindSecrets,
+    pub hash_definition: HashDefinition,
     /// The place of the key to the secrets. A server that was opened under another key is opened anew.
     pub secrets_key: &'static str,
 }
@@ -54,6 +58,9 @@ impl UpstreamContext {
             built_in: self.built_in.clone(),
             secrets_key: self.secrets_key,
             wants_roots: Arc::default(),
+            ages: Arc::default(),
+            find_secrets: self.find_secrets,
+            hash_definition: self.hash_definition,
         }
     }
 }

@@ -15,6 +15,7 @@
 //! - [`nesting`]: how deep JSON may be nested
 //! - [`version`]: protocol revisions and the two eras they fall into
 //! - [`sse`]: server-sent events, written
+//! - [`strings`]: strings replaced in JSON that otherwise stays as it is
 
 pub mod envelope;
 pub mod lines;
@@ -25,6 +26,7 @@ pub mod nesting;
 pub mod object;
 pub mod request_id;
 pub mod sse;
+pub mod strings;
 pub mod version;
 
 pub use envelope::Malformed;
@@ -32,4 +34,5 @@ pub use message::{ErrorObject, Message, Notification, Request, Response};
 pub use nesting::{MAX_NESTING, is_too_deep};
 pub use object::{Raw, RawObject, raw};
 pub use request_id::RequestId;
+pub use strings::{JsonString, replace_strings};
 pub use version::{Era, ProtocolVersion};

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use kitbag_domain::ServerName;
 use kitbag_lockfile::file::LockFileProblem;
@@ -11,27 +12,41 @@ use kitbag_lockfile::{LockFile, LockFileError, LockedServer};
 use toml::Spanned;
 
 use crate::error::Fault;
-use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, text};
+use crate::raw::RawDuration;
+use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, duration, text};
 use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "lock",
     layout: TableLayout::One(&TABLE),
-    in_force: Some(|config| format!("{:?} {:?}", config.lock.on_drift, config.lock.state)),
+    in_force: Some(|config| format!("{:?}", config.lock)),
 };
 
 const TABLE: KeyTable = KeyTable {
     path: "lock",
     alternatives: &[],
-    rows: &[KeyRow {
-        name: "on_drift",
-        default: Fallback::Value(|| text(HOLD)),
-        meaning: "What follows when a server of the [lock file](lock.md) lists a tool or prompt that is not as it was \
+    rows: &[
+        KeyRow {
+            name: "on_drift",
+            default: Fallback::Value(|| text(HOLD)),
+            meaning: "What follows when a server of the [lock file](lock.md) lists a tool or prompt that is not as it was \
                   approved. `\"hold\"`: callers get it only after `kitbag lock approve`. `\"report\"`: the log, \
                   the metrics and `kitbag lock status` tell of it.",
-        ..KeyRow::PLAIN
-    }],
+            ..KeyRow::PLAIN
+        },
+        KeyRow {
+            name: "recheck_after",
+            value: ValueType::Duration,
+            default: Fallback::Value(|| duration(RECHECK_AFTER)),
+            meaning: "Before a tool or prompt of a server of the lock file is called, the server is asked again what it \
+                      lists if it was asked longer ago than this: not every server announces what it changes.",
+            ..KeyRow::PLAIN
+        },
+    ],
 };
+
+/// A server that works is asked twelve times an hour at most.
+const RECHECK_AFTER: Duration = Duration::from_secs(300);
 
 const HOLD: &str = "hold";
 const CHOICES: [(&str, OnDrift); 2] = [(HOLD, OnDrift::Hold), ("report", OnDrift::Report)];
@@ -40,6 +55,7 @@ const CHOICES: [(&str, OnDrift); 2] = [(HOLD, OnDrift::Hold), ("report", OnDrift
 #[serde(default, expecting = "a table")]
 pub(crate) struct RawLock {
     on_drift: Option<Spanned<String>>,
+    recheck_after: Option<Spanned<RawDuration>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,9 +66,11 @@ pub enum OnDrift {
 }
 
 /// The definitions that were approved, and what follows when a server lists others.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lock {
     pub on_drift: OnDrift,
+    /// Lists that were read longer ago are read again before a call.
+    pub recheck_after: Duration,
     pub state: LockState,
     /// The server that comes with Kitbag itself, which needs no approval.
     pub built_in: Option<ServerName>,
@@ -75,6 +93,17 @@ pub enum ServerLock<'a> {
     Locked(&'a LockedServer),
     /// The lock file cannot be read, so it is not known what was approved.
     Unreadable,
+}
+
+impl Default for Lock {
+    fn default() -> Self {
+        Self {
+            on_drift: OnDrift::default(),
+            recheck_after: RECHECK_AFTER,
+            state: LockState::default(),
+            built_in: None,
+        }
+    }
 }
 
 impl Lock {
@@ -128,9 +157,11 @@ pub(crate) fn beside(configuration: &Path) -> PathBuf {
 }
 
 pub(crate) fn build(raw: RawLock) -> Result<Lock, Fault> {
-    let on_drift = Section::of("lock").choose("on_drift", raw.on_drift, &CHOICES)?;
+    let section = Section::of("lock");
+    let on_drift = section.choose("on_drift", raw.on_drift, &CHOICES)?;
     Ok(Lock {
         on_drift: on_drift.unwrap_or_default(),
+        recheck_after: section.duration("recheck_after", raw.recheck_after, RECHECK_AFTER)?,
         ..Lock::default()
     })
 }

@@ -1,7 +1,7 @@
 //! The definitions that servers list, for the person who approves them.
 
 use futures::future::join_all;
-use kitbag_domain::{Caller, Kind, ServerName};
+use kitbag_domain::{Caller, Kind, ServerName, UnmaskedHash};
 use kitbag_lockfile::{DriftedDefinition, ListedDefinition, ListedOffer};
 use kitbag_upstream::{Listing, Server};
 use kitbag_wire::Raw;
@@ -21,6 +21,8 @@ pub struct ServerDefinitions {
     pub server: ServerName,
     pub tools: Vec<Raw>,
     pub prompts: Vec<Raw>,
+    /// Of definitions in which a secret is masked, the hashes before that.
+    pub unmasked: Vec<UnmaskedHash>,
     /// The reason why the server gave no answer.
     pub silence: Option<String>,
     /// The reasons why something may be missing.
@@ -30,8 +32,12 @@ pub struct ServerDefinitions {
 impl ServerDefinitions {
     /// Returns every tool and prompt, as the lock file knows it.
     pub fn listed(&self) -> Vec<ListedDefinition> {
-        let (tools, prompts) = (&self.tools, &self.prompts);
-        ListedOffer { tools, prompts }.definitions()
+        let offer = ListedOffer {
+            tools: &self.tools,
+            prompts: &self.prompts,
+            unmasked: &self.unmasked,
+        };
+        offer.definitions()
     }
 
     fn of(server: &ServerName, listing: &Listing) -> Self {
@@ -40,6 +46,7 @@ impl ServerDefinitions {
             server: server.clone(),
             tools: listing.tools.clone(),
             prompts: listing.prompts.clone(),
+            unmasked: listing.unmasked.clone(),
             silence: None,
             gaps: gaps
                 .map(|it| format!("{}: {}", it.about, it.what))
@@ -52,6 +59,7 @@ impl ServerDefinitions {
             server: server.clone(),
             tools: Vec::new(),
             prompts: Vec::new(),
+            unmasked: Vec::new(),
             silence: Some(reason),
             gaps: Vec::new(),
         }

@@ -40,6 +40,7 @@ use crate::clock::now;
 use crate::failure::Failure;
 use crate::find::USUAL_LIMIT;
 use crate::flights::HeldMessage;
+use crate::follow_notices::follow_notices;
 use crate::front::tokens::for_people;
 use crate::heard::{SpokenWords, ToolsForWords, hear};
 use crate::host::GatewayHost;
@@ -85,7 +86,7 @@ impl App {
     pub async fn open(config: &Config) -> anyhow::Result<Self> {
         let (host, notices) = GatewayHost::open(config).await?;
         let background = vec![
-            tokio::spawn(background::follow_notices(host.clone(), notices)).abort_handle(),
+            tokio::spawn(follow_notices(host.clone(), notices)).abort_handle(),
             tokio::spawn(background::tidy(host.clone())).abort_handle(),
         ];
         Ok(Self {

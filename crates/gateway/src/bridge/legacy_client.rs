@@ -65,11 +65,10 @@ async fn follow(
                     .capabilities
                     .can_answer(&ask.method, ask.params.as_ref()) =>
             {
-                let params =
-                    presented(turn, target.server.name(), &ask.method, ask.params.as_ref());
+                let params = presented(turn, &target.server, &ask.method, ask.params.as_ref());
                 questions.push(put(turn.back.clone(), params, ask));
             }
-            other => pass_on(turn, other),
+            other => pass_on(turn, &target.server, other),
         }
         event = loop {
             tokio::select! {
@@ -101,7 +100,7 @@ async fn ask_all(
         })?;
         let method: String = question.read("method").unwrap_or_default();
         let params = question.get("params").map(ToOwned::to_owned);
-        let params = presented(turn, target.server.name(), &method, params.as_ref());
+        let params = presented(turn, &target.server, &method, params.as_ref());
         let params = with_elicitation_id(&method, params);
         let answer = turn
             .back

@@ -17,8 +17,7 @@ mod legacy_client;
 mod modern_client;
 
 use kitbag_domain::ServerName;
-use kitbag_fetch::Secrets;
-use kitbag_upstream::{CallError, CallEvent, ClientQuestion, InFlight};
+use kitbag_upstream::{CallError, CallEvent, ClientQuestion, InFlight, Server};
 use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{Era, ErrorObject, MAX_NESTING, Raw, RawObject, is_too_deep};
 use serde_json::json;
@@ -48,13 +47,19 @@ pub(crate) async fn carry(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Fa
 ///
 /// A server that has forgotten our session has not looked at the call, so it is sent again.
 async fn send(target: &McpTarget) -> Result<(InFlight, CallEvent), Failure> {
-    let mut in_flight = target.server.send(&target.outbound).await?;
-    let first = next(&mut in_flight).await;
-    if !matches!(
-        first,
-        CallEvent::Done(Err(CallError::SessionExpired { .. }))
-    ) {
-        return Ok((in_flight, first));
+    match target.server.send(&target.outbound).await {
+        // The session had ended when the server was asked for its lists.
+        Err(CallError::SessionExpired { .. }) => {}
+        sent => {
+            let mut in_flight = sent?;
+            let first = next(&mut in_flight).await;
+            if !matches!(
+                first,
+                CallEvent::Done(Err(CallError::SessionExpired { .. }))
+            ) {
+                return Ok((in_flight, first));
+            }
+        }
     }
     let mut in_flight = target.server.send(&target.outbound).await?;
     let first = next(&mut in_flight).await;
@@ -86,23 +91,23 @@ fn is_deep(text: &Raw) -> bool {
 }
 
 /// Hands on what a server says along the way, as far as the client wants to hear it.
-fn pass_on(turn: &Turn, event: CallEvent) {
+fn pass_on(turn: &Turn, server: &Server, event: CallEvent) {
     match event {
-        CallEvent::Progress(params) => tell(turn, method::PROGRESS, Some(params)),
+        CallEvent::Progress(params) => tell(turn, server, method::PROGRESS, Some(params)),
         CallEvent::Log(params) if turn.client.wants_log(&params) => {
-            tell(turn, method::LOG, Some(params));
+            tell(turn, server, method::LOG, Some(params));
         }
         CallEvent::Log(_) => {}
-        CallEvent::Other { method, params } => tell(turn, &method, params),
+        CallEvent::Other { method, params } => tell(turn, server, &method, params),
         CallEvent::Ask(ask) => decline(turn, ask),
         CallEvent::Done(_) => {}
     }
 }
 
 /// Tells the client what a server said, in the form that the surface gives to text of servers.
-fn tell(turn: &Turn, method: &str, params: Option<Raw>) {
+fn tell(turn: &Turn, server: &Server, method: &str, params: Option<Raw>) {
     let shown = match turn.view.is_frugal() {
-        true => params.map(|params| authored::shown(params, &Secrets::default())),
+        true => params.map(|params| authored::shown(params, &server.secrets())),
         false => params,
     };
     turn.back.notify(method, shown);
@@ -151,14 +156,15 @@ pub(crate) fn is_input_required(result: &Raw) -> Option<RawObject> {
 /// A question for a client that is asked in the middle of its call. Where servers are merged its
 /// text names the server that asks, and on the frugal surfaces the text is data like all text of
 /// servers.
-fn presented(turn: &Turn, server: &ServerName, method: &str, params: Option<&Raw>) -> Raw {
-    let signed = signed(params, server);
+fn presented(turn: &Turn, server: &Server, method: &str, params: Option<&Raw>) -> Raw {
+    let name = server.name();
+    let signed = signed(params, name);
     match turn.view {
         View::One(_) => signed,
-        View::Merged(_) if !turn.view.is_frugal() => authored::introduced(method, signed, server),
+        View::Merged(_) if !turn.view.is_frugal() => authored::introduced(method, signed, name),
         View::Merged(_) => authored::shown(
-            authored::introduced(method, signed, server),
-            &Secrets::default(),
+            authored::introduced(method, signed, name),
+            &server.secrets(),
         ),
     }
 }

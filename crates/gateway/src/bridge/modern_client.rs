@@ -65,12 +65,12 @@ impl Carrying<'_> {
             match event {
                 CallEvent::Done(done) => return self.finish(done),
                 CallEvent::Ask(ask) if can_answer(self.turn, &ask) => {
-                    return match gather(self.turn, &mut in_flight, ask).await {
+                    return match gather(self, &mut in_flight, ask).await {
                         Gathered::Asks(asks) => Ok(self.park(in_flight, asks)),
                         Gathered::Done(done) => self.finish(done),
                     };
                 }
-                other => pass_on(self.turn, other),
+                other => pass_on(self.turn, &self.target.server, other),
             }
             event = next(&mut in_flight).await;
         }
@@ -159,7 +159,8 @@ enum Gathered {
 
 /// Collects the questions that the server asks right after the first, so that the client is asked
 /// once.
-async fn gather(turn: &Turn, in_flight: &mut InFlight, first: ClientQuestion) -> Gathered {
+async fn gather(call: &Carrying<'_>, in_flight: &mut InFlight, first: ClientQuestion) -> Gathered {
+    let turn = call.turn;
     let mut asks = vec![first];
     let end = Instant::now() + LONGEST_BREATH;
     while let Ok(event) = timeout_at(end.min(Instant::now() + SAME_BREATH), next(in_flight)).await {
@@ -167,7 +168,7 @@ async fn gather(turn: &Turn, in_flight: &mut InFlight, first: ClientQuestion) ->
             CallEvent::Ask(ask) if asks.len() >= MOST_QUESTIONS => refuse_further(ask),
             CallEvent::Ask(ask) if can_answer(turn, &ask) => asks.push(ask),
             CallEvent::Done(done) => return Gathered::Done(done),
-            other => pass_on(turn, other),
+            other => pass_on(turn, &call.target.server, other),
         }
     }
     let keyed = asks

@@ -30,6 +30,7 @@ fn offering(tools: &[&str], uris: &[&str], templates: &[&str]) -> Arc<Listing> {
             .map(|uri| raw(&json!({ URI_TEMPLATE: uri })))
             .collect(),
         problems: Vec::new(),
+        unmasked: Vec::new(),
     })
 }
 

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kitbag_domain::{Capability, Kind, ServerName};
 use kitbag_fetch::Secrets;
-use kitbag_upstream::CallError;
+use kitbag_upstream::{CallError, concealed};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Raw, RawObject, is_too_deep};
 use serde_json::value::RawValue;
@@ -148,22 +148,33 @@ fn only_visible(turn: &Turn, list: ListMethod, result: Raw) -> Result<Raw, Failu
     let View::One(server) = &turn.view else {
         return Ok(result);
     };
-    let Ok(mut object) = RawObject::open(&result) else {
-        return Ok(result);
-    };
-    let Some(items) = object.read::<Vec<Raw>>(list.field()) else {
+    let secrets = turn.gateway.upstreams.get(server).map(|it| it.secrets());
+    let masked = |json: &Raw| concealed(json, secrets.as_ref()?);
+    let items = RawObject::open(&result).ok();
+    let items = items.and_then(|it| it.read::<Vec<Raw>>(list.field()));
+    let hidden = masked(&result);
+    let has_secret = hidden.is_some();
+    let result = hidden.unwrap_or(result);
+    let (Ok(mut object), Some(items)) = (RawObject::open(&result), items) else {
         return Ok(result);
     };
     let is_deep = is_too_deep(result.get().as_bytes());
+    let clean: Vec<Raw> = items
+        .iter()
+        .map(|item| masked(item).unwrap_or_else(|| item.clone()))
+        .collect();
     let shown: Vec<_> = items
         .iter()
-        .map(|item| overrides::presented(turn, &list.capability(server, item), item))
+        .zip(&clean)
+        .map(|(item, clean)| overrides::presented(turn, &list.capability(server, item), clean))
         .collect();
-    let is_changed = shown.iter().any(|it| matches!(it, Cow::Owned(_)));
+    let is_changed = has_secret || shown.iter().any(|it| matches!(it, Cow::Owned(_)));
     let mut visible: Vec<(&Raw, &Raw)> = items.iter().zip(shown.iter().map(|it| &**it)).collect();
-    visible.retain(|(item, _)| {
+    visible.retain(|(item, shown)| {
         let capability = list.capability(server, item);
+        let names_a_secret = has_secret && list.capability(server, shown) != capability;
         turn.sees(&capability)
+            && !names_a_secret
             && !overrides::is_hidden(turn, &capability)
             && !held::is_held_entry(turn, &capability, item)
     });

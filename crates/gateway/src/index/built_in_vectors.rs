@@ -38,6 +38,7 @@ fn texts() -> BTreeSet<String> {
         resources: Vec::new(),
         templates: Vec::new(),
         problems: Vec::new(),
+        unmasked: Vec::new(),
     };
     let server = "agents".parse().unwrap();
     let catalog = Catalog::build(CatalogSources {

@@ -47,6 +47,7 @@ fn listing(tools: &[Value]) -> Arc<Listing> {
         resources: Vec::new(),
         templates: Vec::new(),
         problems: Vec::new(),
+        unmasked: Vec::new(),
     })
 }
 

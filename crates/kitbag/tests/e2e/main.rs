@@ -22,6 +22,7 @@
 //! - [`models`]: requests to models that pass through the gateway
 //! - [`declared`]: tools that come from files
 //! - [`exam`]: models that choose tools, and how well they do
+//! - [`masked`]: secrets that servers write into their definitions
 //! - [`overrides`]: tools in another form than their servers give them
 //! - [`reload`]: a configuration that is edited while the gateway runs
 //! - [`web_pages`]: pages of the web, read and pictured
@@ -56,6 +57,7 @@ mod keys;
 mod learning;
 mod lock;
 mod login;
+mod masked;
 mod merged;
 mod meter;
 mod metrics;

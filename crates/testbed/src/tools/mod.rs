@@ -9,6 +9,8 @@ mod rounds;
 mod signals;
 mod tasks;
 
+pub(crate) use ours::echo;
+
 use futures::future::BoxFuture;
 use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::{Value, json};
@@ -81,7 +83,7 @@ async fn run_special(call: TestCall, name: String) -> CallOutcome {
         return run_foreign(&call, catalog::find(foreign, &name)).await;
     }
     if call.server.has(Misbehaviour::Edited) {
-        return ours::echo(call).await;
+        return edited::call(call).await;
     }
     Err(invalid(format!("unknown tool `{name}`")))
 }

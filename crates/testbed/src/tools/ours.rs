@@ -50,7 +50,7 @@ pub(super) const TOOLS: &[TestTool] = &[
 ];
 
 /// The tools of other servers, of which only the definitions are here, do the same.
-pub(super) async fn echo(call: TestCall) -> CallOutcome {
+pub(crate) async fn echo(call: TestCall) -> CallOutcome {
     let arguments = match call.params.get("arguments") {
         Some(arguments) => arguments.to_owned(),
         None => raw(&json!({})),

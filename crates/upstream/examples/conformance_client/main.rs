@@ -56,6 +56,8 @@ async fn main() -> anyhow::Result<()> {
         lookup,
         logins: Some(person::logins()),
         built_in: None,
+        find_secrets: |_, _| Vec::new(),
+        hash_definition: |_, _| None,
         secrets_key: "",
     };
     let (upstreams, _announced) = Upstreams::new([(spec, None)], None, &context);
@@ -237,6 +239,7 @@ async fn answer(server: &Arc<Server>, method: &str, params: RawObject) -> anyhow
             method: method.to_owned(),
             params,
             client,
+            approval: None,
         })
         .await?;
     loop {

@@ -122,6 +122,16 @@ impl Credentials {
         self.current.load_full()
     }
 
+    /// Returns what must be kept from everybody but the server.
+    pub(crate) fn tokens(&self) -> Vec<String> {
+        let grant = self.current.load();
+        let tokens = grant
+            .iter()
+            .flat_map(|it| [Some(&it.access), it.refresh.as_ref()]);
+        let tokens = tokens.flatten();
+        tokens.map(|token| token.reveal().to_owned()).collect()
+    }
+
     /// Returns a token to try instead of the one that the server has just refused.
     pub(crate) async fn instead_of(
         self: &Arc<Self>,

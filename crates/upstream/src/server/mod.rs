@@ -4,13 +4,17 @@
 //! - this file: the facts about a server, calling it and asking for its lists
 //! - [`start`]: starting it when needed, and leaving it alone for a while when it keeps failing
 //! - [`stop`]: stopping it when it is idle, when it is replaced and when the gateway ends
+//! - [`lists`]: reading its lists, and being sure of them before a call
+//! - [`secrets`]: the secrets that it was given
 //! - [`watched`]: the resources that clients watch
 
+mod lists;
+mod secrets;
 mod start;
 mod stop;
 mod watched;
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use arc_swap::ArcSwapOption;
@@ -27,13 +31,16 @@ use crate::figures::{ServerCounters, ServerFigures};
 use crate::listing::Listing;
 use crate::log::ServerLog;
 use crate::oauth::Credentials;
-use crate::router::{Notice, NoticeKind};
+use crate::router::Notice;
 use crate::slots::{CallSlot, CallSlots, NoSlot};
 use crate::spec::ServerSpec;
 use crate::upstreams::UpstreamContext;
 use crate::watch::ResourceWatch;
+use secrets::KnownSecrets;
 use start::StartAttempts;
 use watched::WatchedResources;
+
+pub use secrets::FindSecrets;
 
 pub struct Server {
     spec: Arc<ServerSpec>,
@@ -47,10 +54,13 @@ pub struct Server {
     successor: OnceLock<Arc<Self>>,
     /// Its lists when they were read last. Their era is the one to greet it in.
     listing: ArcSwapOption<Listing>,
-    /// True if its lists were read since it was started, or are being read.
-    listed: AtomicBool,
-    /// Held while its lists are read.
+    /// Held while all of its lists are read.
     reading: tokio::sync::Mutex<()>,
+    /// Held while one list is read for a call.
+    checking: tokio::sync::Mutex<()>,
+    /// Held while lists are put in the place of known ones.
+    taking: Mutex<()>,
+    secrets: KnownSecrets,
     slots: CallSlots,
     counters: ServerCounters,
     last_used: Mutex<Instant>,
@@ -62,14 +72,6 @@ pub struct Server {
 struct LiveConnection {
     connection: Arc<Connection>,
     watch: ResourceWatch,
-}
-
-/// The lists of the program that runs.
-#[derive(Debug)]
-pub enum CurrentLists {
-    Known(Arc<Listing>),
-    /// They were read because of the caller that got them.
-    ReadNow(Arc<Listing>),
 }
 
 /// The facts and channels that a server is made of.
@@ -108,9 +110,11 @@ impl Server {
             attempts: StartAttempts::default(),
             closing: CancellationToken::new(),
             successor: OnceLock::new(),
-            listing: ArcSwapOption::from(parts.listing.map(Arc::new)),
-            listed: AtomicBool::new(false),
+            listing: ArcSwapOption::empty(),
             reading: tokio::sync::Mutex::default(),
+            checking: tokio::sync::Mutex::default(),
+            taking: Mutex::default(),
+            secrets: KnownSecrets::default(),
             counters: ServerCounters::default(),
             last_used: Mutex::new(Instant::now()),
             stop_blocks: AtomicUsize::new(0),
@@ -121,6 +125,10 @@ impl Server {
         if let Some(former) = former {
             let _first = former.successor.set(server.clone());
         }
+        let known = parts
+            .listing
+            .map(|listing| Arc::new(server.concealed(listing)));
+        server.listing.store(known);
         server
     }
 
@@ -184,7 +192,10 @@ impl Server {
     async fn send_here(self: &Arc<Self>, outbound: &Outbound) -> Result<InFlight, CallError> {
         let slot = self.slot(&outbound.client.identity).await?;
         let _block = self.block_stop();
-        let live = self.started().await?;
+        let live = match &outbound.approval {
+            Some(approval) => self.approved(approval).await?,
+            None => self.started().await?,
+        };
         self.touch();
         Ok(live.connection.start(outbound).holding(slot))
     }
@@ -214,83 +225,6 @@ impl Server {
         }
     }
 
-    /// Reads all lists of the server. If one of them takes long, `early` is called as soon as the
-    /// tools are known. A process that was started for this alone ends again.
-    pub async fn list(
-        self: &Arc<Self>,
-        early: impl FnOnce(&Listing),
-    ) -> Result<Arc<Listing>, CallError> {
-        let listed = {
-            // Held while it waits, too: the program is not stopped and started anew between two readings.
-            let _block = self.block_stop();
-            let _reading = self.reading.lock().await;
-            self.read_lists(early).await
-        };
-        if self.spec.launch().is_some() {
-            let server = self.clone();
-            tokio::spawn(async move { server.stop_if_only_listed().await });
-        }
-        listed
-    }
-
-    /// Returns the lists of the program that runs, and starts it if none does. Callers that come while
-    /// they are read wait for them. It goes on running, because a call follows.
-    pub async fn current_lists(self: &Arc<Self>) -> Result<CurrentLists, CallError> {
-        let _block = self.block_stop();
-        self.started().await?;
-        let _reading = self.reading.lock().await;
-        match self.listing().filter(|_| !self.is_stale()) {
-            Some(listing) => Ok(CurrentLists::Known(listing)),
-            None => self.read_lists(|_| {}).await.map(CurrentLists::ReadNow),
-        }
-    }
-
-    /// Has its lists read again, as if it had announced that they changed: what it does shows that.
-    pub fn doubt_lists(&self) {
-        for kind in [NoticeKind::ToolsChanged, NoticeKind::PromptsChanged] {
-            let server = self.name().clone();
-            // A queue that is full has notices in it already.
-            let _full = self.notices.try_send(Notice { server, kind });
-        }
-    }
-
-    async fn read_lists(
-        self: &Arc<Self>,
-        early: impl FnOnce(&Listing),
-    ) -> Result<Arc<Listing>, CallError> {
-        let _block = self.block_stop();
-        let live = self.started().await?;
-        self.touch();
-        // Before they are read: if it is started anew meanwhile, they are those of a former run.
-        self.listed.store(true, Ordering::Relaxed);
-        let listing = live.connection.list(|first| early(&self.keep_tools(first)));
-        let listing = Arc::new(listing.await.inspect_err(|_| self.forget_listed())?);
-        self.listing.store(Some(listing.clone()));
-        Ok(listing)
-    }
-
-    fn forget_listed(&self) {
-        self.listed.store(false, Ordering::Relaxed);
-    }
-
-    /// Takes over a listing that another process has read from the same server.
-    pub fn take_over_listing(&self, listing: Listing) {
-        self.listing.store(Some(Arc::new(listing)));
-    }
-
-    /// Takes in the tools of a listing that is not complete yet, and keeps the other lists.
-    fn keep_tools(&self, first: Listing) -> Arc<Listing> {
-        let known = Arc::new(match self.listing() {
-            Some(before) => Listing {
-                tools: first.tools,
-                ..(*before).clone()
-            },
-            None => first,
-        });
-        self.listing.store(Some(known.clone()));
-        known
-    }
-
     /// Returns the server's description of itself, without waiting for its lists.
     pub async fn introduction(self: &Arc<Self>) -> Result<Arc<Listing>, CallError> {
         let _block = self.block_stop();
@@ -298,12 +232,8 @@ impl Server {
             return Ok(listing);
         }
         let live = self.started().await?;
-        Ok(Arc::new(Listing::introduction(&live.connection.hello)))
-    }
-
-    /// True if its lists are from an earlier run.
-    pub fn is_stale(&self) -> bool {
-        !self.listed.load(Ordering::Relaxed)
+        let introduction = Listing::introduction(&live.connection.hello);
+        Ok(Arc::new(self.concealed(introduction)))
     }
 
     /// True if clients watch its resources while it is not running and cannot announce updates.

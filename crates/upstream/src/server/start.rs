@@ -1,7 +1,6 @@
 //! Starting a server when it is needed, and leaving it alone for a while when it keeps failing.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -150,7 +149,10 @@ impl Server {
         let watch = ResourceWatch::begin(connection.clone(), self.watched.uris());
         watch.begun().await;
         let live = Arc::new(LiveConnection { connection, watch });
-        self.listed.store(false, Ordering::Relaxed);
+        // The program may be another one than the one whose lists are known.
+        self.context.ages.doubt_all();
+        // It goes on with these secrets, whatever is set in their place later.
+        self.secrets();
         // A server that is stopped is taken out first; one that is still here has ended by itself.
         let before = self.live.swap(Some(live.clone()));
         self.counters.started(before.is_some());

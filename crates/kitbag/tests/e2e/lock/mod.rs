@@ -4,9 +4,13 @@
 //! - this file: a gateway in front of a server whose author publishes another version
 //! - [`every_path`]: what is held back, on every way to a tool or prompt
 //! - [`drifting`]: each kind of drift, restarts, and a lock file that cannot be read
+//! - [`outrun`]: servers that change between the moment they are listed and the call
+//! - [`rotated`]: secrets in approved definitions
 
 mod drifting;
 mod every_path;
+mod outrun;
+mod rotated;
 
 use std::fs;
 use std::sync::Arc;

@@ -10,6 +10,7 @@
 //! - [`authored`]: text of tool authors is data
 //! - [`calling`], [`batches`], [`mistakes`]: `call_api` and `batch_execute`, rightly and wrongly
 //! - [`meaning`]: arguments that can only have been meant in one way
+//! - [`praise`]: descriptions that praise themselves
 //! - [`providers`]: HTTP APIs
 //! - [`long_results`]: what is cut, and how the rest is read
 //! - [`tenants`]: who may see and do what
@@ -27,6 +28,7 @@ mod long_results;
 mod meaning;
 mod mistakes;
 mod passing;
+mod praise;
 mod providers;
 mod tenants;
 

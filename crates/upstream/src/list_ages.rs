@@ -1,0 +1,186 @@
+//! Whether the lists of a server can be out of date: what it announced, and when they were read.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use kitbag_domain::Kind;
+use kitbag_domain::sync::lock;
+use tokio::time::Instant;
+
+/// The tools and the prompts of one server. A reading covers every announcement that arrived before
+/// the reading began.
+#[derive(Debug, Default)]
+pub(crate) struct ListAges(Mutex<Ages>);
+
+#[derive(Debug, Default)]
+struct Ages {
+    /// Counts announcements and readings, so that each has a number of its own.
+    clock: u64,
+    tools: ListAge,
+    prompts: ListAge,
+}
+
+#[derive(Debug, Default)]
+struct ListAge {
+    /// The last event after which the list may be another one.
+    doubted: u64,
+    /// The last reading that began.
+    begun: u64,
+    /// The reading that the known list is from.
+    read: u64,
+    read_at: Option<Instant>,
+}
+
+/// The beginning of a reading.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading {
+    number: u64,
+    at: Instant,
+}
+
+/// A point in time: everything that suggested a change of a list until then.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Doubt(u64);
+
+const BOTH: [Kind; 2] = [Kind::Tool, Kind::Prompt];
+
+impl ListAges {
+    /// Takes note that a list may have changed.
+    pub(crate) fn doubt(&self, kind: Kind) {
+        let mut ages = lock(&self.0);
+        let now = ages.tick();
+        if let Some(age) = ages.of(kind) {
+            age.doubted = now;
+        }
+    }
+
+    pub(crate) fn doubt_all(&self) {
+        BOTH.into_iter().for_each(|kind| self.doubt(kind));
+    }
+
+    /// Returns the last doubt about a list. Only a reading that begins later settles it.
+    pub(crate) fn last_doubt(&self, kind: Kind) -> Doubt {
+        let mut ages = lock(&self.0);
+        Doubt(ages.of(kind).map_or(0, |age| age.doubted))
+    }
+
+    /// Begins to read these lists.
+    pub(crate) fn begin(&self, kinds: &[Kind]) -> Reading {
+        let mut ages = lock(&self.0);
+        let number = ages.tick();
+        for kind in kinds {
+            if let Some(age) = ages.of(*kind) {
+                age.begun = number;
+            }
+        }
+        Reading {
+            number,
+            at: Instant::now(),
+        }
+    }
+
+    /// Ends a reading that failed: its lists are still to be read.
+    pub(crate) fn fail(&self, kinds: &[Kind]) {
+        let mut ages = lock(&self.0);
+        for kind in kinds {
+            if let Some(age) = ages.of(*kind) {
+                age.begun = age.read;
+            }
+        }
+    }
+
+    /// Takes note that the list of this reading is the known one now. Returns false if the known one
+    /// is from a later reading.
+    pub(crate) fn take(&self, kind: Kind, reading: Reading) -> bool {
+        let mut ages = lock(&self.0);
+        let Some(age) = ages.of(kind) else {
+            return true;
+        };
+        if reading.number < age.read {
+            return false;
+        }
+        age.read = reading.number;
+        age.read_at = Some(reading.at);
+        true
+    }
+
+    /// True if the known list was read after that doubt, and not longer ago than this.
+    pub(crate) fn is_settled(&self, kind: Kind, doubt: Doubt, longest: Duration) -> bool {
+        let mut ages = lock(&self.0);
+        ages.of(kind).is_some_and(|age| {
+            let is_young = age.read_at.is_some_and(|at| at.elapsed() <= longest);
+            age.read > doubt.0 && is_young
+        })
+    }
+
+    /// True if a list is in doubt and no reading of it has begun since.
+    pub(crate) fn wants_reading(&self) -> bool {
+        let mut ages = lock(&self.0);
+        BOTH.into_iter()
+            .any(|kind| ages.of(kind).is_some_and(|age| age.doubted >= age.begun))
+    }
+}
+
+impl Ages {
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    /// Lists of other things are not compared with anything.
+    fn of(&mut self, kind: Kind) -> Option<&mut ListAge> {
+        match kind {
+            Kind::Tool => Some(&mut self.tools),
+            Kind::Prompt => Some(&mut self.prompts),
+            Kind::Resource => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_reading_that_began_after_a_doubt_settles_it() {
+        let ages = ListAges::default();
+        let settled = |doubt| ages.is_settled(Kind::Tool, doubt, LONG);
+        assert!(ages.wants_reading());
+        assert!(!settled(ages.last_doubt(Kind::Tool)), "never read");
+        let reading = ages.begin(&BOTH);
+        assert!(!ages.wants_reading(), "a reading is under way");
+        let before = ages.last_doubt(Kind::Tool);
+        ages.doubt(Kind::Tool);
+        let after = ages.last_doubt(Kind::Tool);
+        assert!(ages.take(Kind::Tool, reading) && ages.take(Kind::Prompt, reading));
+        assert!(settled(before) && !settled(after) && ages.wants_reading());
+        assert!(ages.is_settled(Kind::Prompt, ages.last_doubt(Kind::Prompt), LONG));
+
+        let reading = ages.begin(&[Kind::Tool]);
+        assert!(ages.take(Kind::Tool, reading) && settled(after));
+        tokio::time::advance(LONG + Duration::from_secs(1)).await;
+        assert!(!settled(after), "it was read too long ago");
+    }
+
+    #[test]
+    fn a_reading_that_began_earlier_does_not_replace_a_later_one() {
+        let ages = ListAges::default();
+        let (slow, fast) = (ages.begin(&BOTH), ages.begin(&[Kind::Tool]));
+        assert!(ages.take(Kind::Tool, fast));
+        assert!(!ages.take(Kind::Tool, slow) && ages.take(Kind::Prompt, slow));
+    }
+
+    #[test]
+    fn a_reading_that_failed_is_still_to_be_made() {
+        let ages = ListAges::default();
+        let reading = ages.begin(&BOTH);
+        BOTH.map(|kind| ages.take(kind, reading));
+        ages.doubt(Kind::Prompt);
+        ages.begin(&BOTH);
+        assert!(!ages.wants_reading());
+        ages.fail(&BOTH);
+        assert!(ages.wants_reading());
+    }
+}

@@ -1,0 +1,219 @@
+//! Reading the lists of a server, and being sure of them before a call.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kitbag_domain::Kind;
+use kitbag_domain::sync::lock;
+use tokio::time::timeout;
+
+use super::{LiveConnection, Server};
+use crate::error::CallError;
+use crate::exchange::Approval;
+use crate::list_ages::{Doubt, Reading};
+use crate::listing::{LIST_TIMEOUT, Listing};
+use crate::router::{Notice, NoticeKind};
+
+/// The lists that are compared with what was approved.
+const APPROVED: [Kind; 2] = [Kind::Tool, Kind::Prompt];
+
+impl Server {
+    /// Reads all lists of the server. If one of them takes long, `early` is called as soon as the
+    /// tools are known. A process that was started for this alone ends again.
+    pub async fn list(
+        self: &Arc<Self>,
+        early: impl FnOnce(&Listing),
+    ) -> Result<Arc<Listing>, CallError> {
+        let listed = {
+            // Held while it waits, too: the program is not stopped and started anew between two readings.
+            let _block = self.block_stop();
+            let _reading = self.reading.lock().await;
+            self.read_lists(early).await
+        };
+        if self.spec.launch().is_some() {
+            let server = self.clone();
+            tokio::spawn(async move { server.stop_if_only_listed().await });
+        }
+        listed
+    }
+
+    async fn read_lists(
+        self: &Arc<Self>,
+        early: impl FnOnce(&Listing),
+    ) -> Result<Arc<Listing>, CallError> {
+        let live = self.started().await?;
+        self.touch();
+        let reading = self.context.ages.begin(&APPROVED);
+        let listing = live.connection.list(|first| {
+            let tools = self.with_known(first);
+            early(&self.take_in(tools, &[Kind::Tool], reading));
+        });
+        match listing.await {
+            Ok(listing) => Ok(self.take_in(listing, &APPROVED, reading)),
+            Err(error) => {
+                self.context.ages.fail(&APPROVED);
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns the tools of a listing that is not complete yet, with the other lists as they are known.
+    fn with_known(&self, first: Listing) -> Listing {
+        match self.listing() {
+            Some(known) => Listing {
+                tools: first.tools,
+                ..(*known).clone()
+            },
+            None => first,
+        }
+    }
+
+    /// Puts a listing in the place of the known one. Of tools and prompts it has those that were read
+    /// last: a slow reading of everything may end after a fast one of the tools that began later.
+    fn take_in(&self, listing: Listing, read: &[Kind], reading: Reading) -> Arc<Listing> {
+        let mut listing = self.concealed(listing);
+        let _alone = lock(&self.taking);
+        if let Some(known) = self.listing() {
+            let is_older = |kind| !read.contains(&kind) || !self.context.ages.take(kind, reading);
+            for kind in APPROVED.into_iter().filter(|kind| is_older(*kind)) {
+                listing.keep_list(kind, &known);
+            }
+        } else {
+            for kind in read {
+                self.context.ages.take(*kind, reading);
+            }
+        }
+        let listing = Arc::new(listing);
+        self.listing.store(Some(listing.clone()));
+        listing
+    }
+
+    /// Returns the connection over which a request may go: the server's list was read since anything
+    /// suggested that it has changed, and not too long ago, and it is approved of.
+    pub(super) async fn approved(
+        self: &Arc<Self>,
+        approval: &Approval,
+    ) -> Result<Arc<LiveConnection>, CallError> {
+        let live = self.started().await?;
+        // After the start, which is a reason for doubt itself.
+        let doubt = self.context.ages.last_doubt(approval.list);
+        let listing = match self.settled(approval, doubt) {
+            Some(listing) => listing,
+            None => {
+                let reading = timeout(self.patience(), self.settle(&live, approval, doubt));
+                let read = reading.await.unwrap_or_else(|_| Err(self.unlisted()));
+                read?
+            }
+        };
+        match (approval.of)(&listing) {
+            true => Ok(live),
+            false => Err(CallError::Unapproved {
+                server: self.name().clone(),
+            }),
+        }
+    }
+
+    fn settled(&self, approval: &Approval, doubt: Doubt) -> Option<Arc<Listing>> {
+        let _alone = lock(&self.taking);
+        let ages = &self.context.ages;
+        let is_settled = ages.is_settled(approval.list, doubt, approval.longest);
+        self.listing().filter(|_| is_settled)
+    }
+
+    /// Reads the list that decides. Callers that come meanwhile share the next reading.
+    async fn settle(
+        &self,
+        live: &LiveConnection,
+        approval: &Approval,
+        doubt: Doubt,
+    ) -> Result<Arc<Listing>, CallError> {
+        let _checking = self.checking.lock().await;
+        if let Some(listing) = self.settled(approval, doubt) {
+            return Ok(listing);
+        }
+        let list = approval.list;
+        let known = self.listing();
+        let mut listing = match &known {
+            Some(known) => (**known).clone(),
+            None => Listing::introduction(&live.connection.hello),
+        };
+        let reading = self.context.ages.begin(&[list]);
+        let read = live.connection.list_again(list, &mut listing).await;
+        if let Err(error) = read {
+            self.context.ages.fail(&[list]);
+            return Err(match error {
+                CallError::TimedOut { .. } => self.unlisted(),
+                other => other,
+            });
+        }
+        let listing = self.concealed(listing);
+        if let Some(known) = known.filter(|known| is_same(known.list(list), listing.list(list)))
+            && self.confirm(&known, list, reading)
+        {
+            return Ok(known);
+        }
+        let listing = self.take_in(listing, &[list], reading);
+        self.announce_list(list);
+        Ok(listing)
+    }
+
+    /// Takes note that the known lists are still the same. Returns false if they were replaced
+    /// meanwhile.
+    fn confirm(&self, known: &Arc<Listing>, list: Kind, reading: Reading) -> bool {
+        let _alone = lock(&self.taking);
+        let is_known = self.listing().is_some_and(|now| Arc::ptr_eq(&now, known));
+        is_known && self.context.ages.take(list, reading)
+    }
+
+    fn unlisted(&self) -> CallError {
+        CallError::Unlisted {
+            server: self.name().clone(),
+            after: self.patience(),
+        }
+    }
+
+    /// The longest that a call waits for the list that decides about it.
+    fn patience(&self) -> Duration {
+        self.spec.limits.call_timeout.min(LIST_TIMEOUT)
+    }
+
+    /// Has its lists read again, as if it had announced that they changed: what it does shows that.
+    pub fn doubt_lists(&self) {
+        self.context.ages.doubt_all();
+        APPROVED
+            .into_iter()
+            .for_each(|kind| self.announce_list(kind));
+    }
+
+    /// Tells the gateway that a list is another one now.
+    fn announce_list(&self, kind: Kind) {
+        let notice = Notice {
+            server: self.name().clone(),
+            kind: match kind {
+                Kind::Prompt => NoticeKind::PromptsChanged,
+                Kind::Tool | Kind::Resource => NoticeKind::ToolsChanged,
+            },
+        };
+        let notices = self.notices.clone();
+        tokio::spawn(async move { notices.send(notice).await });
+    }
+
+    /// Takes over a listing that another process has read from the same server. Before a call it is
+    /// compared with what the server says here.
+    pub fn take_over_listing(&self, listing: Listing) {
+        let listing = self.concealed(listing);
+        let _alone = lock(&self.taking);
+        self.listing.store(Some(Arc::new(listing)));
+        self.context.ages.doubt_all();
+    }
+
+    /// True if its lists are from an earlier run, or may have changed since they were read.
+    pub fn is_stale(&self) -> bool {
+        self.context.ages.wants_reading()
+    }
+}
+
+fn is_same(before: &[kitbag_wire::Raw], after: &[kitbag_wire::Raw]) -> bool {
+    let (before, after) = (before.iter(), after.iter());
+    before.map(|it| it.get()).eq(after.map(|it| it.get()))
+}

@@ -1,0 +1,51 @@
+//! The secrets that a server was given, so that nobody reads them in what it says.
+
+use std::sync::{Arc, Mutex};
+
+use kitbag_domain::Lookup;
+use kitbag_domain::sync::lock;
+use kitbag_fetch::Secrets;
+
+use super::Server;
+use crate::listing::Listing;
+use crate::spec::ServerSpec;
+
+/// Finds the secrets among the values that a server is given, with its variables filled in.
+pub type FindSecrets = fn(&ServerSpec, &Lookup) -> Vec<String>;
+
+/// A token is renewed every few minutes at most, and a call does not take hours.
+const MOST_VALUES: usize = 64;
+
+/// The secrets so far: a program goes on with those of its start when others are set.
+#[derive(Default)]
+pub(super) struct KnownSecrets(Mutex<Prepared>);
+
+#[derive(Default)]
+struct Prepared {
+    /// The latest come last.
+    values: Vec<String>,
+    search: Arc<Secrets>,
+}
+
+impl Server {
+    /// Returns a search for the secrets that it was given so far, also those of its login.
+    pub fn secrets(&self) -> Arc<Secrets> {
+        let mut found = (self.context.find_secrets)(&self.spec, &self.context.lookup);
+        found.extend(self.credentials().into_iter().flat_map(|it| it.tokens()));
+        let mut known = lock(&self.secrets.0);
+        found.retain(|value| !known.values.contains(value));
+        if !found.is_empty() {
+            known.values.append(&mut found);
+            let outdated = known.values.len().saturating_sub(MOST_VALUES);
+            known.values.drain(..outdated);
+            known.search = Arc::new(Secrets::of(&known.values));
+        }
+        known.search.clone()
+    }
+
+    /// Returns the lists without those secrets.
+    pub(super) fn concealed(&self, mut listing: Listing) -> Listing {
+        listing.conceal(&self.secrets(), self.context.hash_definition);
+        listing
+    }
+}

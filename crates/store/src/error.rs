@@ -176,7 +176,7 @@ impl Cause {
     }
 }
 
-/// Returns the rows that can be read. A row that cannot be, because somebody else wrote it, must not hide the
+/// Returns the rows that can be read. A row that cannot be, because another program wrote it, must not hide the
 /// others; the log tells of it.
 pub(crate) fn readable<R, T>(
     rows: impl IntoIterator<Item = R>,

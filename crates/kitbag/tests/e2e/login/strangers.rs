@@ -70,8 +70,7 @@ async fn an_answer_from_another_issuer_is_not_used() {
 }
 
 #[tokio::test]
-async fn whoever_comes_to_the_callback_without_the_state_of_the_login_neither_ends_nor_changes_it()
-{
+async fn a_visitor_of_the_callback_without_the_state_of_the_login_neither_ends_nor_changes_it() {
     let guarded = Guarded::start(Ways::default()).await;
     let home = home(&guarded.table("docs", ""));
     let running = Running::start(&home, &["servers", "login", "docs"]);

@@ -16,7 +16,7 @@ use kitbag_sandbox::{JailLayer, worker};
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
-    if let Some(layer) = std::env::args().nth(1).and_then(lacking) {
+    if let Some(layer) = lacking() {
         old_kernel::lack(&layer).expect("the kernel takes the filter");
         return worker::main_with(&JailLayer::ALL, attack);
     }
@@ -25,7 +25,8 @@ fn main() -> ExitCode {
 
 /// The layer that the kernel is to lack.
 #[cfg(target_os = "linux")]
-fn lacking(argument: String) -> Option<String> {
+fn lacking() -> Option<String> {
+    let argument = std::env::args().nth(1)?;
     argument.strip_prefix("without ").map(str::to_owned)
 }
 

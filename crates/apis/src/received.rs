@@ -38,8 +38,20 @@ impl Received {
         if let Cow::Owned(clean) = secrets.hidden_in(&String::from_utf8_lossy(&self.body)) {
             self.body = clean.into_bytes();
         }
+        if let Some(plain) = unescaped(&self.body).filter(|plain| secrets.are_in(plain)) {
+            self.body = secrets.hidden_in(&plain).into_owned().into_bytes();
+        }
         self
     }
+}
+
+/// Returns JSON without the escapes of characters that need none: some APIs write `=` as `\\u003d`.
+fn unescaped(body: &[u8]) -> Option<String> {
+    if !body.windows(2).any(|pair| pair == b"\\u") {
+        return None;
+    }
+    let json: serde_json::Value = serde_json::from_slice(body).ok()?;
+    Some(json.to_string())
 }
 
 pub(crate) fn content_type(headers: &HeaderMap) -> Option<&str> {

@@ -176,6 +176,21 @@ impl Cause {
     }
 }
 
+/// Returns the rows that can be read. A row that cannot be, because another program wrote it, must not hide the
+/// others; the log tells of it.
+pub(crate) fn readable<R, T>(
+    rows: impl IntoIterator<Item = R>,
+    read: impl Fn(R) -> Result<T, Error>,
+) -> Vec<T> {
+    let read = rows.into_iter().map(read);
+    let complaint = "a row is left out";
+    read.filter_map(|row| {
+        row.inspect_err(|error| tracing::warn!(%error, "{complaint}"))
+            .ok()
+    })
+    .collect()
+}
+
 pub(crate) fn unreadable(what: &'static str, value: impl Into<String>) -> Error {
     Error::Unreadable {
         what,

@@ -82,7 +82,7 @@ pub use credentials::{
 };
 use engine::Engine;
 pub use error::Error;
-use error::{failed, unreadable};
+use error::{failed, readable, unreadable};
 pub use facts::{FactFilter, FactHolders, FactImport, FactsImported, NewFact, StoredFact};
 pub use feedback::{
     FeedbackLimits, FeedbackQuery, FeedbackResolution, NewFeedback, StoredFeedback,

@@ -8,12 +8,13 @@ use kitbag_domain::{Tenant, Timestamp};
 
 use crate::engine::Engine;
 use crate::test_place::{TestPlace, each_engine, each_engine_on_threads, execute};
-use crate::{Error, KeyOrder, NewKey, Recognition, Store};
+use crate::{Error, FactFilter, FeedbackQuery, KeyOrder, LessonFilter, NewKey, Recognition, Store};
 
 each_engine!(
     a_database_from_a_newer_version_is_refused,
     check_writable_succeeds_until_the_store_is_closed,
     a_lost_pepper_is_reported_and_not_replaced_while_there_are_keys,
+    a_row_that_another_program_wrote_and_that_cannot_be_read_hides_no_other,
 );
 
 each_engine_on_threads!(many_tasks_can_open_a_new_store_at_once);
@@ -63,6 +64,68 @@ async fn a_database_from_a_newer_version_is_refused(place: TestPlace) {
     );
     assert!(newer, "{error}");
     assert!(error.to_string().contains("update kitbag"), "{error}");
+}
+
+/// Rows with names, roles, numbers and bytes that Kitbag never writes; `BYTES` is a literal of the engine.
+const HOSTILE_ROWS: &[&str] = &[
+    "INSERT INTO listings VALUES ('bad name!', 'x', 'not json', -9223372036854775808)",
+    "INSERT INTO api_keys (id, tenant, role, secret_hash, created_at)
+     VALUES ('zzzzzzzz', 'acme''; DROP TABLE audit; --', 'user', BYTES, -5)",
+    "INSERT INTO api_keys (id, tenant, role, secret_hash, created_at)
+     VALUES ('yyyyyyyy', 'acme', 'god', BYTES, 9223372036854775807)",
+    "INSERT INTO secrets (name, sealed, updated_at) VALUES ('bad name', BYTES, 0)",
+    "INSERT INTO credentials (tenant, name, fields, sealed, updated_at)
+     VALUES ('bad tenant!', 'x', '{bad', BYTES, 0)",
+    "INSERT INTO learned_templates (tenant, id, revision, body, updated_at)
+     VALUES ('bad tenant!', 'i', -3, '{', 0)",
+    "INSERT INTO lessons (tenant, session, at, tool, signal, model, vector)
+     VALUES ('bad tenant!', 0, -1, 'x', 'y', 'm', BYTES)",
+    "INSERT INTO agent_feedback (tenant, at, kind, summary) VALUES ('bad tenant!', 0, 'x', 'y')",
+    "INSERT INTO context_facts (tenant, fingerprint, subject, subject_key, predicate, predicate_key,
+         object, source, quote, authority, observed_at)
+     VALUES ('bad tenant!', BYTES, 's', 's', 'p', 'p', 'o', 'src', 'q', -99, 0)",
+    "INSERT INTO priors (namespace, server, name, body, updated_at)
+     VALUES ('tools', 'bad server!', 'x', '{', 0)",
+];
+
+async fn a_row_that_another_program_wrote_and_that_cannot_be_read_hides_no_other(place: TestPlace) {
+    let store = place.open().await;
+    let key = created(&store).await.unwrap();
+    let bytes = match &store.engine {
+        Engine::Sqlite(_) => "x'00'",
+        Engine::Postgres(_) => "'\\x00'::bytea",
+    };
+    for row in HOSTILE_ROWS {
+        execute(&store, &row.replace("BYTES", bytes)).await;
+    }
+    store.close().await;
+    let store = place.open().await;
+    let keys = store.keys().await.unwrap();
+    assert_eq!(keys.iter().map(|it| &it.id).collect::<Vec<_>>(), [&key.id]);
+    let found = store.authenticate(key.token.reveal(), Timestamp(2)).await;
+    assert!(matches!(found.unwrap(), Recognition::Known(_)));
+    assert!(store.listings().await.unwrap().is_empty());
+    assert!(store.all_learned(None).await.unwrap().is_empty());
+    assert!(
+        store
+            .lessons(&LessonFilter::default())
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert!(
+        store
+            .facts(&FactFilter::default())
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert!(store.priors("tools").await.unwrap().is_empty());
+    let everything = FeedbackQuery {
+        limit: 9,
+        ..FeedbackQuery::default()
+    };
+    assert!(store.feedback(&everything).await.unwrap().is_empty());
 }
 
 async fn check_writable_succeeds_until_the_store_is_closed(place: TestPlace) {

@@ -4,7 +4,7 @@ use http::header::LINK;
 use kitbag_declared::{JsonPointer, PageRule};
 use kitbag_wire::raw;
 use serde_json::{Map, Value, json};
-use url::Url;
+use url::{Origin, Url};
 
 use super::ActionFault;
 use super::answer::{self, ActionAnswer, AnswerPart, PageAnswer, PagesRead};
@@ -140,22 +140,25 @@ impl OpenedPage {
                     NextPage::At(request.with(argument, next.into()))
                 }
             },
-            PageRule::Link { relation, .. } => self.linked(relation, &request),
+            PageRule::Link { relation, .. } => self.linked(run, relation, &request),
         }
     }
 
-    fn linked(&self, relation: &str, request: &PageRequest) -> NextPage {
+    fn linked(&self, run: &ActionRun<'_>, relation: &str, request: &PageRequest) -> NextPage {
         let headers = self.received.headers.get_all(LINK).iter();
         let mut lines = headers.filter_map(|value| value.to_str().ok());
         let Some(target) = lines.find_map(|line| link(line, relation)) else {
             return NextPage::None;
         };
-        match self.url.join(target) {
-            Ok(url) if url.origin() == self.url.origin() => NextPage::At(PageRequest {
+        match run
+            .origin()
+            .and_then(|home| within(&home, &self.url, target))
+        {
+            Some(url) => NextPage::At(PageRequest {
                 link: Some(url),
                 ..request.clone()
             }),
-            _ => NextPage::Refused(
+            None => NextPage::Refused(
                 "the next page is at another address, to which the credential does not go"
                     .to_owned(),
             ),
@@ -198,6 +201,13 @@ fn number(run: &ActionRun<'_>, request: &PageRequest, argument: &str) -> u64 {
     let given = request.arguments.get(argument);
     let given = given.or_else(|| run.action.defaults.get(argument));
     given.and_then(Value::as_u64).unwrap_or(1) + 1
+}
+
+/// Returns the address of a link, if it is at the origin that the credential goes to. A redirect may have
+/// led the page before to another host, and a link there must not take the credential along.
+fn within(home: &Origin, page: &Url, target: &str) -> Option<Url> {
+    let url = page.join(target).ok()?;
+    (url.origin() == *home).then_some(url)
 }
 
 /// Returns the address under a relation in the header `Link`.
@@ -269,6 +279,55 @@ impl Gathered {
             pages: Some(self.pages),
             incomplete: self.incomplete,
             ..ActionAnswer::of(status, vec![AnswerPart::Json(raw(&list))])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_takes_the_credential_nowhere_but_to_the_api_also_from_a_page_after_a_redirect() {
+        let home = Url::parse("https://api.example/v1").unwrap();
+        for (page, target, stays) in [
+            ("https://api.example/v1/items", "?page=2", true),
+            ("https://api.example/v1/items", "/v2/items", true),
+            ("https://api.example/v1", "https://api.example:443/x", true),
+            ("https://api.example/v1", "//files.example/x", false),
+            ("https://api.example/v1", "\\\\files.example\\x", false),
+            (
+                "https://api.example/v1",
+                "https://api.example.evil/x",
+                false,
+            ),
+            (
+                "https://api.example/v1",
+                "https://api.example@evil/x",
+                false,
+            ),
+            (
+                "https://api.example/v1",
+                "https://api.example:8443/x",
+                false,
+            ),
+            ("https://api.example/v1", "http://api.example/x", false),
+            ("https://api.example/v1", "javascript:x", false),
+            // Here a redirect led.
+            ("https://files.example/items", "?page=2", false),
+            (
+                "https://files.example/items",
+                "https://files.example/x",
+                false,
+            ),
+            (
+                "https://files.example/items",
+                "https://api.example/v1",
+                true,
+            ),
+        ] {
+            let found = within(&home.origin(), &Url::parse(page).unwrap(), target);
+            assert_eq!(found.is_some(), stays, "{page} {target}: {found:?}");
         }
     }
 }

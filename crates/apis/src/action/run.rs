@@ -3,7 +3,7 @@
 use kitbag_declared::{ActionDeclaration, AnswerType};
 use kitbag_fetch::Secrets;
 use serde_json::{Map, Value};
-use url::Url;
+use url::{Origin, Url};
 
 use super::answer::{self, ActionAnswer, PageAnswer};
 use super::attempts::PlacedResponse;
@@ -66,6 +66,14 @@ impl<'a> ActionRun<'a> {
         }
     }
 
+    /// Returns the origin that the credential goes to.
+    pub(super) fn origin(&self) -> Option<Origin> {
+        let nothing = Map::new();
+        let field = |name: &str| self.credential.field(name).map(str::to_owned);
+        let base = self.api.base(&self.action.values(&nothing, &field));
+        base.ok().map(|base| base.origin())
+    }
+
     pub(super) fn shaped(&self, page: PageAnswer) -> ActionAnswer {
         let mut answer = answer::shaped(&self.action.answer, page);
         answer.advice = self.api.advice_on(answer.status);
@@ -86,7 +94,7 @@ impl<'a> ActionRun<'a> {
         let url = response.url().clone();
         if self.action.answer.kind == AnswerType::Events && answer::has_events(&response) {
             let events = answer::read_events(response, page.max_bytes, self.deadline).await;
-            return Ok(PageAnswer::Events(events.without(&secrets)));
+            return Ok(PageAnswer::Events(events, secrets));
         }
         let received = self
             .deadline

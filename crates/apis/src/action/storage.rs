@@ -152,7 +152,50 @@ fn named_in(folder: &Url, media_type: &str) -> Result<Url, ImageNotStored> {
     let mut name = [0; 16];
     getrandom::fill(&mut name)?;
     let name = u128::from_le_bytes(name);
-    let ending = media_type.rsplit('/').next().unwrap_or(media_type);
+    let ending = ending(media_type);
     let folder = folder.as_str().trim_end_matches('/');
     Ok(Url::parse(&format!("{folder}/{name:032x}.{ending}"))?)
+}
+
+/// Returns the letters and digits that the subtype begins with. The API chose the type, and any other
+/// character could lead to another place in the storage.
+fn ending(media_type: &str) -> &str {
+    let subtype = media_type
+        .split_once('/')
+        .map_or("", |(_, subtype)| subtype);
+    let end = subtype.find(|c: char| !c.is_ascii_alphanumeric());
+    match &subtype[..end.unwrap_or(subtype.len())] {
+        "" => "bin",
+        ending => ending,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_type_that_an_api_names_cannot_lead_an_image_to_another_place() {
+        let folder = Url::parse("https://bucket.example/images/").unwrap();
+        for (media_type, expected) in [
+            ("image/png", "png"),
+            ("image/svg+xml", "svg"),
+            ("image/png;base64", "png"),
+            ("image/png\\..\\..\\other", "png"),
+            ("image/..\\other", "bin"),
+            ("image/?acl", "bin"),
+            ("image/x?acl", "x"),
+            ("image/x#", "x"),
+            ("image/%2e%2e%2fother", "bin"),
+            ("image/a/../../other", "a"),
+            ("image", "bin"),
+            ("", "bin"),
+        ] {
+            let url = named_in(&folder, media_type).unwrap();
+            let name = url.as_str().strip_prefix(folder.as_str()).unwrap();
+            let (random, ending) = name.split_at(32);
+            assert!(random.chars().all(|c| c.is_ascii_hexdigit()), "{url}");
+            assert_eq!(ending, format!(".{expected}"), "{media_type}");
+        }
+    }
 }

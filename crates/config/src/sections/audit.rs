@@ -40,7 +40,7 @@ const TABLE: KeyTable = KeyTable {
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(false)),
             meaning: "`true` refuses a call that cannot be recorded. A call then goes out only when its row is on the \
-                      disk; calls that wait at the same time share one sync. A row says `unfinished` until the call \
+                      disk, so that a gateway that is killed loses no row; calls that wait at the same time share one sync. A row says `unfinished` until the call \
                       has ended, and for good if the gateway dies meanwhile.",
             ..KeyRow::PLAIN
         },

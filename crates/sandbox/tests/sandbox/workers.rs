@@ -36,6 +36,36 @@ async fn nothing_is_run_behind_an_open_jail_unless_the_operator_says_so() {
 }
 
 #[tokio::test]
+async fn a_kernel_that_lacks_a_layer_runs_no_program_and_the_layer_is_named() {
+    for (layer, attack, then) in [
+        ("Landlock", "//attack read a file", "the jail forbids"),
+        ("seccomp", "//attack read a file", "refused: "),
+    ] {
+        let mut lacking = SandboxSettings {
+            worker: command(ATTACKER, &[&format!("without {layer}")]),
+            ..settings()
+        };
+        let sandbox = Sandbox::new(lacking.clone());
+        let refused = told(&run(&sandbox, "return 1").await).unwrap_err();
+        let words = format!("the sandbox is not closed: {layer}: missing (");
+        assert!(refused.contains(&words), "{refused}");
+        let missing = sandbox.layers().await.into_iter();
+        let missing: Vec<_> = missing.filter(|it| it.missing.is_some()).collect();
+        assert_eq!(missing.len(), 1, "{missing:?}");
+
+        // If the operator allows it, the other layers hold by themselves.
+        lacking.isolation = Isolation::BestEffort;
+        let sandbox = Sandbox::new(lacking);
+        assert_eq!(told(&run(&sandbox, "return 1").await), Ok(json!(1)));
+        let said = match told(&run(&sandbox, attack).await) {
+            Ok(value) => value.to_string(),
+            Err(sentence) => sentence,
+        };
+        assert!(said.contains(then), "{layer}: {said}");
+    }
+}
+
+#[tokio::test]
 async fn a_worker_that_cannot_be_started_is_a_clear_sentence() {
     for (program, arguments, words) in [
         (

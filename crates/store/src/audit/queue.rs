@@ -144,14 +144,16 @@ impl AuditQueue {
         self.settle(state);
     }
 
-    /// Nothing of the batch is on the disk. Calls that must have their row first are refused;
-    /// everything else waits where it was before.
+    /// Nothing of the batch is on the disk, so it waits where it was before. Calls that must have
+    /// their row first are refused, also those behind the batch: while nothing can be written, the
+    /// rows in front of them become more, and the next batch might not reach them either.
     pub(crate) fn failed(&self, batch: Vec<QueueEntry>) {
         self.set_failing();
         let mut state = lock(&self.state);
         for entry in batch.into_iter().rev() {
-            state.put_back(entry);
+            state.waiting.push_front(entry);
         }
+        state.refuse_calls();
         self.settle(state);
     }
 
@@ -269,15 +271,17 @@ impl QueueState {
         }
     }
 
-    /// Returns an entry that could not be written to the front of the queue.
-    fn put_back(&mut self, entry: QueueEntry) {
-        match entry.write {
-            QueuedWrite::Begin { observation, done } => {
-                self.remove(Some(observation.caller.tenant.as_str()), entry.weight);
-                // A caller that has left does not wait for this answer.
-                let _ = done.send(Err(()));
+    /// Refuses every call that waits for its row.
+    fn refuse_calls(&mut self) {
+        for entry in std::mem::take(&mut self.waiting) {
+            match entry.write {
+                QueuedWrite::Begin { observation, done } => {
+                    self.remove(Some(observation.caller.tenant.as_str()), entry.weight);
+                    // A caller that has left does not wait for this answer.
+                    let _ = done.send(Err(()));
+                }
+                write => self.waiting.push_back(QueueEntry { write, ..entry }),
             }
-            write => self.waiting.push_front(QueueEntry { write, ..entry }),
         }
     }
 

@@ -80,7 +80,11 @@ impl AuditSink {
         self.producer
             .0
             .put(QueuedWrite::Begin { observation, done })?;
-        match tokio::time::timeout(BEGIN_PATIENCE, answer).await {
+        let patience = match self.is_failing() {
+            true => FAILING_PATIENCE,
+            false => BEGIN_PATIENCE,
+        };
+        match tokio::time::timeout(patience, answer).await {
             Ok(Ok(Ok(row))) => Ok(row),
             Ok(Ok(Err(()))) => Err(Unrecorded::NotWritten),
             Ok(Err(_)) => Err(Unrecorded::Closing),
@@ -159,6 +163,9 @@ const LIMITS: QueueLimits = QueueLimits {
 };
 /// The longest time that a call waits for its row, also while another process writes.
 const BEGIN_PATIENCE: Duration = Duration::from_secs(10);
+/// The same after a write that failed: long enough for the next attempt, unless the database is
+/// away, and then calls should not pile up.
+const FAILING_PATIENCE: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {
@@ -176,6 +183,7 @@ mod tests {
         records_that_cannot_be_written_before_the_end_are_counted_as_lost,
         records_that_could_not_be_written_for_a_while_are_written_later,
         a_call_begins_only_after_its_row_is_written,
+        a_call_is_refused_by_the_first_failed_write_however_many_rows_wait_before_it,
         the_row_of_a_caller_that_left_before_its_call_began_says_so,
     );
 
@@ -345,6 +353,25 @@ mod tests {
         open_table(&store).await;
         sink.begin(seen(3, "acme", "git/push")).await.unwrap();
         assert_eq!(outcomes(&store).await, [Outcome::Unfinished, Outcome::Ok]);
+    }
+
+    async fn a_call_is_refused_by_the_first_failed_write_however_many_rows_wait_before_it(
+        place: TestPlace,
+    ) {
+        let store = place.open().await;
+        let sink = store.audit_sink();
+        close_table(&store).await;
+        // More than one batch.
+        for at in 0..3000 {
+            sink.observe(seen(at, "acme", "git/log"));
+        }
+        assert_eq!(
+            sink.begin(seen(3000, "acme", "git/push")).await,
+            Err(Unrecorded::NotWritten)
+        );
+        open_table(&store).await;
+        sink.begin(seen(3001, "acme", "git/push")).await.unwrap();
+        assert_eq!(written(&store).await, 3001);
     }
 
     async fn the_row_of_a_caller_that_left_before_its_call_began_says_so(place: TestPlace) {

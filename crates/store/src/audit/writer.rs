@@ -16,7 +16,7 @@ use crate::{Error, Store};
 
 /// Rows in one transaction: a sync of the disk for each would be the slowest part.
 const BATCH: usize = 1024;
-/// A crash loses at most this much time of an audit that is not required.
+/// If the audit is not required, a crash loses the rows of this time and of the write under way.
 const GATHER: Duration = Duration::from_millis(50);
 /// Pauses between attempts to write: they begin with the first and double up to the last.
 const FIRST_RETRY: Duration = Duration::from_millis(100);

@@ -1,6 +1,7 @@
 //! The statements of a copy, for PostgreSQL. Names of tables and columns come from the constants of
 //! `tables`.
 
+use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 
 use sqlx::postgres::{PgArguments, PgConnection};
@@ -10,7 +11,7 @@ use sqlx::{AssertSqlSafe, QueryBuilder};
 use super::tables::{
     self, ColumnKind, CopiedColumn, CopiedRow, CopiedTable, CopiedValue, descending, list,
 };
-use crate::engine::postgres::Postgres;
+use crate::engine::postgres::{Postgres, storable};
 use crate::{Error, failed};
 
 const READ: &str = "read rows to copy";
@@ -161,10 +162,9 @@ fn bind<'q, 'v>(
     }
 }
 
-/// PostgreSQL keeps no text with a zero byte.
-fn text(value: &CopiedValue) -> Option<String> {
+fn text(value: &CopiedValue) -> Option<Cow<'_, str>> {
     match value {
-        CopiedValue::Text(Some(text)) => Some(text.replace('\0', "\u{fffd}")),
+        CopiedValue::Text(Some(text)) => Some(storable(text)),
         _ => None,
     }
 }

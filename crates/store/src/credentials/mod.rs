@@ -17,7 +17,7 @@ pub use credential::{
 use crate::engine::statement;
 use crate::lock::StoreLock;
 use crate::secrets::{SealedRow, Secret, Vault};
-use crate::{Error, unreadable};
+use crate::{Error, readable, unreadable};
 
 impl Vault {
     /// Sets some fields of a credential and takes others away; the rest stays. A credential without
@@ -94,7 +94,7 @@ impl Vault {
     /// Returns all credentials, without the values.
     pub async fn credentials(&self) -> Result<Vec<CredentialInfo>, Error> {
         let rows = statement!(&self.engine, select_names())?;
-        rows.into_iter().map(CredentialInfo::read).collect()
+        Ok(readable(rows, CredentialInfo::read))
     }
 
     /// Returns true if there was such a credential.

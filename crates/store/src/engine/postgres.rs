@@ -4,6 +4,7 @@
 //! shared with other programs. A pool in front of the server must keep a session for as long as a
 //! client is connected: advisory locks and notifications belong to sessions.
 
+use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
@@ -110,6 +111,16 @@ impl Deref for PostgresTransaction {
 impl DerefMut for PostgresTransaction {
     fn deref_mut(&mut self) -> &mut PgConnection {
         &mut self.inner
+    }
+}
+
+/// PostgreSQL keeps no text with a zero byte. A client may send one, and must not keep the rows of others,
+/// which are written in the same statement, from being written.
+pub(crate) fn storable(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') {
+        Cow::Owned(text.replace('\0', "\u{fffd}"))
+    } else {
+        Cow::Borrowed(text)
     }
 }
 

@@ -9,7 +9,7 @@ mod sqlite;
 use kitbag_domain::{Tenant, Timestamp};
 
 use crate::engine::statement;
-use crate::{ContextVector, Error, Store, small_vector, unreadable};
+use crate::{ContextVector, Error, Store, readable, small_vector, unreadable};
 
 /// A fact to keep. The fields with `_key` hold the text as it is compared with that of a question.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,7 +112,7 @@ impl Store {
     /// Returns the facts that fit, in the order in which they came.
     pub async fn facts(&self, filter: &FactFilter) -> Result<Vec<StoredFact>, Error> {
         let rows = statement!(&self.engine, select(filter))?;
-        rows.into_iter().map(read).collect()
+        Ok(readable(rows, read))
     }
 
     /// Forgets the facts that fit, whatever the limit, and returns their number.

@@ -9,7 +9,7 @@ mod sqlite;
 use kitbag_domain::{KeyId, ShortText, Tenant, Timestamp};
 
 use crate::engine::statement;
-use crate::{Error, Store, unreadable};
+use crate::{Error, Store, readable, unreadable};
 
 /// A report to keep.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl Store {
     /// Returns reports, the newest first.
     pub async fn feedback(&self, query: &FeedbackQuery) -> Result<Vec<StoredFeedback>, Error> {
         let rows = statement!(&self.engine, select(query))?;
-        rows.into_iter().map(read).collect()
+        Ok(readable(rows, read))
     }
 
     pub async fn feedback_of(&self, id: i64) -> Result<Option<StoredFeedback>, Error> {

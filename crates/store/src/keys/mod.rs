@@ -22,7 +22,7 @@ pub(crate) use cache::{KeyCache, KeyHash};
 
 use crate::engine::{Engine, Transaction, statement};
 use crate::private_file::random;
-use crate::{Error, Store};
+use crate::{Error, Store, readable};
 
 /// The properties of a key that is to be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -185,7 +185,7 @@ impl Store {
     /// Returns every key there ever was, the oldest first.
     pub async fn keys(&self) -> Result<Vec<KeyInfo>, Error> {
         let rows = statement!(&self.engine, select_all())?;
-        rows.into_iter().map(row::read_info).collect()
+        Ok(readable(rows, row::read_info))
     }
 
     /// Returns true if there was such a key and it was not revoked before.

@@ -9,7 +9,7 @@ mod sqlite;
 use kitbag_domain::{Tenant, Timestamp};
 
 use crate::engine::statement;
-use crate::{Error, Store, unreadable};
+use crate::{Error, Store, readable, unreadable};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredTemplate {
@@ -44,7 +44,7 @@ impl Store {
     /// Returns the rows of one tenant, or of all, by tenant and id.
     pub async fn all_learned(&self, tenant: Option<&Tenant>) -> Result<Vec<StoredTemplate>, Error> {
         let rows = statement!(&self.engine, select_all(tenant))?;
-        rows.into_iter().map(read).collect()
+        Ok(readable(rows, read))
     }
 
     /// Removes a row. Returns false if there was none.

@@ -8,7 +8,7 @@ mod sqlite;
 use kitbag_domain::{KeyId, Tenant, Timestamp};
 
 use crate::engine::statement;
-use crate::{Error, Store, small_vector, unreadable};
+use crate::{Error, Store, readable, small_vector, unreadable};
 
 /// A lesson to keep.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,7 +66,7 @@ impl Store {
     /// Returns the lessons that fit, in the order in which they came.
     pub async fn lessons(&self, filter: &LessonFilter) -> Result<Vec<StoredLesson>, Error> {
         let rows = statement!(&self.engine, select(filter))?;
-        rows.into_iter().map(read).collect()
+        Ok(readable(rows, read))
     }
 
     /// Returns the number of lessons that fit.
@@ -129,6 +129,7 @@ mod tests {
     each_engine!(
         lessons_come_back_in_order_after_a_restart,
         only_what_fits_is_read_counted_and_forgotten,
+        words_that_an_engine_cannot_keep_cost_the_other_lessons_nothing,
     );
 
     fn lesson(tenant: &str, tool: &str, at: i64) -> NewLesson {
@@ -157,6 +158,18 @@ mod tests {
         assert!(found.is_sorted_by_key(|it| it.id));
         let found: Vec<NewLesson> = found.into_iter().map(|it| it.lesson).collect();
         assert_eq!(found, kept);
+    }
+
+    async fn words_that_an_engine_cannot_keep_cost_the_other_lessons_nothing(place: TestPlace) {
+        let store = place.open().await;
+        let mut hostile = lesson("acme", "git__log\0", 3);
+        hostile.words = Some("a\0b'; DROP TABLE lessons; --".to_owned());
+        let other = lesson("globex", "git__log", 3);
+        store.add_lessons(&[hostile, other.clone()]).await.unwrap();
+        let found = store.lessons(&LessonFilter::default()).await.unwrap();
+        assert_eq!((found.len(), &found[1].lesson), (2, &other));
+        let words = found[0].lesson.words.as_deref().unwrap();
+        assert!(words.ends_with("b'; DROP TABLE lessons; --"), "{words}");
     }
 
     async fn only_what_fits_is_read_counted_and_forgotten(place: TestPlace) {

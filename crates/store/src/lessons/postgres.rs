@@ -3,7 +3,7 @@
 use sqlx::QueryBuilder;
 
 use super::{COLUMNS, LessonFilter, LessonRow, NewLesson};
-use crate::engine::postgres::{Postgres, PostgresTransaction};
+use crate::engine::postgres::{Postgres, PostgresTransaction, storable};
 use crate::{Error, failed, small_vector};
 
 /// Well below the number of values PostgreSQL accepts in one statement.
@@ -76,11 +76,11 @@ fn insertion(lessons: &[NewLesson]) -> QueryBuilder<sqlx::Postgres> {
             .push_bind(lesson.credential.as_ref().map(|key| key.0.clone()))
             .push_bind(lesson.session)
             .push_bind(lesson.at.0)
-            .push_bind(lesson.tool.clone())
+            .push_bind(storable(&lesson.tool).into_owned())
             .push_bind(lesson.signal.clone())
             .push_bind(context.map(|context| context.model.clone()))
             .push_bind(context.map(|context| small_vector::bytes(&context.vector)))
-            .push_bind(lesson.words.clone());
+            .push_bind(lesson.words.as_deref().map(|it| storable(it).into_owned()));
     });
     insert
 }

@@ -7,7 +7,7 @@ mod sqlite;
 use kitbag_domain::{ServerName, Timestamp};
 
 use crate::engine::statement;
-use crate::{Error, Store, unreadable};
+use crate::{Error, Store, readable, unreadable};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredListing {
@@ -33,7 +33,7 @@ impl Store {
     /// All listings, by the name of their server.
     pub async fn listings(&self) -> Result<Vec<StoredListing>, Error> {
         let rows = statement!(&self.engine, select_all())?;
-        rows.into_iter().map(read).collect()
+        Ok(readable(rows, read))
     }
 }
 

@@ -11,7 +11,7 @@ use kitbag_domain::{ServerName, Timestamp};
 use crate::engine::statement;
 use crate::lock::StoreLock;
 use crate::properties::Property;
-use crate::{Error, Store, unreadable};
+use crate::{Error, Store, readable, unreadable};
 
 /// The record of one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ const MARK: &str = "note that the priors of tools are up to date";
 impl Store {
     pub async fn priors(&self, namespace: &str) -> Result<Vec<StoredPrior>, Error> {
         let rows = statement!(&self.engine, select(namespace))?;
-        rows.into_iter().map(StoredPrior::read).collect()
+        Ok(readable(rows, StoredPrior::read))
     }
 
     pub async fn priors_run(&self, namespace: &str) -> Result<Option<PriorsRun>, Error> {

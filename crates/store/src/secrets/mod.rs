@@ -16,7 +16,7 @@ pub use secret::{Secret, SecretName, SecretNameError};
 
 use crate::engine::{Alone, Engine, statement};
 use crate::vault_key::{KeyKeeper, VaultKey};
-use crate::{Error, Store, StoreAddress, unreadable};
+use crate::{Error, Store, StoreAddress, readable, unreadable};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretInfo {
@@ -75,8 +75,7 @@ impl Vault {
     /// Returns the names, without the values.
     pub async fn list(&self) -> Result<Vec<SecretInfo>, Error> {
         let rows = statement!(&self.engine, select_names())?;
-        let infos = rows.into_iter().map(|(name, at)| read_info(name, at));
-        infos.collect()
+        Ok(readable(rows, |(name, at)| read_info(name, at)))
     }
 
     /// Returns true if there was such a secret.

@@ -247,6 +247,45 @@ async fn while_the_server_is_stopped_rows_wait_and_keys_that_were_seen_are_recog
 }
 
 #[tokio::test]
+async fn a_call_that_needs_its_row_first_is_refused_in_time_while_the_server_is_away_or_hangs() {
+    let mut server = OwnServer::start().await;
+    let store = Store::open(&server.address()).await.unwrap();
+    let sink = store.audit_sink();
+    let row = sink.begin(call("before")).await.unwrap();
+    sink.end(row, Outcome::Ok, Duration::ZERO, CallCost::default());
+    sink.flush().await;
+    for (name, hangs) in [("away", false), ("frozen", true)] {
+        match hangs {
+            true => server.0.freeze(),
+            false => server.0.stop(),
+        }
+        // More than one batch of the writer.
+        for number in 0..2000 {
+            sink.observe(call(&format!("{name} {number}")));
+        }
+        for attempt in 0..3 {
+            let begin = Instant::now();
+            sink.begin(call(name)).await.unwrap_err();
+            let most = Duration::from_secs(if attempt == 0 { 15 } else { 5 });
+            assert!(begin.elapsed() < most, "{name}: {:?}", begin.elapsed());
+        }
+        match hangs {
+            true => server.0.thaw(),
+            false => server.0.start_again().await,
+        }
+        wait_until("calls are recorded again", async || {
+            sink.begin(call("after")).await.is_ok()
+        })
+        .await;
+        sink.flush().await;
+    }
+    let rows = recorded(&store).await;
+    assert_eq!((rows["before"], sink.lost()), (1, 0));
+    assert!((0..2000).all(|number| rows[&format!("away {number}")] == 1));
+    assert!((0..2000).all(|number| rows[&format!("frozen {number}")] == 1));
+}
+
+#[tokio::test]
 async fn a_server_that_hangs_gives_errors_in_time_and_no_wrong_answers() {
     let server = OwnServer::start().await;
     let store = Store::open(&server.address()).await.unwrap();

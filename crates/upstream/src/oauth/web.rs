@@ -12,7 +12,7 @@ use std::time::Duration;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION};
 use http::{HeaderValue, Method, StatusCode};
 use kitbag_fetch::AddressGuard;
-use kitbag_fetch::guard::{GuardedResolver, literal_address};
+use kitbag_fetch::guard::{self, GuardedResolver, ResolveError, literal_address};
 use reqwest::Client;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use url::{Url, form_urlencoded};
@@ -110,6 +110,22 @@ impl OauthWeb {
         })
     }
 
+    /// Judges the name here, too: where a proxy is set, the proxy resolves it, and the guard of the connection
+    /// would see the proxy alone. A name that only the proxy knows is left to it.
+    async fn judge_name(&self, url: &Url) -> Result<(), WebError> {
+        let (host, port) = (url.host_str(), url.port_or_known_default());
+        let (Some(host), Some(port), None) = (host, port, literal_address(url)) else {
+            return Ok(());
+        };
+        match guard::resolve(host, port, &self.guard).await {
+            Err(ResolveError::Refused(refused)) => Err(WebError::Forbidden {
+                url: shown(url),
+                reason: refused.reason,
+            }),
+            Ok(_) | Err(ResolveError::Unknown(_)) => Ok(()),
+        }
+    }
+
     async fn post(
         &self,
         url: &Url,
@@ -129,6 +145,7 @@ impl OauthWeb {
     async fn send(&self, request: reqwest::Request) -> Result<reqwest::Response, WebError> {
         let url = request.url().clone();
         self.permits(&url)?;
+        self.judge_name(&url).await?;
         let answered = self.client.execute(request).await;
         answered.map_err(|error| WebError::Unreachable {
             url: shown(&url),
@@ -276,6 +293,25 @@ mod tests {
                 expected,
                 "{server} {url}"
             );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_leads_to_a_private_address_is_refused_before_a_proxy_could_resolve_it() {
+        let private = |address: IpAddr| match address.is_loopback() {
+            true => Err("it is private".to_owned()),
+            false => Ok(()),
+        };
+        let guards = AddressGuards {
+            public: Arc::new(private),
+            private: Arc::new(|_| Ok(())),
+        };
+        let server = "https://9.9.9.9/mcp".parse().unwrap();
+        let web = OauthWeb::of(&server, &guards).await;
+        for url in ["https://localhost:1/x", "http://localhost:1/x"] {
+            let found = web.document::<Value>(&url.parse().unwrap()).await;
+            let expected = format!("`{url}` may not be used: it is private");
+            assert_eq!(found.unwrap_err().to_string(), expected);
         }
     }
 

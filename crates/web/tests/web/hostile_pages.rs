@@ -110,6 +110,51 @@ async fn the_same_page_reaches_an_address_that_is_allowed_but_never_past_the_pro
     assert_eq!(visits.over_udp(), 0);
 }
 
+/// Pictures a page with this in it, beside a page `/green` of the same site, and returns the colour in the
+/// middle; none if there is no picture.
+async fn colour(body: String) -> Option<[u8; 3]> {
+    let page = format!("<!doctype html><body style=\"margin:0\">{body}");
+    let router = Router::new()
+        .route("/", get(move || async move { Html(page) }))
+        .route("/green", get(|| async { Html(GREEN_PAGE) }));
+    let address = site::serve(router).await;
+    let browser = Browser::new(settings());
+    let request = ScreenshotRequest::of(format!("https://{address}/"));
+    let picture = browser.screenshot(request).await.ok()?;
+    Some(pixels(&picture).at(640, 360))
+}
+
+const GREEN_PAGE: &str = "<!doctype html><body style=\"background:rgb(0, 128, 0)\">";
+
+#[tokio::test]
+async fn a_page_shows_no_file_of_this_machine() {
+    const FILL: &str = "style=\"position:fixed;width:100%;height:100%;border:0\"";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("green.html");
+    std::fs::write(&path, GREEN_PAGE).unwrap();
+    let file = format!("file://{}", path.display());
+    let frame = |src: &str| format!("<iframe {FILL} src=\"{src}\"></iframe>");
+    assert_eq!(colour(frame("/green")).await, Some([0, 128, 0]));
+    for body in [
+        frame(&file),
+        frame(&format!("view-source:{file}")),
+        frame(&format!("blob:{file}")),
+        format!("<object {FILL} data=\"{file}\"></object>"),
+        format!("<embed {FILL} src=\"{file}\">"),
+        format!("<link rel=stylesheet href=\"{file}\"><script src=\"{file}\"></script>"),
+        format!("<meta http-equiv=refresh content=\"0;url={file}\">"),
+        format!("<script>location = '{file}'</script>"),
+        format!("<script>open('{file}', '_self')</script>"),
+        format!("<a id=a href=\"{file}\"></a><script>a.click()</script>"),
+        format!("<form id=f action=\"{file}\"></form><script>f.submit()</script>"),
+        format!(
+            "<script>fetch('{file}').then(it => it.text()).then(it => document.write(it))</script>"
+        ),
+    ] {
+        assert_ne!(colour(body.clone()).await, Some([0, 128, 0]), "{body}");
+    }
+}
+
 #[tokio::test]
 async fn a_page_that_leads_to_a_private_address_is_refused() {
     let (private, visits) = site::private_port().await;

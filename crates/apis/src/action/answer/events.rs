@@ -21,7 +21,7 @@ use crate::received::content_type;
 #[derive(Debug)]
 pub(crate) struct ReadEvents {
     status: u16,
-    pub(super) data: Vec<String>,
+    data: Vec<String>,
     /// True if one of them reports an error.
     failed: bool,
     /// The reason why there may be more than came.

@@ -54,11 +54,10 @@ pub struct PagesRead {
 /// The answer to the request for one page.
 pub(super) enum PageAnswer {
     /// With the address that answered, against which a link is read.
-    Whole {
-        url: Url,
-        received: Received,
-    },
-    Events(ReadEvents),
+    Whole { url: Url, received: Received },
+    /// With the secrets that were sent. An event may have a part of one, so they are looked for when the
+    /// events are joined.
+    Events(ReadEvents, Secrets),
 }
 
 impl ActionAnswer {
@@ -70,6 +69,13 @@ impl ActionAnswer {
         content.extend(missing.map(|why| text_block(&format!("The answer is incomplete: {why}"))));
         content.extend(self.advice.as_ref().map(|advice| text_block(advice)));
         raw(&json!({ "content": content, "isError": self.is_error }))
+    }
+
+    fn without(mut self, secrets: &Secrets) -> Self {
+        for part in &mut self.content {
+            part.hide(secrets);
+        }
+        self
     }
 
     pub(super) fn of(status: u16, content: Vec<AnswerPart>) -> Self {
@@ -87,6 +93,17 @@ impl ActionAnswer {
 impl AnswerPart {
     pub(super) fn is_image(&self) -> bool {
         matches!(self, Self::Image { .. })
+    }
+
+    fn hide(&mut self, secrets: &Secrets) {
+        match self {
+            Self::Text(text) => *text = secrets.hidden_in(text).into_owned(),
+            Self::Json(json) if secrets.are_in(json.get()) => {
+                let clean = secrets.hidden_in(json.get());
+                *json = serde_json::from_str(&clean).unwrap_or_else(|_| raw(&clean));
+            }
+            Self::Json(_) | Self::Image { .. } => {}
+        }
     }
 
     fn block(&self) -> Value {
@@ -107,7 +124,7 @@ fn text_block(text: &str) -> Value {
 /// Returns the part that the rule hands on.
 pub(super) fn shaped(rule: &AnswerRule, page: PageAnswer) -> ActionAnswer {
     match page {
-        PageAnswer::Events(events) => events.shaped(rule),
+        PageAnswer::Events(events, secrets) => events.shaped(rule).without(&secrets),
         PageAnswer::Whole { received, .. } if is_refusal(&received) => {
             refusal::answer(rule, &received)
         }
@@ -121,13 +138,4 @@ pub(super) fn is_refusal(received: &Received) -> bool {
 
 fn whole(rule: &AnswerRule, received: &Received) -> ActionAnswer {
     ActionAnswer::of(received.status.as_u16(), shape::parts(rule, received))
-}
-
-impl ReadEvents {
-    pub(super) fn without(mut self, secrets: &Secrets) -> Self {
-        for data in &mut self.data {
-            *data = secrets.hidden_in(data).into_owned();
-        }
-        self
-    }
 }

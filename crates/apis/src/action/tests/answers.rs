@@ -113,6 +113,59 @@ async fn a_body_is_handed_on_in_its_declared_type_and_shape() {
 }
 
 #[tokio::test]
+async fn a_credential_that_comes_back_in_pieces_or_in_escapes_is_not_shown() {
+    let escaped: String = SECRET
+        .chars()
+        .map(|c| format!("\\u{:04X}", c as u32))
+        .collect();
+    let half = SECRET.len() / 2;
+    let (first, second) = SECRET.split_at(half);
+    let events = AnswerType::Events;
+    let plain = AnswerType::Json;
+    for (kind, pick, body) in [
+        (plain, "", format!(r#"{{"seen":"{escaped}"}}"#)),
+        (plain, "/seen", format!(r#"{{"seen":["{escaped}"],"n":1}}"#)),
+        (
+            plain,
+            "",
+            format!(r#"{{"seen":"{}"}}"#, SECRET.replace('-', "\\u002d")),
+        ),
+        (plain, "", format!(r#"{{"{escaped}":1}}"#)),
+        (
+            events,
+            "/d",
+            format!("data: {{\"d\":\"{first}\"}}\n\ndata: {{\"d\":\"{second}\"}}\n\n"),
+        ),
+        (events, "/d", format!("data: {{\"d\":\"{escaped}\"}}\n\n")),
+        (events, "", format!("data: {{\"d\":\"{escaped}\"}}\n\n")),
+    ] {
+        let kind_of_body = match kind {
+            AnswerType::Events => "text/event-stream",
+            _ => "application/json",
+        };
+        let sent = body.clone();
+        let site =
+            Site::open(move |_, _| reply(200, &[("content-type", kind_of_body)], sent.clone()))
+                .await;
+        let answer = rule(|rule| {
+            rule.kind = kind;
+            rule.pick = pick.parse().unwrap();
+        });
+        let bench = Bench::at(&site, |api| api.auth = AuthScheme::Bearer);
+        let action = ActionDeclaration {
+            answer,
+            ..get("/x")
+        };
+        let shown = bench.call(&action, json!({})).await.unwrap();
+        let shown = read(&shown).to_string();
+        assert!(
+            shown.contains("•••") && !shown.contains(SECRET),
+            "{body}: {shown}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn no_digit_of_an_untouched_answer_is_lost() {
     let answer = answered(
         AnswerRule::default(),

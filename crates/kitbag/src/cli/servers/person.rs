@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use axum::response::Html;
 use axum::routing::get;
 use axum::{Extension, Router};
-use http::Uri;
+use http::{StatusCode, Uri};
 use kitbag_upstream::oauth::{DeviceCode, LoginError, Person, RedirectPort};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::TcpListener;
@@ -76,7 +76,7 @@ impl Person for AtBrowser {
                 "Go to\n\n  {url}\n\nwith a browser on this machine; for one elsewhere, use --headless.\n"
             ));
         }
-        let answered = tokio::time::timeout(PATIENCE, answer(listener));
+        let answered = tokio::time::timeout(PATIENCE, answer(listener, url));
         let answered = self
             .output
             .during("Waiting for the browser to come back", answered)
@@ -169,12 +169,16 @@ fn callback(port: u16) -> Url {
     Url::parse(&format!("http://127.0.0.1:{port}/callback")).expect("it is an address")
 }
 
-/// Waits for the browser to come back, and shows it a page that says that all is well.
-async fn answer(listener: TcpListener) -> Result<String, LoginError> {
+/// Waits for the browser to come back from this request, and shows it a page that says that all is well.
+async fn answer(listener: TcpListener, request: &Url) -> Result<String, LoginError> {
     let (came, mut coming) = mpsc::channel::<String>(1);
+    let visit = Callback {
+        state: parameter(request.query(), "state"),
+        came,
+    };
     let router = Router::new()
         .route("/callback", get(page))
-        .layer(Extension(came));
+        .layer(Extension(visit));
     let done = CancellationToken::new();
     let serving =
         axum::serve(listener, router).with_graceful_shutdown(done.clone().cancelled_owned());
@@ -186,12 +190,35 @@ async fn answer(listener: TcpListener) -> Result<String, LoginError> {
     answer.ok_or(LoginError::NoCode)
 }
 
-async fn page(came: Extension<mpsc::Sender<String>>, uri: Uri) -> Html<&'static str> {
-    // The browser may come more than once; the first time counts.
-    let _again = came.try_send(uri.to_string());
-    Html(PAGE)
+#[derive(Clone)]
+struct Callback {
+    /// The value that only this login has.
+    state: Option<String>,
+    came: mpsc::Sender<String>,
 }
 
+/// Every web page and every program of this machine can come here, and must not end the login: only the
+/// authorization server knows the state.
+async fn page(
+    Extension(callback): Extension<Callback>,
+    uri: Uri,
+) -> (StatusCode, Html<&'static str>) {
+    if parameter(uri.query(), "state") != callback.state {
+        return (StatusCode::BAD_REQUEST, Html(OTHER_LOGIN));
+    }
+    // The browser may come more than once; the first time counts.
+    let _again = callback.came.try_send(uri.to_string());
+    (StatusCode::OK, Html(PAGE))
+}
+
+fn parameter(query: Option<&str>, name: &str) -> Option<String> {
+    let mut fields = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+    let (_, value) = fields.find(|(key, _)| key == name)?;
+    Some(value.into_owned())
+}
+
+const OTHER_LOGIN: &str = "<!doctype html><meta charset=utf-8><title>Kitbag</title>\
+    <p style=\"font:1.2em sans-serif;margin:4em\">This answer does not belong to the login that waits in the terminal.";
 const PAGE: &str = "<!doctype html><meta charset=utf-8><title>Kitbag</title>\
     <p style=\"font:1.2em sans-serif;margin:4em\">Thank you. You can close this page; the terminal says how it went.";
 

@@ -1,5 +1,8 @@
 //! What becomes of the record, and of calls, when nothing can be written.
 
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
 use kitbag_domain::Outcome;
 use serde_json::json;
 
@@ -171,6 +174,60 @@ async fn a_required_audit_that_cannot_be_written_stops_calls_before_a_server_is_
         (made == api.seen().len()).then_some(())
     })
     .await;
+}
+
+/// More than one batch of the writer, so that the rows of refused calls alone fill it.
+const MANY: usize = 1_300;
+
+#[tokio::test]
+async fn calls_under_a_required_audit_are_refused_at_once_however_long_the_disk_has_been_full() {
+    let config = format!(
+        "[audit]\nrequired = true\n{}",
+        Testbed::named("good").table()
+    );
+    let Some(place) = Place::with(&config).await else {
+        return;
+    };
+    let client = place.gateway.client(Era::Modern).await;
+    client.knows("good__echo").await;
+    client.call("good__echo", &json!({})).await.result();
+    place.disk.fill();
+    let refused = async || {
+        let asked = Instant::now();
+        let told = client.call("good__echo", &json!({})).await.tool_error();
+        assert!(told.contains("must be on record"), "{told}");
+        asked.elapsed()
+    };
+    let mut longest = Duration::ZERO;
+    let all = futures::stream::iter(0..MANY).map(|_| refused());
+    let mut all = all.buffer_unordered(64);
+    while let Some(took) = all.next().await {
+        longest = longest.max(took);
+    }
+    // What a call waits for its row where nothing has failed yet.
+    assert!(longest < Duration::from_secs(10), "{longest:?}");
+
+    place.disk.clear();
+    until("calls are made again", async || {
+        let answered = client.call("good__echo", &json!({})).await;
+        (!answered.raw().contains("must be on record")).then_some(())
+    })
+    .await;
+    until("the refused ones are on record, too", async || {
+        (place.calls().await.len() >= MANY + 2).then_some(())
+    })
+    .await;
+
+    place.disk.fill();
+    refused().await;
+    let Place { gateway, disk } = place;
+    let home = gateway.home.clone();
+    assert!(gateway.stop().await.success());
+    disk.clear();
+    let rows = rows_in(&disk.path().join("kitbag.db"), 2).await;
+    let made = rows.iter().filter(|row| row.outcome == Outcome::Ok).count();
+    assert!(made >= 2, "acknowledged calls are on record: {made}");
+    drop(home);
 }
 
 #[tokio::test]

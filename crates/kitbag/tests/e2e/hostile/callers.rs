@@ -8,28 +8,26 @@ use serde_json::json;
 use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
 
 /// A gateway with two tenants, and a client of each.
-async fn two_tenants(config: &str) -> (Gateway, Client, Client) {
+async fn two_tenants(config: &str, era: Era) -> (Gateway, Client, Client) {
     let home = Home::new(&format!("{config}[tenants.low]\n[tenants.high]\n"));
     let (low, high) = (home.key("low").await, home.key("high").await);
     let gateway = home.serve().await;
-    let client = async |key: &str| {
-        gateway
-            .visitor("/mcp/all", Era::Legacy)
-            .key(key)
-            .connect()
-            .await
-    };
+    let client = async |key: &str| gateway.visitor("/mcp/all", era).key(key).connect().await;
     let (low, high) = (client(&low).await, client(&high).await);
     (gateway, low, high)
 }
 
 #[tokio::test]
 async fn a_caller_that_runs_all_it_can_leaves_a_place_for_the_next() {
-    for settings in ["", "max_concurrent = 4"] {
+    for (settings, era) in [
+        ("", Era::Legacy),
+        ("max_concurrent = 4", Era::Legacy),
+        ("", Era::Modern),
+    ] {
         let home = Home::new("");
         let trace = home.path("trace");
         let slow = Testbed::named("slow").data_dir(&trace).with(settings);
-        let (_gateway, low, high) = two_tenants(&slow.table()).await;
+        let (_gateway, low, high) = two_tenants(&slow.table(), era).await;
         high.knows_of("slow__echo").await;
         let arguments = json!({ "ms": 12_000 });
         let crowd = join_all((0..100).map(|_| low.call("slow__slow", &arguments)));
@@ -59,7 +57,9 @@ async fn a_caller_that_runs_all_it_can_leaves_a_place_for_the_next() {
 
 #[tokio::test]
 async fn a_flood_of_sessions_ends_the_flooders_own() {
-    let (gateway, low, high) = two_tenants(&Testbed::named("good").table()).await;
+    // Only the older era has sessions.
+    let good = Testbed::named("good").table();
+    let (gateway, low, high) = two_tenants(&good, Era::Legacy).await;
     high.knows_of("good__echo").await;
     let greeting = json!({ "protocolVersion": "2025-11-25", "capabilities": {} });
     // A few more than one caller may have.

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{beside_a_good_one, watch};
-use crate::harness::Testbed;
+use crate::harness::{Era, Testbed};
 
 /// The server misbehaves while it is called, and its neighbour does not feel it.
 async fn check(client_era: &str) {
@@ -18,9 +18,12 @@ async fn check_in(era: &str, client_era: &str) {
     let evil = Testbed::named("evil").era(era).manner(client_era);
     let evil = evil.data_dir(&home.path("trace")).with(settings);
     let (gateway, client) = beside_a_good_one(&evil).await;
+    let modern = gateway.client(Era::Modern).await;
     let nuisance = async {
         loop {
-            client.call("evil__echo", &json!({})).await;
+            let nothing = json!({});
+            let calls = [&client, &modern].map(|it| it.call("evil__echo", &nothing));
+            futures::future::join_all(calls).await;
         }
     };
     tokio::select! {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Shop, intend, template};
-use crate::harness::until;
+use crate::harness::{Era, until};
 
 const STATUS: &str = "const found = await tools.shop.find_order({ order: params.order }); return `order ${found.order}`;";
 
@@ -45,6 +45,41 @@ async fn a_template_answers_with_its_parameters_and_the_same_request_is_answered
 }
 
 #[tokio::test]
+async fn a_kept_result_answers_its_tenant_alone_however_the_request_of_another_is_spelt() {
+    let templates = [(
+        "status.toml",
+        &*template("order_status", "status of order {order}", STATUS),
+    )];
+    let shop = Shop::open("[tenants.acme]\n[tenants.globex]\n", &templates).await;
+    let [acme, globex] = ["acme", "globex"].map(|tenant| async {
+        let key = shop.home().key(tenant).await;
+        let visitor = shop.gateway.visitor("/mcp/code", Era::Modern);
+        visitor.key(&key).connect().await
+    });
+    let (acme, globex) = (acme.await, globex.await);
+    let words = "status of order 4711";
+    for (client, kept) in [
+        (&acme, false),
+        (&acme, true),
+        (&globex, false),
+        (&globex, true),
+    ] {
+        let told = intend(client, words, &json!({})).await.told();
+        assert!(told.starts_with("order 4711\n"), "{told}");
+        assert_eq!(told.contains("[a kept result, "), kept, "{told}");
+    }
+    for (words, params) in [
+        ("status of order 4711", json!({ "order": "12" })),
+        ("status of order 4711\0", json!({})),
+        ("status of order '4711\0{}'", json!({})),
+        ("order status", json!({ "order": "4711\0" })),
+    ] {
+        let told = intend(&globex, words, &params).await.told();
+        assert!(!told.contains("[a kept result, "), "{words:?}: {told}");
+    }
+}
+
+#[tokio::test]
 async fn parameters_are_data_and_are_checked() {
     let templates = [(
         "status.toml",
@@ -52,11 +87,30 @@ async fn parameters_are_data_and_are_checked() {
     )];
     let shop = Shop::open("", &templates).await;
     let client = shop.client().await;
-    let quoted = r#"7"; throw new Error("pasted"); //"#;
-    let told = intend(&client, "order status", &json!({ "order": quoted }))
-        .await
-        .told();
-    assert!(told.starts_with(&format!("order {quoted}")), "{told}");
+    for hostile in [
+        r#"7"; throw new Error("pasted"); //"#,
+        "7'); throw 1; ('",
+        "${process.exit()} `${params.order}`",
+        "</script><script>throw 1</script>",
+        "7\u{2028}throw 1\u{2029}throw 2",
+        "*/ throw 1 /*",
+        "\\\\\" + 1",
+        "__proto__",
+        "constructor",
+        "{{order}} {order}",
+    ] {
+        let told = intend(&client, "order status", &json!({ "order": hostile }))
+            .await
+            .told();
+        // Separators of lines are shown as such.
+        let shown = hostile.replace(['\u{2028}', '\u{2029}'], "\n");
+        assert!(told.starts_with(&format!("order {shown}")), "{told}");
+    }
+    for name in ["__proto__", "constructor", "toString"] {
+        let params = json!({ "order": "7", name: { "order": "8" } });
+        let told = intend(&client, "order status", &params).await.told();
+        assert!(!told.contains("order 8"), "{name}: {told}");
+    }
     let missing = intend(&client, "order status", &json!({})).await.told();
     assert!(missing.contains("needs params: { order:"), "{missing}");
     let wrong = intend(&client, "order status", &json!({ "order": [1] }))

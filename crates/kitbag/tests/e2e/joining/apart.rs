@@ -4,6 +4,7 @@ use std::fs::{self, Permissions};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
 
 use serde_json::{Value, json};
 
@@ -169,6 +170,54 @@ async fn no_program_joins_through_a_folder_of_another_user() {
         told.stderr
     );
     assert_eq!(desk.starts(), 2);
+}
+
+#[tokio::test]
+async fn another_user_is_turned_away_also_where_the_socket_was_opened_to_all() {
+    // Only root can become another user.
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let desk = Desk::new();
+    let gateway = desk.home.serve().await;
+    let socket = desk.socket().unwrap();
+    let hello = format!(
+        "{}\n",
+        json!({ "kitbag": env!("CARGO_PKG_VERSION"), "want": "ask", "project": null, "variables": {} })
+    );
+    let script = "import socket, sys\ns = socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\n\
+                  try:\n    s.sendall(sys.argv[2].encode())\n    print(s.recv(1000).decode())\n\
+                  except OSError:\n    pass\n";
+    let connect = |user: u32| {
+        let mut python = std::process::Command::new("python3");
+        python
+            .args(["-c", script])
+            .arg(&socket)
+            .arg(&hello)
+            .uid(user);
+        let output = python.output().unwrap();
+        (
+            output.status.success(),
+            String::from_utf8(output.stdout).unwrap(),
+        )
+    };
+    assert!(connect(0).1.contains("accepted"), "{:?}", connect(0));
+    assert!(!connect(54_321).0, "it does not even reach the socket");
+
+    for path in desk.home.path("data/run").ancestors().take(3) {
+        fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+    }
+    fs::set_permissions(&socket, Permissions::from_mode(0o666)).unwrap();
+    assert_eq!(connect(54_321).1.trim(), "", "it is told nothing");
+    let told = "is user 54321, not user 0";
+    until("it is told", async || {
+        gateway.log().contains(told).then_some(())
+    })
+    .await;
+    assert!(
+        connect(0).1.contains("accepted"),
+        "the own user is served on"
+    );
 }
 
 #[tokio::test]

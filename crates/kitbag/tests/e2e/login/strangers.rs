@@ -1,8 +1,8 @@
 //! Servers that would lead a person astray, or that we cannot log in at.
 
-use super::{home, login};
+use super::{Running, browse, home, login};
 use crate::harness::guarded::{Guarded, Ways};
-use crate::harness::{Home, Testbed};
+use crate::harness::{Home, Testbed, until};
 
 /// Logs in, which must fail with this sentence, before the code or a token is shown to anybody.
 async fn check(ways: Ways, expected: &str) {
@@ -67,6 +67,39 @@ async fn an_answer_from_another_issuer_is_not_used() {
         "the answer should come from `BASE` and does not name its sender",
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_visitor_of_the_callback_without_the_state_of_the_login_neither_ends_nor_changes_it() {
+    let guarded = Guarded::start(Ways::default()).await;
+    let home = home(&guarded.table("docs", ""));
+    let running = Running::start(&home, &["servers", "login", "docs"]);
+    let visited = home.path("visited");
+    let address = until("the browser opens", async || {
+        std::fs::read_to_string(&visited).ok()
+    })
+    .await;
+    let sent_to = reqwest::Url::parse(&address).unwrap();
+    let (_, callback) = sent_to
+        .query_pairs()
+        .find(|(name, _)| name == "redirect_uri")
+        .unwrap();
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    for (uri, status) in [
+        ("", 400),
+        ("?code=evil", 400),
+        ("?code=evil&state=", 400),
+        ("?code=evil&state=guessed", 400),
+        ("?error=access_denied&state=guessed", 400),
+        ("/../?code=evil&state=guessed", 404),
+    ] {
+        let answer = client.get(format!("{callback}{uri}")).send().await.unwrap();
+        assert_eq!(answer.status(), status, "{uri}");
+    }
+    assert!(browse(&address).await.contains("Thank you"));
+    let told = running.told().await;
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    assert_eq!(guarded.count("token authorization_code"), 1);
 }
 
 #[tokio::test]

@@ -3,6 +3,8 @@
 //! A program that begins with `//attack name` is not run: the attack of that name is made instead,
 //! and what came of it is the value. Other programs are run as always.
 
+#[cfg(target_os = "linux")]
+mod old_kernel;
 mod pipe;
 #[cfg(target_os = "linux")]
 mod system;
@@ -13,7 +15,19 @@ use std::process::ExitCode;
 use kitbag_sandbox::{JailLayer, worker};
 
 fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if let Some(layer) = lacking() {
+        old_kernel::lack(&layer).expect("the kernel takes the filter");
+        return worker::main_with(&JailLayer::ALL, attack);
+    }
     worker::main_with(&layers(), attack)
+}
+
+/// The layer that the kernel is to lack.
+#[cfg(target_os = "linux")]
+fn lacking() -> Option<String> {
+    let argument = std::env::args().nth(1)?;
+    argument.strip_prefix("without ").map(str::to_owned)
 }
 
 /// The layers to close: all, none, or the one that is named after the program's name.

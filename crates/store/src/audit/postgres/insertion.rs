@@ -1,11 +1,9 @@
 //! Inserts any number of rows into the audit by one statement, with one array for each column.
 
-use std::borrow::Cow;
-
 use super::RECORD;
 use crate::audit::RowId;
 use crate::audit::columns::{Columns, micros};
-use crate::engine::postgres::PostgresTransaction;
+use crate::engine::postgres::{PostgresTransaction, storable};
 use crate::{Error, failed};
 
 /// Inserts the rows in their order, and returns their ids.
@@ -60,14 +58,4 @@ pub(super) async fn insert(
 
 fn column<'a, T>(rows: &[Columns<'a>], value: impl Fn(&Columns<'a>) -> T) -> Vec<T> {
     rows.iter().map(value).collect()
-}
-
-/// PostgreSQL keeps no text with a zero byte. A client may send one, and must not keep the rows of
-/// others from being written.
-fn storable(text: &str) -> Cow<'_, str> {
-    if text.contains('\0') {
-        Cow::Owned(text.replace('\0', "\u{fffd}"))
-    } else {
-        Cow::Borrowed(text)
-    }
 }

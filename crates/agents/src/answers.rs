@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use crate::library::{Library, Term};
 use crate::meaning::{Embed, Meaning};
-use crate::question::{AskedAgent, AskedCapability, Miss};
+use crate::question::{AskedAgent, AskedAgents, AskedCapability, Candidates, Miss};
 use crate::record::{AgentCapability, AgentFile, Availability};
 use crate::rows::{
-    brief, compared, every_source, likely, listed, outline, rounded, sources, whole,
+    brief, compared, every_source, likely, listed, outline, rounded, sources, whole, without,
 };
 
 /// Answers questions from the library. Names that are not found by their words are found by
@@ -30,12 +30,15 @@ impl AgentAnswers {
     pub async fn lookup(&self, agent: &str, capability: &str) -> Result<Value, Miss> {
         let AskedAgent { agent, also } = self.agent(agent).await?;
         let mut answer = json!({ "agent": agent.agent.id });
-        match self.capability(capability).await? {
+        match self.capability(capability).await {
             AskedCapability::One { term, confidence } => {
                 answer["capability"] = whole(agent, term);
                 mention_doubt(&mut answer, confidence);
             }
-            AskedCapability::Several(terms) => answer["matches"] = briefs(agent, &terms),
+            AskedCapability::Several(candidates) => {
+                answer["matches"] = briefs(agent, &candidates.terms);
+                mention_note(&mut answer, &candidates);
+            }
         }
         mention_others(&mut answer, &also);
         Ok(answer)
@@ -43,16 +46,20 @@ impl AgentAnswers {
 
     /// Answers how agents differ in a capability. A name for several agents stands for all of them.
     pub async fn compare(&self, capability: &str, agents: &[String]) -> Result<Value, Miss> {
-        let agents = self.agents(agents).await?;
-        let (term, confidence) = match self.capability(capability).await? {
+        let AskedAgents { known, strangers } = self.agents(agents).await?;
+        let (term, confidence) = match self.capability(capability).await {
             AskedCapability::One { term, confidence } => (term, confidence),
-            AskedCapability::Several(terms) => return Ok(json!({ "matches": likely(&terms) })),
+            AskedCapability::Several(candidates) => return Ok(offered(&candidates)),
         };
-        let rows: Value = agents
-            .into_iter()
-            .map(|agent| compared(agent, term))
-            .collect();
+        let rows = known.iter().map(|agent| compared(agent, term));
+        let absent = strangers.iter().map(|said| without(said));
+        let rows: Value = rows.chain(absent).collect();
         let mut answer = json!({ "capability": term.name, "comparison": rows });
+        let mut silent = known;
+        silent.retain(|agent| agent.availability(&term.name) == Availability::Unknown);
+        let silent: Vec<&str> = silent.iter().map(|agent| agent.agent.id.as_str()).collect();
+        mention_some(&mut answer, "undocumented", &silent);
+        mention_some(&mut answer, "unknownAgents", &strangers);
         mention_doubt(&mut answer, confidence);
         Ok(answer)
     }
@@ -77,11 +84,11 @@ impl AgentAnswers {
         capability: Option<&str>,
     ) -> Result<Value, Miss> {
         let asked = self.agent_if_named(agent).await?;
-        let term = match self.capability_if_named(capability).await? {
-            Some(AskedCapability::One { term, .. }) => Some(term),
-            Some(AskedCapability::Several(terms)) => {
-                return Ok(json!({ "matches": likely(&terms) }));
-            }
+        let term = match capability {
+            Some(capability) => match self.capability(capability).await {
+                AskedCapability::One { term, .. } => Some(term),
+                AskedCapability::Several(candidates) => return Ok(offered(&candidates)),
+            },
             None => None,
         };
         let agent = asked.as_ref().map(|asked| asked.agent);
@@ -96,16 +103,13 @@ impl AgentAnswers {
             None => Ok(None),
         }
     }
+}
 
-    async fn capability_if_named(
-        &self,
-        capability: Option<&str>,
-    ) -> Result<Option<AskedCapability<'_>>, Miss> {
-        match capability {
-            Some(capability) => self.capability(capability).await.map(Some),
-            None => Ok(None),
-        }
-    }
+/// Answers with the capabilities that may have been meant.
+fn offered(candidates: &Candidates<'_>) -> Value {
+    let mut answer = json!({ "matches": likely(&candidates.terms) });
+    mention_note(&mut answer, candidates);
+    answer
 }
 
 fn briefs(agent: &AgentFile, terms: &[(&Term, f32)]) -> Value {
@@ -133,9 +137,7 @@ fn mention_undocumented(answer: &mut Value, capabilities: &[&AgentCapability]) {
     let capabilities = capabilities.iter();
     let unknown = capabilities.filter(|capability| capability.available == Availability::Unknown);
     let names: Vec<&str> = unknown.map(|capability| capability.name.as_str()).collect();
-    if !names.is_empty() {
-        answer["undocumented"] = json!(names);
-    }
+    mention_some(answer, "undocumented", &names);
 }
 
 fn list_category(library: &Library, category: &str) -> Value {
@@ -192,7 +194,17 @@ fn mention_doubt(answer: &mut Value, confidence: f32) {
 
 /// Names the other agents that the same word stands for, since the caller may have meant one of them.
 fn mention_others(answer: &mut Value, also: &[&str]) {
-    if !also.is_empty() {
-        answer["seeAlso"] = json!(also);
+    mention_some(answer, "seeAlso", also);
+}
+
+fn mention_note(answer: &mut Value, candidates: &Candidates<'_>) {
+    if let Some(note) = &candidates.note {
+        answer["note"] = json!(note);
+    }
+}
+
+fn mention_some<T: serde::Serialize>(answer: &mut Value, key: &str, names: &[T]) {
+    if !names.is_empty() {
+        answer[key] = json!(names);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use tokio::sync::OnceCell;
 
-use crate::name_index::{MOST, Match, NameIndex, ResolvedName};
+use crate::name_index::{GUESSED, MOST, Match, NameIndex, ResolvedName};
 
 /// Makes a vector of each text, or none at all where that fails.
 pub type Embed =
@@ -120,7 +120,9 @@ impl KnownVectors {
         let best = ranked.iter().take(MOST);
         Some(if is_foreign {
             Match::Nothing {
-                near: best.map(|(at, _)| *at).collect(),
+                near: best
+                    .map(|(at, score)| (*at, GUESSED * confidence(*score)))
+                    .collect(),
             }
         } else if first.1 >= ENOUGH && first.1 - next.1 >= LEAD {
             Match::One(ResolvedName {

@@ -32,8 +32,9 @@ pub(crate) enum Match {
     One(ResolvedName),
     /// The likeliest first, at most [`MOST`].
     Several(Vec<(usize, f32)>),
+    /// What is nearest, with the little confidence that it was meant.
     Nothing {
-        near: Vec<usize>,
+        near: Vec<(usize, f32)>,
     },
 }
 
@@ -56,8 +57,8 @@ const LEAD: f32 = 0.1;
 const PLENTY: f32 = 0.7;
 /// A word in this many names means none of them.
 const SHARED_BY_MANY: usize = 3;
-/// The score of a name that only sounds similar.
-const GUESSED: f32 = 0.1;
+/// The most that a guess scores: a name that only sounds similar, or the nearest of names that are all far off.
+pub(crate) const GUESSED: f32 = 0.1;
 /// The score of a thing whose description has the text. It is below that of any name.
 const MENTIONED: f32 = 0.3;
 /// The fewest letters of a text that is looked for within names and descriptions.
@@ -111,7 +112,7 @@ impl NameIndex {
         }
         let by_words = self.by_words(said);
         if self.is_vague(said) {
-            return self.offer(said, by_words);
+            return self.offer(said, &by_words);
         }
         if let Some(found) = clear(&by_words, PLENTY, LEAD).or_else(|| self.by_spelling(said)) {
             return Match::One(found);
@@ -159,26 +160,43 @@ impl NameIndex {
         shared.count() >= SHARED_BY_MANY || is_filler(word)
     }
 
-    /// Offers the likeliest things, by words and then by sound.
-    fn offer(&self, said: &str, by_words: Vec<(usize, f32)>) -> Match {
-        let mut likely: Vec<(usize, f32)> = by_words.into_iter().take(MOST).collect();
-        for at in self.near(said) {
+    /// Offers the likeliest things: those whose own name has the words, then those that other words
+    /// suggest, and at last those that sound similar.
+    fn offer(&self, said: &str, by_words: &[(usize, f32)]) -> Match {
+        let words = self.telling(said);
+        let (named, suggested): (Vec<_>, Vec<_>) = by_words
+            .iter()
+            .copied()
+            .partition(|(at, _)| self.has_in_its_name(*at, &words));
+        let mut likely: Vec<(usize, f32)> = Vec::new();
+        for (at, score) in named.into_iter().chain(suggested).chain(self.near(said)) {
             if likely.len() < MOST && likely.iter().all(|(other, _)| *other != at) {
-                likely.push((at, GUESSED));
+                likely.push((at, score));
             }
         }
-        // An offer is never certain; only a name is.
+        // An offer is never certain, and what stands first is the likeliest.
+        let mut most = ENOUGH;
         for (_, confidence) in &mut likely {
-            *confidence = confidence.min(ENOUGH);
+            most = confidence.min(most);
+            *confidence = most;
         }
         Match::Several(likely)
     }
 
-    /// Returns the things whose names sound similar.
-    pub(crate) fn near(&self, said: &str) -> Vec<usize> {
+    fn has_in_its_name(&self, at: usize, words: &[String]) -> bool {
+        let name = self.telling(&self.named[at].name);
+        words.iter().all(|word| name.contains(word))
+    }
+
+    /// Returns the things whose names sound similar, each with the confidence of a guess.
+    pub(crate) fn near(&self, said: &str) -> Vec<(usize, f32)> {
         let said = key(said);
-        let best = self.best(|wording| share(strsim::jaro_winkler(&said, &wording.key)));
-        best.into_iter().map(|(at, _)| at).take(MOST).collect()
+        // Something is always nearest, be it ever so far.
+        let best =
+            self.best(|wording| share(strsim::jaro_winkler(&said, &wording.key)).max(f32::EPSILON));
+        let best = best.into_iter().take(MOST);
+        best.map(|(at, likeness)| (at, GUESSED * likeness))
+            .collect()
     }
 
     /// Returns the text without any of these names. Returns nothing if there were none in it, or if
@@ -390,7 +408,7 @@ mod tests {
                         .join(", ")
                 )
             }
-            Match::Nothing { near } => format!("- {}", names.name(near[0])),
+            Match::Nothing { near } => format!("- {}", names.name(near[0].0)),
         };
         assert_eq!(found, expected, "{said}");
     }

@@ -12,26 +12,35 @@ pub enum Miss {
     Agent { said: String, all: String },
     #[error("`{said}` may be {near}. Say which.")]
     OneOfAgents { said: String, near: String },
-    #[error(
-        "No capability like `{said}`. Nearest: {near}. list_capabilities shows an agent's or a category's."
-    )]
-    Capability { said: String, near: String },
     #[error("No category `{said}`. Categories: {all}.")]
     Category { said: String, all: String },
     #[error("Give `agent`, `category` or both.")]
     NoFilter,
 }
 
-/// One capability and the confidence that it was meant, or the likeliest few.
+/// One capability and the confidence that it was meant, or the candidates.
 pub(crate) enum AskedCapability<'a> {
     One { term: &'a Term, confidence: f32 },
-    Several(Vec<(&'a Term, f32)>),
+    Several(Candidates<'a>),
+}
+
+/// The capabilities that may have been meant, the likeliest first.
+pub(crate) struct Candidates<'a> {
+    pub(crate) terms: Vec<(&'a Term, f32)>,
+    /// Says that none of them is what was asked for.
+    pub(crate) note: Option<String>,
 }
 
 /// One agent, and the ids of other agents that the same word stands for.
 pub(crate) struct AskedAgent<'a> {
     pub(crate) agent: &'a AgentFile,
     pub(crate) also: Vec<&'a str>,
+}
+
+/// The agents of a comparison, and the names that stand for none.
+pub(crate) struct AskedAgents<'a> {
+    pub(crate) known: Vec<&'a AgentFile>,
+    pub(crate) strangers: Vec<String>,
 }
 
 impl AgentAnswers {
@@ -45,39 +54,64 @@ impl AgentAnswers {
         })
     }
 
-    /// Returns all agents if none is named.
-    pub(crate) async fn agents(&self, said: &[String]) -> Result<Vec<&AgentFile>, Miss> {
+    /// Returns all agents if none is named. It is a miss only if none of the names is known.
+    pub(crate) async fn agents(&self, said: &[String]) -> Result<AskedAgents<'_>, Miss> {
         let agents = &self.library.agents;
         if said.is_empty() {
-            return Ok(agents.iter().collect());
+            return Ok(AskedAgents {
+                known: agents.iter().collect(),
+                strangers: Vec::new(),
+            });
         }
         let mut found: Vec<usize> = Vec::new();
+        let mut strangers: Vec<(&str, Miss)> = Vec::new();
         for said in said {
-            let ResolvedName { at, others, .. } = self.meant_agent(said).await?;
-            for at in [at].into_iter().chain(others) {
-                if !found.contains(&at) {
-                    found.push(at);
+            match self.meant_agent(said).await {
+                Ok(ResolvedName { at, others, .. }) => {
+                    for at in [at].into_iter().chain(others) {
+                        if !found.contains(&at) {
+                            found.push(at);
+                        }
+                    }
                 }
+                Err(miss @ Miss::Agent { .. }) => strangers.push((said, miss)),
+                Err(ambiguous) => return Err(ambiguous),
             }
         }
-        Ok(found.into_iter().map(|at| &agents[at]).collect())
+        if found.is_empty() && !strangers.is_empty() {
+            return Err(strangers.swap_remove(0).1);
+        }
+        Ok(AskedAgents {
+            known: found.into_iter().map(|at| &agents[at]).collect(),
+            strangers: strangers
+                .into_iter()
+                .map(|(said, _)| said.to_owned())
+                .collect(),
+        })
     }
 
-    pub(crate) async fn capability(&self, said: &str) -> Result<AskedCapability<'_>, Miss> {
-        let (names, terms) = (&self.library.capability_names, &self.library.capabilities);
+    pub(crate) async fn capability(&self, said: &str) -> AskedCapability<'_> {
+        let terms = &self.library.capabilities;
+        let with_terms = |likely: Vec<(usize, f32)>| {
+            let likely = likely.into_iter();
+            likely
+                .map(|(at, confidence)| (&terms[at], confidence))
+                .collect()
+        };
         match self.meant_capability(said).await {
-            Match::One(ResolvedName { at, confidence, .. }) => Ok(AskedCapability::One {
+            Match::One(ResolvedName { at, confidence, .. }) => AskedCapability::One {
                 term: &terms[at],
                 confidence,
+            },
+            Match::Several(likely) => AskedCapability::Several(Candidates {
+                terms: with_terms(likely),
+                note: None,
             }),
-            Match::Several(likely) => {
-                let likely = likely.into_iter();
-                let likely = likely.map(|(at, confidence)| (&terms[at], confidence));
-                Ok(AskedCapability::Several(likely.collect()))
-            }
-            Match::Nothing { near } => Err(Miss::Capability {
-                said: said.to_owned(),
-                near: joined(names, near),
+            Match::Nothing { near } => AskedCapability::Several(Candidates {
+                terms: with_terms(near),
+                note: Some(format!(
+                    "No capability like `{said}`; these are the nearest. list_capabilities shows an agent's or a category's."
+                )),
             }),
         }
     }

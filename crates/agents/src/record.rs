@@ -183,6 +183,11 @@ impl AgentFile {
         let mut capabilities = self.capabilities.iter();
         capabilities.find(|capability| capability.name == name)
     }
+
+    pub fn availability(&self, name: &str) -> Availability {
+        let capability = self.capability(name);
+        capability.map_or(Availability::Unknown, |known| known.available)
+    }
 }
 
 impl Category {

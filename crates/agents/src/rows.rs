@@ -46,7 +46,7 @@ fn dated(source: &CitedSource) -> Value {
 /// Returns one of several that may have been meant, with enough for an answer.
 pub(crate) fn brief(agent: &AgentFile, term: &Term, confidence: f32) -> Value {
     let capability = agent.capability(&term.name);
-    let available = capability.map_or(Availability::Unknown, |known| known.available);
+    let available = agent.availability(&term.name);
     let mut row = json!({
         "name": term.name,
         "matchConfidence": rounded(confidence),
@@ -68,15 +68,17 @@ pub(crate) fn likely(terms: &[(&Term, f32)]) -> Value {
     rows.collect()
 }
 
+/// Returns the row of an agent that has not the capability, as far as documents say.
+pub(crate) fn without(agent: &str) -> Value {
+    json!({ "agent": agent, "available": false })
+}
+
 /// Returns one agent for a comparison. An agent without the capability gets a short row.
 pub(crate) fn compared(agent: &AgentFile, term: &Term) -> Value {
     let id = &agent.agent.id;
     let capability = match agent.capability(&term.name) {
         Some(known) if known.available == Availability::Yes => known,
-        other => {
-            let available = other.map_or(Availability::Unknown, |known| known.available);
-            return json!({ "agent": id, "available": available });
-        }
+        _ => return without(id),
     };
     let mut row = json!({
         "agent": id,

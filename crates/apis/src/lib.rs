@@ -27,8 +27,8 @@ mod redirect;
 mod request;
 
 pub use action::{
-    ActionAnswer, ActionError, ActionFault, AnswerPart, ApiOverrides, Culprit, DeclaredApi,
-    PagesRead,
+    ActionAnswer, ActionError, ActionFault, AnswerPart, AnswerUsage, ApiOverrides, Culprit,
+    DeclaredApi, PagesRead,
 };
 pub use auth::{
     Credential, CredentialOwner, KeepRefreshToken, RotatedRefreshToken, TokenCache, TokenFault,

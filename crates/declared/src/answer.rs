@@ -35,6 +35,16 @@ pub struct AnswerRule {
     /// The place of images in base64: one, or a list.
     pub image: Option<JsonPointer>,
     pub image_type: String,
+    pub usage: UsageRule,
+}
+
+/// The places where an answer says what it has cost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsageRule {
+    /// In US dollars.
+    pub cost: JsonPointer,
+    pub input_tokens: Option<JsonPointer>,
+    pub output_tokens: Option<JsonPointer>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -82,8 +92,23 @@ impl Default for AnswerRule {
             error: None,
             image: None,
             image_type: Self::DEFAULT_IMAGE_TYPE.to_owned(),
+            usage: UsageRule::default(),
         }
     }
+}
+
+impl Default for UsageRule {
+    fn default() -> Self {
+        Self {
+            cost: Self::DEFAULT_COST.parse().expect("it is a pointer"),
+            input_tokens: None,
+            output_tokens: None,
+        }
+    }
+}
+
+impl UsageRule {
+    const DEFAULT_COST: &str = "/cost_usd";
 }
 
 impl AnswerRule {

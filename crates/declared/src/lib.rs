@@ -28,7 +28,7 @@ pub mod storage;
 pub mod text_template;
 
 pub use action::{ActionDeclaration, BodyTemplate};
-pub use answer::{AnswerRule, AnswerType, PageRule};
+pub use answer::{AnswerRule, AnswerType, PageRule, UsageRule};
 pub use api::ApiDeclaration;
 pub use auth::{AuthScheme, OAuthGrant};
 pub use effects::{ActionWrites, DeclaredWrites, ToolKind};

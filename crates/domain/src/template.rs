@@ -160,6 +160,14 @@ impl MissingVariable {
         }
     }
 
+    /// Names what is missing in a few words: `missing variable GITHUB_TOKEN`.
+    pub fn label(&self) -> String {
+        match self.secret() {
+            Some(secret) => format!("missing secret {secret}"),
+            None => format!("missing variable {}", self.variable),
+        }
+    }
+
     /// True for a variable such as `config:editor.theme`, which only the client knows that it was
     /// imported from.
     fn is_foreign(&self) -> bool {

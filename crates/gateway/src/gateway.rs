@@ -179,6 +179,15 @@ impl Gateway {
     }
 
     /// Returns the data from which the index is built.
+    /// Returns the name of the template whose program calls a tool.
+    pub(crate) fn code_template(&self, catalog: &Catalog, tool: &str) -> Option<&str> {
+        let capability = &catalog.tool(tool)?.capability;
+        let template = self
+            .templates
+            .program_for(capability.server.as_str(), &capability.name)?;
+        Some(template.as_str())
+    }
+
     pub(crate) fn contents<'a>(
         &'a self,
         catalog: &'a Catalog,

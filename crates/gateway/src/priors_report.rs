@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kitbag_config::Config;
+use kitbag_config::{CatalogSettings, Config};
 use kitbag_domain::{Capability, ExposedName, Timestamp};
 use kitbag_store::{AuditPage, AuditQuery, Error, Store};
 use serde::Serialize;
@@ -11,6 +11,7 @@ use crate::index::mirror_namespace;
 use crate::index::priors::{Measured, milliseconds};
 use crate::priors::overdue::overdue;
 use crate::priors::{KeptTrack, tracks};
+use crate::tool_files::server as catalog_server;
 
 /// The priors of one tool, with those that the operator declares in place of measured ones.
 #[derive(Debug, Serialize)]
@@ -27,6 +28,14 @@ pub struct PriorsRow {
     pub tokens: Option<f64>,
     /// Seconds since the Unix epoch.
     pub last_updated_at: i64,
+}
+
+impl PriorsRow {
+    /// True if this is the name of the tool, with or without the prefix of Kitbag's own catalog.
+    pub fn is_called(&self, name: &str) -> bool {
+        let prefix = format!("{}__", CatalogSettings::SERVER);
+        name == self.tool_name || name.strip_prefix(&prefix) == Some(&self.tool_name)
+    }
 }
 
 /// All priors of a configuration.
@@ -55,7 +64,7 @@ pub async fn report(config: &Config, store: &Store, now: Timestamp) -> Result<Pr
 }
 
 fn row(config: &Config, measured: &Measured, tool: &Capability, kept: &KeptTrack) -> PriorsRow {
-    let tool_name = ExposedName::new(&tool.server, &tool.name).to_string();
+    let tool_name = name_for_people(tool);
     let declared = config.tools.get(&tool_name);
     let priors = measured.with(declared, tool, config.priors.usd_per_million_tokens);
     PriorsRow {
@@ -68,6 +77,14 @@ fn row(config: &Config, measured: &Measured, tool: &Capability, kept: &KeptTrack
         estimated_cost_usd: priors.cost_usd,
         tokens: kept.track.tokens_per_answer().map(one_digit),
         last_updated_at: kept.updated_at.0 / 1_000,
+    }
+}
+
+/// Returns the name by which clients call the tool. Those of Kitbag's own catalog have no prefix.
+fn name_for_people(tool: &Capability) -> String {
+    match tool.server == catalog_server() {
+        true => tool.name.clone(),
+        false => ExposedName::new(&tool.server, &tool.name).to_string(),
     }
 }
 

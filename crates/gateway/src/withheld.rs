@@ -25,6 +25,7 @@ pub(crate) struct Withheld(BTreeMap<String, WithheldReason>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WithheldReason {
     Filter,
+    UnknownCost,
     Approval,
     Rule,
 }
@@ -35,6 +36,8 @@ enum WithheldReason {
 pub struct WithheldCounts {
     #[serde(skip_serializing_if = "is_none")]
     filter: usize,
+    #[serde(skip_serializing_if = "is_none")]
+    unknown_cost: usize,
     #[serde(skip_serializing_if = "is_none")]
     approval: usize,
     #[serde(skip_serializing_if = "is_none")]
@@ -78,6 +81,7 @@ impl Withheld {
     pub(crate) fn counts(&self) -> WithheldCounts {
         WithheldCounts {
             filter: self.count(WithheldReason::Filter),
+            unknown_cost: self.count(WithheldReason::UnknownCost),
             approval: self.count(WithheldReason::Approval),
             rule: self.count(WithheldReason::Rule),
         }
@@ -97,6 +101,10 @@ impl WithheldCounts {
     pub fn lines(&self) -> Vec<String> {
         let causes = [
             (self.filter, ["the filters leave", "out"]),
+            (
+                self.unknown_cost,
+                ["the limit on cost leaves", "out: no cost is known"],
+            ),
             (self.approval, ["a person has not approved", "yet"]),
             (self.rule, ["a rule keeps", "from you"]),
         ];
@@ -153,7 +161,13 @@ impl MadeSearch<'_> {
         if entry.is_some_and(|it| !self.gateway.policy.visible(self.caller, &it.capability)) {
             return Some(WithheldReason::Rule);
         }
-        (!self.options.admits(&found.entry)).then_some(WithheldReason::Filter)
+        if self.options.admits(&found.entry) {
+            return None;
+        }
+        Some(match self.options.misses_cost(&found.entry) {
+            true => WithheldReason::UnknownCost,
+            false => WithheldReason::Filter,
+        })
     }
 }
 
@@ -169,6 +183,7 @@ mod tests {
     fn each_cause_is_told_with_its_number() {
         let counts = WithheldCounts {
             filter: 1,
+            unknown_cost: 2,
             approval: 2,
             rule: 1,
         };
@@ -176,6 +191,7 @@ mod tests {
             counts.lines(),
             [
                 "[1 more fits, but the filters leave it out]",
+                "[2 more fit, but the limit on cost leaves them out: no cost is known]",
                 "[2 more fit, but a person has not approved them yet]",
                 "[1 more fits, but a rule keeps it from you]",
             ]

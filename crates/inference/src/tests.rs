@@ -200,12 +200,13 @@ fn tiers_providers_and_old_names_lead_to_the_model_of_the_day() {
             (json!({ "tier": "standard" }), "deepseek deepseek-flash"),
             (
                 json!({ "model": "deepseek-reasoner" }),
-                "deepseek deepseek-flash",
+                "deepseek deepseek-v4-pro",
             ),
             (
-                json!({ "tier": "frontier", "provider": "deepseek", "model": "deepseek-v4-pro" }),
-                "deepseek deepseek-flash",
+                json!({ "model": "deepseek-chat" }),
+                "deepseek deepseek-v4-flash",
             ),
+            (json!({ "provider": "deepseek" }), "deepseek deepseek-flash"),
             (
                 json!({ "tier": "frontier", "provider": "groq", "model": "newer-than-us" }),
                 "groq newer-than-us",

@@ -143,6 +143,18 @@ impl TemplateSet {
         entries.find(|entry| entry.template.name() == name)
     }
 
+    /// Returns the template whose program calls this tool: one that calls nothing else, if there is one.
+    pub fn program_for(&self, server: &str, tool: &str) -> Option<&TemplateName> {
+        let templates = || self.entries.iter().map(|entry| &entry.template);
+        let calls = |template: &IntentTemplate| {
+            let mut uses = template.uses().iter();
+            uses.any(|it| it.alias.as_str() == server && it.tool == tool)
+        };
+        let alone = templates().find(|it| it.uses().len() == 1 && calls(it));
+        let found = alone.or_else(|| templates().find(|it| calls(it)));
+        found.map(|template| template.name())
+    }
+
     /// Returns every intent as a sentence, in the order in which [`best`](Self::best) takes scores.
     pub fn intents(&self) -> impl ExactSizeIterator<Item = (&TemplateName, String)> {
         self.heard.iter().map(|(number, pattern)| {

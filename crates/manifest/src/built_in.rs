@@ -37,7 +37,7 @@ macro_rules! texts {
     };
 }
 
-const TEXTS: [(&str, &str); 21] = texts![
+const TEXTS: [(&str, &str); 26] = texts![
     "tools",
     "agent-state.toml",
     "ai-invoke.toml",
@@ -53,11 +53,16 @@ const TEXTS: [(&str, &str); 21] = texts![
     "context-explain.toml",
     "context-query.toml",
     "discover.toml",
+    "gamma.toml",
     "google-ads-mutate.toml",
     "google-ads.toml",
     "hubspot-crm.toml",
     "icp-scorer.toml",
+    "linkedin-ads.toml",
     "llm-invoke.toml",
+    "microsoft-ads-reports.toml",
+    "microsoft-ads.toml",
+    "microsoft-calendar.toml",
     "submit-feedback.toml",
     "web-fetch.toml",
 ];

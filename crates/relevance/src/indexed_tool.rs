@@ -31,13 +31,18 @@ pub struct IndexedTool {
 }
 
 impl IndexedTool {
-    /// Returns the tool in about ten tokens: `sentry.list_issues query/simple`.
+    /// Returns the tool in about ten tokens, with the template that calls it, if there is one:
+    /// `sentry.list_issues query/simple list_errors`.
     #[must_use]
-    pub fn light_line(&self) -> String {
+    pub fn light_line(&self, code_template: Option<&str>) -> String {
         let kind = self.kind();
-        match ExposedName::split(&self.tool_name) {
+        let line = match ExposedName::split(&self.tool_name) {
             Some((server, tool)) => format!("{server}.{tool} {kind}"),
             None => format!("{} {kind}", self.tool_name),
+        };
+        match code_template {
+            Some(template) => format!("{line} {template}"),
+            None => line,
         }
     }
 
@@ -59,8 +64,11 @@ mod tests {
             category: ToolCategory::Query,
             ..IndexedTool::default()
         };
-        assert_eq!(tool.light_line(), "sentry.list_issues query/simple");
+        assert_eq!(
+            tool.light_line(Some("list_errors")),
+            "sentry.list_issues query/simple list_errors"
+        );
         tool.tool_name = "weather_api".to_owned();
-        assert_eq!(tool.light_line(), "weather_api query/simple");
+        assert_eq!(tool.light_line(None), "weather_api query/simple");
     }
 }

@@ -13,6 +13,8 @@ pub const MAX_TOP_K: usize = 20;
 pub struct Options {
     pub top_k: usize,
     pub max_cost_usd: Option<f64>,
+    /// Lets tools whose cost is not known pass `max_cost_usd`.
+    pub include_unknown_cost: bool,
     pub max_latency_ms_p99: Option<f64>,
     pub tenant: Option<Tenant>,
     /// A tool passes with any of these; an empty list lets all pass. The same holds for the three
@@ -31,6 +33,7 @@ impl Default for Options {
         Self {
             top_k: MAX_TOP_K,
             max_cost_usd: None,
+            include_unknown_cost: false,
             max_latency_ms_p99: None,
             tenant: None,
             scopes: Vec::new(),
@@ -68,18 +71,26 @@ impl Options {
             || lists.iter().any(|list| !list.is_empty())
     }
 
-    /// True if a tool passes all filters. A fact that is not known of a tool does not count
-    /// against it.
+    /// True if a tool passes all filters. A tool whose cost is not known does not count as cheap; an
+    /// unknown latency does not count against it.
     pub fn admits(&self, tool: &IndexedTool) -> bool {
         let latency = tool.p99_latency_ms.or(tool.p95_latency_ms);
         !self.exclude.contains(&tool.tool_name)
             && is_within(self.max_cost_usd, tool.estimated_cost_usd)
+            && !self.misses_cost(tool)
             && is_within(self.max_latency_ms_p99, latency)
             && self.may_see(tool)
             && has_any(&self.scopes, &tool.scopes)
             && has_any(&self.tags, &tool.tags)
             && (self.providers.is_empty() || self.providers.contains(&tool.provider))
             && (self.write_classes.is_empty() || self.write_classes.contains(&tool.write_class))
+    }
+
+    /// True if there is a limit on the cost, and nothing to hold against it.
+    pub fn misses_cost(&self, tool: &IndexedTool) -> bool {
+        self.max_cost_usd.is_some()
+            && tool.estimated_cost_usd.is_none()
+            && !self.include_unknown_cost
     }
 
     fn may_see(&self, tool: &IndexedTool) -> bool {

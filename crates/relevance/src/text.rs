@@ -34,7 +34,7 @@ pub struct ToolText<'a> {
 
 impl ToolText<'_> {
     /// Returns the declared scopes. Without any, they are the provider, the group and the kind of
-    /// action.
+    /// action, each once.
     pub fn scopes(&self) -> Vec<String> {
         if !self.scopes.is_empty() {
             return self.scopes.to_vec();
@@ -42,10 +42,10 @@ impl ToolText<'_> {
         let provider = provider_words(self.provider).join(" ");
         let group = words(self.group).collect::<Vec<_>>().join(" ");
         let action = self.action().unwrap_or_default().to_owned();
-        [provider, group, action]
-            .into_iter()
-            .filter(|scope| !scope.is_empty())
-            .collect()
+        let mut scopes = vec![provider, group, action];
+        let mut seen = HashSet::new();
+        scopes.retain(|scope| !scope.is_empty() && seen.insert(scope.clone()));
+        scopes
     }
 
     /// Returns the declared tags. Without any, they are the name as words and the parameters that

@@ -274,6 +274,18 @@ impl Remedy for CallError {
     }
 }
 
+impl StartError {
+    /// Says in one or two words what keeps the server from working.
+    pub fn label(&self) -> String {
+        match self {
+            Self::Variable { source, .. } => source.label(),
+            Self::Unauthorized { .. } | Self::Login(_) => "needs a login".to_owned(),
+            Self::BackingOff { last, .. } => last.label(),
+            _ => "does not work".to_owned(),
+        }
+    }
+}
+
 impl Remedy for StartError {
     fn remedy(&self) -> Option<String> {
         match self {

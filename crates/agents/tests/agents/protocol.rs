@@ -123,7 +123,7 @@ async fn errors_have_the_codes_of_the_protocol() {
             "tools/call",
             call(
                 "lookup_capability",
-                json!({ "agent": "zed", "capability": "zzz" }),
+                json!({ "agent": "clippy", "capability": "mcp" }),
             ),
         ),
     ])

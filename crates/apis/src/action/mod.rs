@@ -32,7 +32,7 @@ use kitbag_declared::{ActionDeclaration, ApiDeclaration, WireName};
 use serde_json::{Map, Value};
 use url::Url;
 
-pub use answer::{ActionAnswer, AnswerPart, PagesRead};
+pub use answer::{ActionAnswer, AnswerPart, AnswerUsage, PagesRead};
 pub use error::{ActionError, ActionFault, Culprit};
 
 use crate::auth::{Credential, TokenCache};

@@ -25,12 +25,17 @@ impl NotIndexed {
 
 impl App {
     /// The tools for an intent, best first, and a warning if vectors are wanting.
-    pub async fn search(&self, text: &str, options: &Options) -> anyhow::Result<SearchResult> {
+    pub async fn search(
+        &self,
+        text: &str,
+        options: &Options,
+        progress: impl FnMut(usize, usize),
+    ) -> anyhow::Result<SearchResult> {
         self.host.gateway().services.index.ready().await?;
         let indexed = if self.is_indexed() {
             Ok(())
         } else {
-            self.index_all(|_, _| {}).await
+            self.index_all(progress).await
         };
         let searched = search::search(&self.host.gateway(), text, options).await;
         let warning = searched
@@ -84,7 +89,10 @@ impl App {
         let stored = stored.ok_or_else(|| NotIndexed {
             name: name.to_owned(),
         })?;
-        Ok(serde_json::from_str(&stored)?)
+        let mut entry: Value = serde_json::from_str(&stored)?;
+        let gateway = self.host.gateway();
+        entry["code_template"] = gateway.code_template(&gateway.catalog(), name).into();
+        Ok(entry)
     }
 
     pub fn index_size(&self) -> usize {

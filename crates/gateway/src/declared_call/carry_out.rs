@@ -5,9 +5,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use kitbag_apis::DeclaredApi;
+use kitbag_apis::{ActionAnswer, AnswerUsage, DeclaredApi};
 use kitbag_domain::NanoUsd;
 use kitbag_domain::text::visible;
+use kitbag_manifest::DeclaredCost;
 use kitbag_platform::{PlatformAnswer, PlatformCaller};
 use kitbag_wire::{Raw, raw};
 use serde_json::{Value, json};
@@ -24,7 +25,10 @@ pub(crate) async fn carry_out(turn: &Turn, target: &DeclaredTarget) -> Result<Ca
     let done = match &target.tool.carried_out_by {
         CarriedOutBy::Api(api) => {
             let answer = ask_api(turn, target, api, &chosen).await;
-            answer.map(CarriedOut::unpriced)
+            answer.map(|answer| CarriedOut {
+                result: answer.tool_result(),
+                spent: price(target.tool.file.cost, answer.usage),
+            })
         }
         CarriedOutBy::Kitbag => {
             let answer = ask_platform(turn, target, chosen).await;
@@ -58,7 +62,7 @@ async fn ask_api(
     target: &DeclaredTarget,
     api: &DeclaredApi,
     chosen: &ChosenAction<'_>,
-) -> Result<Raw, CallRefusal> {
+) -> Result<ActionAnswer, CallRefusal> {
     let declaration = target.tool.file.api.as_ref();
     let name = declaration.and_then(|api| api.credential.as_ref());
     let credentials = &turn.gateway.services.credentials;
@@ -67,7 +71,20 @@ async fn ask_api(
     let request = chosen.action.request.as_ref();
     let request = request.expect("every action of a tool with an API is a request");
     let answer = api.call(request, &chosen.arguments, &credential, &credentials.tokens);
-    Ok(answer.await?.tool_result())
+    Ok(answer.await?)
+}
+
+/// Returns the price that the answer names, or else that of the tokens in it.
+fn price(cost: DeclaredCost, usage: AnswerUsage) -> Option<NanoUsd> {
+    if let Some(usd) = usage.cost_usd {
+        return Some(NanoUsd::from_usd(usd));
+    }
+    let part = |tokens: Option<u64>, per_million: Option<NanoUsd>| {
+        Some(tokens? as f64 * per_million?.usd() / 1e6)
+    };
+    let input = part(usage.input_tokens, cost.per_million_input_tokens)?;
+    let output = part(usage.output_tokens, cost.per_million_output_tokens)?;
+    Some(NanoUsd::from_usd(input + output))
 }
 
 async fn ask_platform(
@@ -107,4 +124,34 @@ fn own_answer(answer: PlatformAnswer) -> Raw {
 
 pub(super) fn text(words: &str) -> Value {
     json!({ "type": "text", "text": visible(words) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_price_is_the_one_in_the_answer_or_else_that_of_its_tokens() {
+        let cost = DeclaredCost {
+            per_call: None,
+            per_million_input_tokens: Some(NanoUsd::from_usd(2.0)),
+            per_million_output_tokens: Some(NanoUsd::from_usd(10.0)),
+        };
+        let usage = |cost_usd, input_tokens, output_tokens| AnswerUsage {
+            cost_usd,
+            input_tokens,
+            output_tokens,
+        };
+        let check = |usage, expected: Option<f64>| {
+            assert_eq!(
+                price(cost, usage),
+                expected.map(NanoUsd::from_usd),
+                "{usage:?}"
+            );
+        };
+        check(usage(Some(0.25), Some(1), Some(1)), Some(0.25));
+        check(usage(None, Some(1_000), Some(100)), Some(0.003));
+        check(usage(None, Some(1_000), None), None);
+        check(usage(None, None, None), None);
+    }
 }

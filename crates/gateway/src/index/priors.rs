@@ -34,6 +34,7 @@ pub(crate) struct Measured {
 struct MeasuredTool {
     priors: Priors,
     tokens_per_answer: Option<f64>,
+    usd_per_call: Option<f64>,
 }
 
 /// The declared values of tools, by the name that clients call a tool.
@@ -89,11 +90,14 @@ impl MeasuredTool {
         Self {
             priors: shown_by(&kept.track, kept.updated_at),
             tokens_per_answer: kept.track.tokens_per_answer(),
+            usd_per_call: kept.track.usd_per_call(),
         }
     }
 
+    /// The price that calls have shown, or else that of the tokens of a result.
     fn cost_usd(&self, usd_per_million_tokens: Option<f64>) -> Option<f64> {
-        let cost = self.tokens_per_answer? * usd_per_million_tokens? / 1e6;
+        let of_tokens = || Some(self.tokens_per_answer? * usd_per_million_tokens? / 1e6);
+        let cost = self.usd_per_call.or_else(of_tokens)?;
         // A billionth of a dollar is the smallest price that the audit knows.
         Some((cost * 1e9).round() / 1e9)
     }

@@ -30,6 +30,12 @@ pub(crate) struct ToolTrack {
     /// The answers whose tokens were counted, and all their tokens.
     answers: f64,
     tokens: f64,
+    /// The calls whose price is known, and all their prices in US dollars. Records of earlier
+    /// versions have none.
+    #[serde(default)]
+    priced: f64,
+    #[serde(default)]
+    spent_usd: f64,
 }
 
 impl ToolTrack {
@@ -40,6 +46,8 @@ impl ToolTrack {
         self.latencies.fade(kept);
         self.answers *= kept;
         self.tokens *= kept;
+        self.priced *= kept;
+        self.spent_usd *= kept;
     }
 
     /// Adds the calls of a span that ended so many days ago.
@@ -50,6 +58,8 @@ impl ToolTrack {
             latencies: seen.latencies.clone(),
             answers: seen.answers as f64,
             tokens: seen.tokens as f64,
+            priced: seen.priced as f64,
+            spent_usd: seen.spent.usd(),
         };
         calls.fade(days_ago);
         self.succeeded += calls.succeeded;
@@ -57,6 +67,8 @@ impl ToolTrack {
         self.latencies.add(&calls.latencies);
         self.answers += calls.answers;
         self.tokens += calls.tokens;
+        self.priced += calls.priced;
+        self.spent_usd += calls.spent_usd;
     }
 
     /// To be called when everything is added.
@@ -90,6 +102,11 @@ impl ToolTrack {
         (self.answers > FORGOTTEN).then(|| self.tokens / self.answers)
     }
 
+    /// Returns the mean price of the calls whose price is known.
+    pub(crate) fn usd_per_call(&self) -> Option<f64> {
+        (self.priced > FORGOTTEN).then(|| self.spent_usd / self.priced)
+    }
+
     fn scale_outcomes(&mut self, part: f64) {
         self.succeeded *= part;
         self.failed *= part;
@@ -98,6 +115,8 @@ impl ToolTrack {
 
 #[cfg(test)]
 mod tests {
+    use kitbag_domain::NanoUsd;
+
     use super::*;
 
     fn day(succeeded: u64, failed: u64) -> ToolStatistics {
@@ -140,6 +159,28 @@ mod tests {
         days.resize(8, (0, 0));
         let rates = rates(&days);
         assert_eq!((rates[0], rates[7]), (18, 87));
+    }
+
+    #[test]
+    fn the_cost_of_a_call_is_the_mean_of_the_known_prices_and_follows_a_change_of_price() {
+        let priced = |calls: u64, usd: f64| ToolStatistics {
+            priced: calls,
+            spent: NanoUsd::from_usd(usd * calls as f64),
+            ..day(calls, 0)
+        };
+        let mut track = ToolTrack::default();
+        track.add(&day(3, 0), 0.0);
+        assert_eq!(
+            track.usd_per_call(),
+            None,
+            "a call without a price is not free"
+        );
+        track.add(&priced(4, 0.01), 0.0);
+        assert_eq!(track.usd_per_call(), Some(0.01));
+        track.fade(1.0);
+        track.add(&priced(4, 0.04), 0.0);
+        let cost = track.usd_per_call().unwrap();
+        assert!((cost - 0.03).abs() < 1e-9, "{cost}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::endpoints;
 use super::groups;
-use super::search::{line, way_out};
+use super::search::{line, obstacle};
 use crate::authored;
 use crate::catalog::CatalogEntry;
 use crate::failure::{Failure, trouble_for};
@@ -72,7 +72,7 @@ fn everything(turn: &Turn) -> String {
 /// A server in one line.
 fn server_line(turn: &Turn, server: &Server) -> String {
     let state = match (server.trouble(), server.listing()) {
-        (Some(trouble), _) => format!("locked: {}", way_out(turn.caller(), &trouble)),
+        (Some(trouble), _) => obstacle(turn.caller(), &trouble),
         (None, None) => "not listed yet".to_owned(),
         (None, Some(_)) => groups::counted(tools_of(turn, server).count()),
     };

@@ -5,7 +5,7 @@ use kitbag_domain::Remedy as _;
 use kitbag_domain::text::visible_line;
 use kitbag_domain::{Caller, ServerName, WriteClass};
 use kitbag_relevance::{Candidate, Confidence, MAX_TOP_K};
-use kitbag_upstream::StartError;
+use kitbag_upstream::{CallError, StartError};
 use kitbag_wire::RawObject;
 use serde::Deserialize;
 
@@ -129,24 +129,28 @@ pub(super) fn line(turn: &Turn, entry: &CatalogEntry) -> String {
         WriteClass::Destructive => line.push_str(" [destructive]"),
         WriteClass::Read | WriteClass::Unknown => {}
     }
-    if let Some(lock) = locked(turn, entry) {
-        line.push_str(&format!(" [locked: {}]", visible_line(&lock)));
+    if let Some(obstacle) = obstacle_of(turn, entry) {
+        line.push_str(&format!(" [{}]", visible_line(&obstacle)));
     }
     line
 }
 
-/// Returns what keeps a tool from being used, or what would unlock it.
-fn locked(turn: &Turn, entry: &CatalogEntry) -> Option<String> {
+/// Returns what keeps a tool from being used, and what would help.
+fn obstacle_of(turn: &Turn, entry: &CatalogEntry) -> Option<String> {
     let trouble = turn
         .gateway
         .upstreams
         .get(&entry.capability.server)?
         .trouble()?;
-    Some(way_out(&turn.client.caller, &trouble))
+    Some(obstacle(&turn.client.caller, &trouble))
 }
 
-/// Returns what a caller can do about a server that cannot be used, or else why it cannot be used.
-pub(super) fn way_out(caller: &Caller, trouble: &StartError) -> String {
-    let trouble = trouble_for(caller, trouble);
-    trouble.remedy().unwrap_or_else(|| trouble.to_string())
+/// Says in a few words what keeps a server from being used, and what the caller can do about it.
+pub(super) fn obstacle(caller: &Caller, trouble: &StartError) -> String {
+    let shown = trouble_for(caller, trouble);
+    let advice = shown.remedy().unwrap_or_else(|| shown.to_string());
+    match shown {
+        CallError::Start(start) => format!("{}: {advice}", start.label()),
+        _ => format!("does not work: {advice}"),
+    }
 }

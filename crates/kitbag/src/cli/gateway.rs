@@ -161,8 +161,10 @@ impl ReachedGateway {
         &mut self,
         intent: String,
         options: Options,
+        progress: impl FnMut(CallProgress) + Send,
     ) -> anyhow::Result<SearchResult> {
-        match self.ask(LocalRequest::Search { intent, options }).await? {
+        let request = LocalRequest::Search { intent, options };
+        match self.ask_watching(request, progress).await? {
             LocalAnswer::Found(searched) => Ok(searched),
             other => Err(unexpected(&other)),
         }

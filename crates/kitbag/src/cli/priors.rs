@@ -78,7 +78,7 @@ async fn show(name: Option<&str>, invocation: &Invocation) -> anyhow::Result<()>
     store.close().await;
     let mut report = report?;
     if let Some(name) = name {
-        report.tools.retain(|row| row.tool_name == name);
+        report.tools.retain(|row| row.is_called(name));
         if report.tools.is_empty() {
             return Err(anyhow!("no counted call tells anything of `{name}`"))
                 .advise(|| "count the latest calls: kitbag priors run".to_owned());

@@ -8,6 +8,7 @@ use kitbag_relevance::{MAX_TOP_K, Options};
 
 use super::Invocation;
 use super::gateway::{JoinChoice, ReachedGateway};
+use super::index::embedded;
 use super::output::{Output, table};
 use super::priors::{milliseconds, minute, percent, usd};
 use kitbag_domain::text::summary;
@@ -30,6 +31,9 @@ pub struct Arguments {
     /// Leave out tools that cost more per call, in US dollars.
     #[arg(long, value_name = "USD")]
     max_cost: Option<f64>,
+    /// With --max-cost, keep tools whose cost is not known.
+    #[arg(long, requires = "max_cost")]
+    unknown_cost: bool,
     /// Leave out tools whose slowest calls (p99) take longer, in milliseconds.
     #[arg(long, value_name = "MS")]
     max_latency: Option<f64>,
@@ -67,6 +71,7 @@ impl Arguments {
         Options {
             top_k: usize::from(self.top).min(MAX_TOP_K),
             max_cost_usd: self.max_cost,
+            include_unknown_cost: self.unknown_cost,
             max_latency_ms_p99: self.max_latency,
             providers: self.provider,
             tags: self.tag,
@@ -103,9 +108,12 @@ async fn search(
     output: Output,
 ) -> anyhow::Result<SearchResult> {
     gateway.know(None, output).await?;
-    output
-        .during("Indexing tools", gateway.search(intent, options))
-        .await
+    let shown = output.progress("Indexing tools");
+    let searched = gateway.search(intent, options, |step| {
+        let (done, total) = (step.progress, step.total.unwrap_or_default());
+        shown.update(&embedded(done as usize, total as usize));
+    });
+    searched.await
 }
 
 fn plain(found: &[FoundTool]) -> String {

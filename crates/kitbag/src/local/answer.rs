@@ -3,7 +3,7 @@
 
 use super::offers;
 use super::protocol::{LocalAnswer, LocalRequest};
-use kitbag_gateway::app::{App, Meanwhile};
+use kitbag_gateway::app::{App, CallProgress, Meanwhile};
 
 pub(crate) async fn answer(
     app: &App,
@@ -29,7 +29,14 @@ pub(crate) async fn answer(
             LocalAnswer::Result(offers::read(app, &uri, meanwhile).await?)
         }
         LocalRequest::Search { intent, options } => {
-            LocalAnswer::Found(app.search(&intent, &options).await?)
+            let embedded = |done: usize, total: usize| {
+                (meanwhile.progress)(CallProgress {
+                    progress: done as f64,
+                    total: Some(total as f64),
+                    message: None,
+                });
+            };
+            LocalAnswer::Found(app.search(&intent, &options, embedded).await?)
         }
         LocalRequest::Tokens { surface } => LocalAnswer::Tokens(app.tokens(surface).await),
         LocalRequest::Call { name, arguments } => {

@@ -72,6 +72,28 @@ fn every_verb_has_its_row_among_the_commands() {
     });
 }
 
+/// The other texts only say that these are the commands with `--own`.
+#[test]
+fn the_commands_that_join_the_running_gateway_are_listed_in_one_place() {
+    let mut joining = std::collections::BTreeSet::new();
+    every_command(&mut |command| {
+        let name = command.get_bin_name().unwrap_or_default();
+        if command.get_arguments().any(|it| it.get_id() == "own") {
+            joining.extend(name.split(' ').nth(1).map(str::to_owned));
+        }
+    });
+    assert!(joining.remove("serve"), "it joins as a client does");
+    let page = &documents()["docs/clients.md"];
+    let (_, list) = page.split_once("`--own`: ").unwrap();
+    let (list, _) = list.split_once(". ").unwrap();
+    let listed: Vec<&str> = list.split('`').skip(1).step_by(2).collect();
+    let listed: Vec<&str> = listed
+        .iter()
+        .map(|it| it.trim_start_matches("kitbag "))
+        .collect();
+    assert_eq!(listed, joining.iter().collect::<Vec<_>>());
+}
+
 #[test]
 fn every_command_in_a_document_can_be_typed() {
     let mut parsed = 0;

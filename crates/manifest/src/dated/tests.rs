@@ -38,11 +38,15 @@ fn an_old_name_leads_to_the_model_of_the_day() {
             Some("deepseek-v4-pro"),
         ),
         (
-            date(2026, 10, 1),
+            date(2026, 11, 18),
             "deepseek-reasoner",
-            Some("deepseek-flash"),
+            Some("deepseek-v4-pro"),
         ),
-        (date(2026, 10, 1), "deepseek-v4-pro", Some("deepseek-flash")),
+        (
+            date(2026, 11, 18),
+            "deepseek-chat",
+            Some("deepseek-v4-flash"),
+        ),
         (date(2025, 1, 1), "deepseek-chat", None),
     ] {
         let model = data.at(day).model("deepseek", name);

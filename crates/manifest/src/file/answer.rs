@@ -1,6 +1,6 @@
 //! `pages` and `answer` of an action.
 
-use kitbag_declared::{AnswerRule, AnswerType, JsonPointer, PageRule};
+use kitbag_declared::{AnswerRule, AnswerType, JsonPointer, PageRule, UsageRule};
 
 use super::mistake::ToolFileMistake;
 use super::view::TableView;
@@ -36,7 +36,17 @@ pub(super) fn pages(view: &TableView<'_>) -> Option<PageRule> {
 }
 
 pub(super) fn answer(view: &TableView<'_>) -> AnswerRule {
-    view.expect_keys(&["type", "pick", "keep", "error", "image", "image_type"]);
+    view.expect_keys(&[
+        "type",
+        "pick",
+        "keep",
+        "error",
+        "image",
+        "image_type",
+        "cost",
+        "input_tokens",
+        "output_tokens",
+    ]);
     let kind = view.choice(view.text("type"), &AnswerType::ALL, AnswerType::as_str);
     let keep = view.texts("keep").into_iter();
     let image_type = view.text("image_type").map(|text| text.value);
@@ -47,6 +57,16 @@ pub(super) fn answer(view: &TableView<'_>) -> AnswerRule {
         error: pointer(view, "error"),
         image: pointer(view, "image"),
         image_type: image_type.unwrap_or_else(|| AnswerRule::DEFAULT_IMAGE_TYPE.to_owned()),
+        usage: usage(view),
+    }
+}
+
+fn usage(view: &TableView<'_>) -> UsageRule {
+    let usual = UsageRule::default();
+    UsageRule {
+        cost: pointer(view, "cost").unwrap_or(usual.cost),
+        input_tokens: pointer(view, "input_tokens"),
+        output_tokens: pointer(view, "output_tokens"),
     }
 }
 

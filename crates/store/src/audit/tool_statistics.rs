@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use kitbag_domain::{Capability, LatencyHistogram, Outcome, Timestamp};
+use kitbag_domain::{Capability, LatencyHistogram, NanoUsd, Outcome, Timestamp};
 
 use super::{postgres, sqlite};
 use crate::engine::statement;
@@ -20,6 +20,9 @@ pub struct ToolStatistics {
     /// The answers whose tokens were counted, and all their tokens.
     pub answers: u64,
     pub tokens: u64,
+    /// The calls whose price is known, and all their prices.
+    pub priced: u64,
+    pub spent: NanoUsd,
 }
 
 /// A part of the audit: rows that were written after one row and not after another, and that
@@ -41,6 +44,7 @@ pub(super) struct ToolCallRow {
     outcome: String,
     latency_us: i64,
     tokens: Option<i64>,
+    price_nano_usd: Option<i64>,
 }
 
 /// The number of rows that are read at once; a busy gateway has millions a day.
@@ -88,25 +92,29 @@ fn count(
     for row in rows {
         let outcome = Outcome::parse(&row.outcome);
         let outcome = outcome.ok_or_else(|| unreadable("outcome", &row.outcome))?;
-        let capability = tool(row.server, row.name)?;
+        let capability = tool(&row)?;
         let tool = statistics.entry(capability).or_default();
-        tool.add(outcome, row.latency_us, row.tokens);
+        tool.add(outcome, &row);
     }
     Ok(())
 }
 
 impl ToolStatistics {
-    fn add(&mut self, outcome: Outcome, latency: i64, tokens: Option<i64>) {
+    fn add(&mut self, outcome: Outcome, row: &ToolCallRow) {
         self.calls += u64::from(is_caused_by_tool(outcome));
         self.succeeded += u64::from(outcome == Outcome::Ok);
         if !is_carried_out(outcome) {
             return;
         }
-        let latency = Duration::from_micros(latency.unsigned_abs());
+        let latency = Duration::from_micros(row.latency_us.unsigned_abs());
         self.latencies.record(latency);
-        if let Some(tokens) = tokens {
+        if let Some(tokens) = row.tokens {
             self.answers += 1;
             self.tokens += tokens.unsigned_abs();
+        }
+        if let Some(price) = row.price_nano_usd {
+            self.priced += 1;
+            self.spent.0 = self.spent.0.saturating_add(price);
         }
     }
 }
@@ -134,10 +142,10 @@ fn is_carried_out(outcome: Outcome) -> bool {
     )
 }
 
-fn tool(server: String, name: String) -> Result<Capability, Error> {
-    match server.parse() {
-        Ok(server) => Ok(Capability::tool(server, name)),
-        Err(_) => Err(unreadable("server name", server)),
+fn tool(row: &ToolCallRow) -> Result<Capability, Error> {
+    match row.server.parse() {
+        Ok(server) => Ok(Capability::tool(server, row.name.clone())),
+        Err(_) => Err(unreadable("server name", row.server.clone())),
     }
 }
 
@@ -164,6 +172,7 @@ mod tests {
             .map(|outcome| {
                 let mut call = log();
                 (call.outcome, call.cost.tokens) = (outcome, Some(7));
+                call.cost.price = (outcome != Outcome::TimedOut).then_some(NanoUsd(500));
                 call
             })
             .collect();
@@ -194,6 +203,7 @@ mod tests {
             (5, 1, 3.0)
         );
         assert_eq!((tool.answers, tool.tokens), (3, 21));
+        assert_eq!((tool.priced, tool.spent), (2, NanoUsd(1_000)));
         let first = store.first_audit_row(Timestamp(200)).await.unwrap();
         assert!(first > Some(after), "{first:?}");
     }

@@ -10,7 +10,7 @@ mod images;
 mod refusal;
 mod shape;
 
-use kitbag_declared::AnswerRule;
+use kitbag_declared::{AnswerRule, AnswerType, JsonPointer, UsageRule};
 use kitbag_fetch::Secrets;
 use kitbag_wire::{Raw, raw};
 use serde_json::{Value, json};
@@ -33,6 +33,15 @@ pub struct ActionAnswer {
     pub incomplete: Option<String>,
     /// Tells the reader of an error how to go on, if there is good advice.
     pub advice: Option<String>,
+    pub usage: AnswerUsage,
+}
+
+/// What an answer says that it has cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct AnswerUsage {
+    pub cost_usd: Option<f64>,
+    pub input_tokens: Option<u64>,
+    pub output_tokens: Option<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -86,6 +95,28 @@ impl ActionAnswer {
             pages: None,
             incomplete: None,
             advice: None,
+            usage: AnswerUsage::default(),
+        }
+    }
+}
+
+impl AnswerUsage {
+    fn of(rule: &AnswerRule, received: &Received) -> Self {
+        let body = (rule.kind == AnswerType::Json).then(|| json_of(received));
+        let Some(body) = body.flatten() else {
+            return Self::default();
+        };
+        let UsageRule {
+            cost,
+            input_tokens,
+            output_tokens,
+        } = &rule.usage;
+        let tokens = |place: &Option<JsonPointer>| place.as_ref()?.find(&body)?.as_u64();
+        let cost = cost.find(&body).and_then(Value::as_f64);
+        Self {
+            cost_usd: cost.filter(|usd| *usd >= 0.0),
+            input_tokens: tokens(input_tokens),
+            output_tokens: tokens(output_tokens),
         }
     }
 }
@@ -137,5 +168,8 @@ pub(super) fn is_refusal(received: &Received) -> bool {
 }
 
 fn whole(rule: &AnswerRule, received: &Received) -> ActionAnswer {
-    ActionAnswer::of(received.status.as_u16(), shape::parts(rule, received))
+    ActionAnswer {
+        usage: AnswerUsage::of(rule, received),
+        ..ActionAnswer::of(received.status.as_u16(), shape::parts(rule, received))
+    }
 }

@@ -51,6 +51,37 @@ async fn answered(
 }
 
 #[tokio::test]
+async fn an_answer_says_what_it_has_cost_wherever_its_file_points() {
+    let pointed = rule(|rule| {
+        rule.pick = "/words".parse().unwrap();
+        rule.usage.cost = "/usage/cost".parse().unwrap();
+        rule.usage.input_tokens = Some("/usage/in".parse().unwrap());
+    });
+    let usage = |cost_usd, input_tokens| AnswerUsage {
+        cost_usd,
+        input_tokens,
+        output_tokens: None,
+    };
+    for (rule, body, expected) in [
+        (
+            rule(|_| {}),
+            r#"{"cost_usd":0.004}"#,
+            usage(Some(0.004), None),
+        ),
+        (rule(|_| {}), r#"{"cost_usd":-1}"#, usage(None, None)),
+        (rule(|_| {}), r#"{"cost":"low"}"#, usage(None, None)),
+        (
+            pointed,
+            r#"{"words":"hi","usage":{"cost":0.5,"in":12}}"#,
+            usage(Some(0.5), Some(12)),
+        ),
+    ] {
+        let answer = answered(rule, 200, "application/json", body.as_bytes()).await;
+        assert_eq!(answer.usage, expected, "{body}");
+    }
+}
+
+#[tokio::test]
 async fn a_body_is_handed_on_in_its_declared_type_and_shape() {
     for (rule, kind, body, expected) in [
         (

@@ -77,7 +77,8 @@ impl RetrievedContext {
                     }
                     context.tokens += tokens;
                     context.tools.extend(tool);
-                    context.shown.push(RetrievedTool::of(candidate));
+                    let template = writer.gateway.code_template(writer.catalog, name);
+                    context.shown.push(RetrievedTool::of(candidate, template));
                 }
             }
         }
@@ -93,7 +94,10 @@ impl RetrievedContext {
 }
 
 impl RetrievedTool {
-    fn of(found: &Candidate) -> Self {
+    fn of(found: &Candidate, code_template: Option<&str>) -> Self {
+        let entry = &*found.entry;
+        let mut metadata = serde_json::to_value(entry).expect("an entry is plain JSON");
+        metadata["code_template"] = code_template.into();
         Self {
             tool_name: found.entry.tool_name.clone(),
             score: found.score,
@@ -105,7 +109,7 @@ impl RetrievedTool {
                 .iter()
                 .map(|copy| copy.tool_name.clone())
                 .collect(),
-            metadata: serde_json::to_value(&*found.entry).expect("an entry is plain JSON"),
+            metadata,
         }
     }
 }

@@ -130,6 +130,7 @@ fn options(asked: &RetrieveRequest, caller: &Caller) -> Options {
     Options {
         top_k: asked.top_k,
         max_cost_usd: asked.max_cost_usd,
+        include_unknown_cost: asked.include_unknown_cost,
         max_latency_ms_p99: asked.max_latency_ms_p99,
         tenant: Some(caller.tenant.clone()),
         scopes: asked.scopes.clone(),

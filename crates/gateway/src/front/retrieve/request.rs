@@ -15,6 +15,7 @@ pub(super) struct RetrieveRequest {
     pub(super) min_confidence: Option<f32>,
     pub(super) token_budget: Option<usize>,
     pub(super) max_cost_usd: Option<f64>,
+    pub(super) include_unknown_cost: bool,
     pub(super) max_latency_ms_p99: Option<f64>,
     pub(super) scopes: Vec<String>,
     pub(super) providers: Vec<String>,
@@ -61,7 +62,7 @@ pub(super) struct RequestFault {
 }
 
 /// Each field, and what it may hold.
-const FIELDS: [(&str, &str); 14] = [
+const FIELDS: [(&str, &str); 15] = [
     ("intent", "a text that says what is to be done"),
     ("intents", "a list of 1 to 10 texts, in place of `intent`"),
     ("top_k", "a whole number from 1 to 20"),
@@ -69,6 +70,7 @@ const FIELDS: [(&str, &str); 14] = [
     ("min_confidence", "a number from 0 to 1"),
     ("token_budget", "a whole number of at least 1"),
     ("max_cost_usd", "a number of at least 0"),
+    ("include_unknown_cost", "`true` or `false`"),
     ("max_latency_ms_p99", "a number of at least 0"),
     ("scopes", "a list of texts"),
     ("providers", "a list of names of servers and APIs"),
@@ -80,6 +82,9 @@ const FIELDS: [(&str, &str); 14] = [
     ("exclude", "a list of names of tools"),
     ("format", "`compact`, `mcp`, `anthropic` or `openai`"),
 ];
+
+/// Names by which a caller may try to say whose tools are meant.
+const TENANCY: [&str; 3] = ["tenant_id", "tenant", "tenantId"];
 
 impl RetrieveRequest {
     pub(super) fn read(body: &[u8]) -> Result<Self, RequestFault> {
@@ -93,6 +98,9 @@ impl RetrieveRequest {
             min_confidence: fields.take("min_confidence", |it| (0.0..=1.0).contains(it))?,
             token_budget: fields.take("token_budget", |it| *it > 0)?,
             max_cost_usd: fields.take("max_cost_usd", |it: &f64| *it >= 0.0)?,
+            include_unknown_cost: fields
+                .take("include_unknown_cost", |_| true)?
+                .unwrap_or_default(),
             max_latency_ms_p99: fields.take("max_latency_ms_p99", |it: &f64| *it >= 0.0)?,
             scopes: fields.take("scopes", |_| true)?.unwrap_or_default(),
             providers: fields.take("providers", |_| true)?.unwrap_or_default(),
@@ -128,6 +136,9 @@ impl Fields {
             .keys()
             .find(|key| !FIELDS.iter().any(|(name, _)| name == key))
         {
+            Some(tenant) if TENANCY.contains(&tenant.as_str()) => {
+                Err(RequestFault::tenancy(tenant))
+            }
             Some(unknown) => Err(RequestFault::unknown(unknown)),
             None => Ok(Self(fields)),
         }
@@ -203,6 +214,19 @@ impl RequestFault {
             field: Some(name.to_owned()),
             expected: expected.map(str::to_owned),
             advice: None,
+        }
+    }
+
+    fn tenancy(name: &str) -> Self {
+        Self {
+            message: format!(
+                "`{name}` cannot be given: the tenant is taken from the key of the request"
+            ),
+            field: Some(name.to_owned()),
+            expected: None,
+            advice: Some(format!(
+                "leave `{name}` out, and ask with a key of that tenant: kitbag key create --tenant NAME"
+            )),
         }
     }
 
@@ -282,6 +306,13 @@ mod tests {
             Some("topk"),
             "did you mean `top_k`?",
         );
+        for tenancy in ["tenant_id", "tenant", "tenantId"] {
+            check(
+                &json!({ "intent": "x", (tenancy): "acme" }),
+                Some(tenancy),
+                "the tenant is taken from the key",
+            );
+        }
         check(
             &json!({ "intent": "x", "zzzzzz": 3 }),
             Some("zzzzzz"),

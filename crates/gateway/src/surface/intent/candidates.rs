@@ -38,7 +38,7 @@ pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
     let language = found.language_note();
     let parts = language.into_iter().chain([head]).chain(lines);
     let withheld = found.withheld.counts().lines();
-    let parts = parts.chain(mentioned(&found)).chain(withheld);
+    let parts = parts.chain(mentioned(request, &found)).chain(withheld);
     Attempt::told(&parts.collect::<Vec<_>>().join("\n"))
 }
 
@@ -52,10 +52,15 @@ fn line(request: &IntentRequest, found: &Findings, candidate: &Candidate) -> Opt
     Some(api_request(provider.spec()))
 }
 
-/// The next ones in one line: `Also: sentry.list_issues query/simple, …`.
-fn mentioned(found: &Findings) -> Option<String> {
+/// The next ones in one line: `Also: sentry.list_issues query/simple list_errors, …`.
+fn mentioned(request: &IntentRequest, found: &Findings) -> Option<String> {
+    let gateway = &request.turn.gateway;
     let further = found.candidates.iter().skip(USUAL_LIMIT);
-    let further: Vec<String> = further.map(|it| it.entry.light_line()).collect();
+    let further = further.map(|it| {
+        let template = gateway.code_template(&found.catalog, &it.entry.tool_name);
+        it.entry.light_line(template)
+    });
+    let further: Vec<String> = further.collect();
     (!further.is_empty()).then(|| {
         format!(
             "Also, with describe(name): {}",

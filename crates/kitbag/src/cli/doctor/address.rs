@@ -76,7 +76,7 @@ fn join_told(status: &Status) -> String {
         .unwrap_or_default();
     let since = date(*since);
     format!(
-        "pid {pid}{address}, since {since}; `call`, `search`, `tools` and `serve --stdio` join it"
+        "pid {pid}{address}, since {since}; `serve --stdio` and all commands with `--own` join it"
     )
 }
 

@@ -43,8 +43,8 @@ Examples:
   kitbag service status
   kitbag service uninstall
 
-Clients that launch `kitbag serve --stdio`, and `kitbag call`, `search` and
-`tools`, join the gateway that runs and share its servers.";
+Clients that launch `kitbag serve --stdio`, and all commands that have the
+option `--own`, join the gateway that runs and share its servers.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {

@@ -361,6 +361,22 @@ async fn a_call_is_on_record_with_its_price_and_a_model_that_fails_is_asked_last
 
     let told = world.home.kitbag(&["priors", "run"]).await;
     assert_eq!(told.code, Some(0), "{told:?}");
+    for name in ["ai_invoke", "catalog__ai_invoke"] {
+        let told = world.home.kitbag(&["priors", "show", name, "--json"]).await;
+        let shown: Value =
+            serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+        let row = &shown["tools"][0];
+        assert_eq!(row["tool_name"], "ai_invoke");
+        assert_eq!(
+            row["estimated_cost_usd"], 0.0045,
+            "only one call had a price"
+        );
+    }
+    let told = world.home.kitbag(&["index", "show", "ai_invoke"]).await;
+    assert!(
+        told.stdout.contains("\"estimated_cost_usd\": 0.0045"),
+        "{told:?}"
+    );
     let about = until("the gateway has taken the figures over", async || {
         world.house.take_seen();
         let (text, about) = asked(&client, "ai_invoke", prompt.clone()).await;

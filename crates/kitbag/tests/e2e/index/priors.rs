@@ -51,8 +51,9 @@ async fn declared_costs_and_latencies_filter_on_the_command_line() {
         assert_eq!(searched(&listed.home, filter).await, expected, "{filter:?}");
     };
     check(&[], "cheap dear unknown").await;
-    check(&["--max-cost", "0.01"], "cheap unknown").await;
-    check(&["--max-cost", "0.0001"], "unknown").await;
+    check(&["--max-cost", "0.01"], "cheap").await;
+    check(&["--max-cost", "0.01", "--unknown-cost"], "cheap unknown").await;
+    check(&["--max-cost", "0.0001"], "").await;
     check(&["--max-latency", "1000"], "cheap unknown").await;
     check(&["--max-latency", "100"], "unknown").await;
     check(&["--tag", "bargain"], "cheap").await;
@@ -74,10 +75,15 @@ async fn declared_values_filter_over_http_and_stand_in_the_metadata() {
         names.sort();
         (names.join(" "), answer)
     };
+    let (names, answer) = ask(json!({ "max_cost_usd": 0.01 })).await;
+    assert_eq!(names, "shop__cheap");
     assert_eq!(
-        ask(json!({ "max_cost_usd": 0.01 })).await.0,
-        "shop__cheap shop__unknown"
+        answer["withheld"],
+        json!({ "filter": 1, "unknown_cost": 1 }),
+        "an unknown cost is not a low one"
     );
+    let with_unknown = json!({ "max_cost_usd": 0.01, "include_unknown_cost": true });
+    assert_eq!(ask(with_unknown).await.0, "shop__cheap shop__unknown");
     assert_eq!(
         ask(json!({ "max_latency_ms_p99": 100 })).await.0,
         "shop__unknown"

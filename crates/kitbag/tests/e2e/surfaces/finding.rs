@@ -224,7 +224,7 @@ async fn a_broken_server_is_shown_as_such_and_says_what_would_help() {
         let client = house.client("/mcp", client_era).await;
         let all = discover(&client, &json!({})).await.text();
         let line = all.lines().find(|line| line.starts_with("broken")).unwrap();
-        assert!(line.starts_with("broken · locked: "), "{line}");
+        assert!(line.starts_with("broken · does not work: "), "{line}");
         let one = discover(&client, &json!({ "provider": "broken" }))
             .await
             .text();
@@ -256,13 +256,13 @@ async fn a_tool_that_cannot_be_used_is_found_with_what_would_unlock_it() {
         )
         .await;
         assert!(
-            line.contains("[locked: ") && line.contains("VAULT_TOKEN"),
+            line.contains("[missing variable VAULT_TOKEN: set it: export VAULT_TOKEN="),
             "{line}"
         );
         let all = discover(&client, &json!({})).await.text();
         let line = all.lines().find(|line| line.starts_with("vault")).unwrap();
         assert!(
-            line.contains("locked: ") && line.contains("VAULT_TOKEN"),
+            line.starts_with("vault · missing variable VAULT_TOKEN: set it: export VAULT_TOKEN="),
             "{line}"
         );
         let told = super::call_api(&client, "vault__echo_params", &json!({}))
@@ -275,7 +275,7 @@ async fn a_tool_that_cannot_be_used_is_found_with_what_would_unlock_it() {
         assert!(
             !found(&client, "order", "shop__find_order")
                 .await
-                .contains("locked")
+                .contains("missing variable")
         );
     }
 
@@ -289,7 +289,7 @@ async fn a_tool_that_cannot_be_used_is_found_with_what_would_unlock_it() {
         "vault__echo_params",
     )
     .await;
-    assert!(!line.contains("locked"), "{line}");
+    assert!(!line.contains("missing variable"), "{line}");
     super::call_api(&client, "vault__echo_params", &json!({}))
         .await
         .text();

@@ -164,7 +164,7 @@ pub(super) async fn tool_calls(
     at_most: u32,
 ) -> Result<Vec<ToolCallRow>, Error> {
     sqlx::query_as(
-        "SELECT id, server, name, outcome, latency_us, tokens FROM audit
+        "SELECT id, server, name, outcome, latency_us, tokens, price_nano_usd FROM audit
          WHERE id > $1 AND id <= $2 AND at >= $3 AND at < $4 AND kind = 'tool' AND purpose = 'use'
          ORDER BY id LIMIT $5",
     )

@@ -141,7 +141,7 @@ pub(super) async fn tool_calls(
     at_most: u32,
 ) -> Result<Vec<ToolCallRow>, Error> {
     sqlx::query_as(
-        "SELECT id, server, name, outcome, latency_us, tokens FROM audit
+        "SELECT id, server, name, outcome, latency_us, tokens, price_nano_usd FROM audit
          WHERE id > ? AND id <= ? AND at >= ? AND at < ? AND kind = 'tool' AND purpose = 'use'
          ORDER BY id LIMIT ?",
     )

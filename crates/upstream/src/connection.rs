@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use kitbag_domain::sync::lock;
@@ -21,6 +22,7 @@ use crate::inside::BuiltInOpener;
 use crate::link::{BY_US, Link};
 use crate::listing::{Listing, ListingProblem, list};
 use crate::oauth::Credentials;
+use crate::pause::Pause;
 use crate::spec::ServerSpec;
 use crate::stdio::ProcessHandle;
 
@@ -33,6 +35,8 @@ pub(crate) struct LaunchContext {
     pub(crate) secrets_key: &'static str,
     /// True once the server has asked for roots between calls.
     pub(crate) wants_roots: Arc<AtomicBool>,
+    /// The wait that the server has asked for.
+    pub(crate) pause: Arc<Pause>,
 }
 
 pub(crate) struct Connection {
@@ -44,6 +48,9 @@ pub(crate) struct Connection {
     log_level: Mutex<Option<LogLevel>>,
     spec: Arc<ServerSpec>,
 }
+
+/// A server that works answers a ping at once; one that computes without a break gets this long.
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Connection {
     /// Takes over a server that has just been greeted.
@@ -86,6 +93,30 @@ impl Connection {
     /// True if any client has used it.
     pub(crate) fn was_used(&self) -> bool {
         self.dialog.router.was_used()
+    }
+
+    /// True if any call of a client was answered, or made progress.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.dialog.router.call_events() > 0
+    }
+
+    /// Pings the server. Returns true if it answers in any way, or answers other calls meanwhile.
+    pub(crate) async fn answers_ping(&self) -> bool {
+        let router = &self.dialog.router;
+        let before = router.call_events();
+        // The modern era has no ping, and every server of it answers this.
+        let ping = match self.hello.era {
+            Era::Legacy => method::PING,
+            Era::Modern => method::DISCOVER,
+        };
+        let timeouts = CallTimeouts::of(PING_TIMEOUT);
+        let answer = self.ask(ping, RawObject::new(), timeouts).await;
+        match answer {
+            Err(
+                CallError::TimedOut { .. } | CallError::Lost { .. } | CallError::Clogged { .. },
+            ) => router.call_events() != before,
+            _ => true,
+        }
     }
 
     /// Waits for the end, and returns the reason unless we ended it.

@@ -316,12 +316,24 @@ pub(crate) fn start_error(server: &ServerName, error: CallError) -> StartError {
             status: status @ (401 | 403),
             ..
         } => StartError::Unauthorized { server, status },
-        CallError::Http { .. } | CallError::Clogged { .. } | CallError::Brief { .. } => {
-            StartError::Unreachable {
-                server: server.clone(),
-                reason: error.to_string(),
-            }
-        }
+        CallError::HeldOff {
+            server,
+            status,
+            wait,
+            said,
+        } => StartError::HeldOff {
+            server,
+            status,
+            wait,
+            said,
+        },
+        CallError::Http { .. }
+        | CallError::Clogged { .. }
+        | CallError::Deaf { .. }
+        | CallError::Brief { .. } => StartError::Unreachable {
+            server: server.clone(),
+            reason: error.to_string(),
+        },
         CallError::TooLarge { server, max } => StartError::Protocol {
             server,
             reason: format!("its greeting is larger than {max} bytes"),

@@ -54,6 +54,7 @@ impl UpstreamContext {
             built_in: self.built_in.clone(),
             secrets_key: self.secrets_key,
             wants_roots: Arc::default(),
+            pause: Arc::default(),
         }
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! # Layout
 //! - this file: the facts about a server, calling it and asking for its lists
+//! - [`silence`]: restarting it when it answers neither calls nor a ping
 //! - [`start`]: starting it when needed, and leaving it alone for a while when it keeps failing
 //! - [`stop`]: stopping it when it is idle, when it is replaced and when the gateway ends
 //! - [`watched`]: the resources that clients watch
 
+mod silence;
 mod start;
 mod stop;
 mod watched;
@@ -32,6 +34,7 @@ use crate::slots::{CallSlot, CallSlots, NoSlot};
 use crate::spec::ServerSpec;
 use crate::upstreams::UpstreamContext;
 use crate::watch::ResourceWatch;
+use silence::SilenceChecks;
 use start::StartAttempts;
 use watched::WatchedResources;
 
@@ -42,6 +45,7 @@ pub struct Server {
     notices: mpsc::Sender<Notice>,
     live: ArcSwapOption<LiveConnection>,
     attempts: StartAttempts,
+    silence: SilenceChecks,
     closing: CancellationToken,
     /// The server that goes on after this one has stopped for good.
     successor: OnceLock<Arc<Self>>,
@@ -51,6 +55,10 @@ pub struct Server {
     listed: AtomicBool,
     /// Held while its lists are read.
     reading: tokio::sync::Mutex<()>,
+    /// The time at which its lists were asked for first.
+    first_asked: OnceLock<Instant>,
+    /// The reason why its lists could not be read the last time.
+    list_failure: ArcSwapOption<CallError>,
     slots: CallSlots,
     counters: ServerCounters,
     last_used: Mutex<Instant>,
@@ -106,11 +114,14 @@ impl Server {
             notices: parts.notices,
             live: ArcSwapOption::empty(),
             attempts: StartAttempts::default(),
+            silence: SilenceChecks::default(),
             closing: CancellationToken::new(),
             successor: OnceLock::new(),
             listing: ArcSwapOption::from(parts.listing.map(Arc::new)),
             listed: AtomicBool::new(false),
             reading: tokio::sync::Mutex::default(),
+            first_asked: OnceLock::new(),
+            list_failure: ArcSwapOption::empty(),
             counters: ServerCounters::default(),
             last_used: Mutex::new(Instant::now()),
             stop_blocks: AtomicUsize::new(0),
@@ -186,7 +197,12 @@ impl Server {
         let _block = self.block_stop();
         let live = self.started().await?;
         self.touch();
-        Ok(live.connection.start(outbound).holding(slot))
+        let check = self.check_on_timeout(&live);
+        Ok(live
+            .connection
+            .start(outbound)
+            .holding(slot)
+            .on_timeout(check))
     }
 
     async fn slot(&self, caller: &ClientIdentity) -> Result<CallSlot, CallError> {
@@ -220,17 +236,35 @@ impl Server {
         self: &Arc<Self>,
         early: impl FnOnce(&Listing),
     ) -> Result<Arc<Listing>, CallError> {
+        self.first_asked.get_or_init(Instant::now);
         let listed = {
             // Held while it waits, too: the program is not stopped and started anew between two readings.
             let _block = self.block_stop();
             let _reading = self.reading.lock().await;
             self.read_lists(early).await
         };
+        let failure = listed.as_ref().err().cloned().map(Arc::new);
+        self.list_failure.store(failure);
         if self.spec.launch().is_some() {
             let server = self.clone();
             tokio::spawn(async move { server.stop_if_only_listed().await });
         }
         listed
+    }
+
+    /// Returns the time at which its lists were asked for first, if they were.
+    pub fn first_asked(&self) -> Option<Instant> {
+        self.first_asked.get().copied()
+    }
+
+    /// True while its lists are being read.
+    pub fn is_being_asked(&self) -> bool {
+        self.reading.try_lock().is_err()
+    }
+
+    /// Returns the reason why its lists could not be read the last time.
+    pub fn list_failure(&self) -> Option<Arc<CallError>> {
+        self.list_failure.load_full()
     }
 
     /// Returns the lists of the program that runs, and starts it if none does. Callers that come while

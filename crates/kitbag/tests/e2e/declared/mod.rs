@@ -1,6 +1,7 @@
 //! Tools that come from files, through the real binary: they are found and called as soon as the file
 //! is there, with the credential of the caller's tenant, and take no argument that the file does not name.
 
+mod checked;
 mod model_providers;
 mod model_tools;
 mod own_tools;

@@ -86,3 +86,8 @@ impl From<BodyError> for RequestFault {
 pub(crate) fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
+
+/// Half a second is a second: a caller that comes too early is refused again.
+pub(crate) fn seconds(wait: Duration) -> String {
+    format!("{} s", wait.as_secs_f64().ceil())
+}

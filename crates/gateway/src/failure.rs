@@ -147,7 +147,9 @@ impl Failure {
             | Self::ClientRefused { .. }
             | Self::CannotVisit { .. }
             | Self::TooManyRounds { .. } => Outcome::Refused,
-            Self::Upstream(CallError::TimedOut { .. }) => Outcome::TimedOut,
+            Self::Upstream(CallError::TimedOut { .. } | CallError::Deaf { .. }) => {
+                Outcome::TimedOut
+            }
             Self::Upstream(_) | Self::Provider(_) => Outcome::Unavailable,
             Self::Malformed(_)
             | Self::TooLarge { .. }

@@ -87,7 +87,7 @@ mod template;
 pub mod template_check;
 pub mod template_folder;
 mod told_guides;
-mod tool_files;
+pub mod tool_files;
 mod turn;
 pub mod vault;
 pub mod view;

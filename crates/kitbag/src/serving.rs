@@ -20,6 +20,7 @@ use kitbag_gateway::background;
 use kitbag_gateway::follow_store;
 use kitbag_gateway::follow_tool_files;
 use kitbag_gateway::front;
+use kitbag_gateway::front::listener::LAST_CALLS;
 use kitbag_gateway::host::GatewayHost;
 use kitbag_gateway::list_servers;
 use kitbag_gateway::priors_schedule;
@@ -112,17 +113,23 @@ pub(crate) async fn serve_stdio(
     let ended = CancellationToken::new();
     tokio::spawn(until_asked_to_end(ended.clone(), app.host().clone()));
     let serving = async {
-        // The end of this process does not wait for requests; see below.
-        let never = CancellationToken::new();
-        front::stdio::serve(app.host().clone(), door, stdin, tokio::io::stdout(), &never).await?;
+        front::stdio::serve(app.host().clone(), door, stdin, tokio::io::stdout(), &ended).await?;
         // A client that asks one thing and leaves would otherwise never let the servers
         // finish their introduction, and the next such client would find nothing again.
-        let _ = tokio::time::timeout_at(enough, &mut listing).await;
+        let listed = tokio::time::timeout_at(enough, &mut listing);
+        tokio::select! {
+            _ = listed => {}
+            () = ended.cancelled() => {}
+        }
         Ok::<_, std::io::Error>(())
+    };
+    let drained = async {
+        ended.cancelled().await;
+        tokio::time::sleep(LAST_CALLS).await;
     };
     tokio::select! {
         served = serving => served?,
-        () = ended.cancelled() => {}
+        () = drained => {}
     }
     listing.abort();
     app.close().await;
@@ -172,9 +179,8 @@ fn banner(app: &App, address: SocketAddr) -> Banner {
 
 async fn until_asked_to_end(ended: CancellationToken, host: Arc<GatewayHost>) {
     asked_to_end().await;
-    // Streams that would stay open for ever end here, so that the server can end.
-    host.gateway().services.sessions.close_all();
     ended.cancel();
+    host.gateway().services.sessions.close_announcements();
 }
 
 /// Comes back when the process is asked to end.

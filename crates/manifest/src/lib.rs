@@ -26,7 +26,8 @@ mod union;
 pub use built_in::providers;
 pub use catalog::ToolCatalog;
 pub use checks::{
-    CheckFinding, CheckId, CheckInput, LoosePart, NoSuchCheck, ToolPage, check, loose_parts,
+    CheckFinding, CheckId, CheckInput, LoosePart, NoSuchCheck, ToolPage, check, check_manifest,
+    check_tool, loose_parts,
 };
 pub use dated::DatedData;
 pub use definition::{definition, examples};

@@ -21,6 +21,8 @@ use sqlx::{ConnectOptions, Connection};
 const PLAY_THE_WRITER: &str = "KITBAG_KILL_TEST_DATABASE";
 const ROUND: &str = "KITBAG_KILL_TEST_ROUND";
 const ROUNDS: u32 = 24;
+/// A slow machine needs more rounds until every kind of write was acknowledged.
+const MOST_ROUNDS: u32 = 400;
 const MIRRORED: usize = 20;
 
 #[tokio::test]
@@ -29,7 +31,10 @@ async fn every_acknowledged_write_survives_a_kill_at_any_moment() {
     let file = directory.path().join("kitbag.db").display().to_string();
     for address in [file, postgres_address()] {
         let mut acknowledged = Acknowledged::default();
-        for round in 0..ROUNDS {
+        for round in 0..MOST_ROUNDS {
+            if round >= ROUNDS && acknowledged.is_complete() {
+                break;
+            }
             let mut writer = start_writer(&address, round);
             let mut output = BufReader::new(writer.stdout.take().unwrap());
             acknowledged.read(&until_first_acknowledgement(&mut output));
@@ -37,7 +42,7 @@ async fn every_acknowledged_write_survives_a_kill_at_any_moment() {
             acknowledged.read(&rest(output));
             acknowledged.check(&address).await;
         }
-        acknowledged.is_not_trivial();
+        assert!(acknowledged.is_complete(), "{acknowledged:?}");
     }
 }
 
@@ -130,7 +135,7 @@ fn kill_within(writer: &mut Child, limit: Duration) {
 }
 
 /// What the writers of all rounds have said is stored.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Acknowledged {
     tokens: HashMap<String, String>,
     revoked: HashSet<String>,
@@ -222,19 +227,14 @@ impl Acknowledged {
     }
 
     /// Guards against a test that passes because nothing was ever written.
-    fn is_not_trivial(&self) {
+    fn is_complete(&self) -> bool {
         let counts = [
             self.tokens.len(),
             self.revoked.len(),
             self.listings.len(),
             self.audit.len(),
         ];
-        assert!(
-            counts.iter().all(|count| *count > 0) && self.mirrored > 0 && self.priors > 0,
-            "{counts:?} {} {}",
-            self.mirrored,
-            self.priors
-        );
+        counts.iter().all(|count| *count > 0) && self.mirrored > 0 && self.priors > 0
     }
 }
 

@@ -34,8 +34,8 @@ pub struct Histogram<'a> {
 }
 
 impl MetricsFormat {
-    /// Returns the format that the client prefers. A client that names neither format gets
-    /// OpenMetrics.
+    /// Returns OpenMetrics for a client that asks for it by name and does not prefer text, and the
+    /// classic format for all others: every reader of metrics takes that one.
     pub fn accepted(headers: &HeaderMap) -> Self {
         let accept: Vec<&str> = headers
             .get_all(ACCEPT)
@@ -43,14 +43,15 @@ impl MetricsFormat {
             .filter_map(|value| value.to_str().ok())
             .collect();
         let accept = accept.join(",");
-        let (open, classic) = (
-            preference(&accept, "application/openmetrics-text"),
-            preference(&accept, "text/plain"),
-        );
-        if classic > open {
-            Self::Classic
-        } else {
+        let open = weight(&accept, "application/openmetrics-text").unwrap_or(0.0);
+        // The most specific range that covers the classic format decides.
+        let classic = ["text/plain", "text/*", "*/*"]
+            .iter()
+            .find_map(|range| weight(&accept, range));
+        if open > 0.0 && open >= classic.unwrap_or(0.0) {
             Self::OpenMetrics
+        } else {
+            Self::Classic
         }
     }
 
@@ -62,20 +63,19 @@ impl MetricsFormat {
     }
 }
 
-/// Returns the weight that the client gives to a media type, from 0 to 1. A media type that the
-/// client does not name has the weight 0.
-fn preference(accept: &str, wanted: &str) -> f32 {
+/// Returns the highest weight, from 0 to 1, that the client gives to this media range, if it names it.
+fn weight(accept: &str, wanted: &str) -> Option<f32> {
     let weights = accept.split(',').filter_map(|range| {
         let mut parts = range.split(';').map(str::trim);
         if !parts.next()?.eq_ignore_ascii_case(wanted) {
             return None;
         }
         let weight = parts
-            .find_map(|it| it.strip_prefix("q="))
-            .map_or(Some(1.0), |it| it.parse().ok());
+            .find_map(|it| it.strip_prefix("q=").or_else(|| it.strip_prefix("Q=")))
+            .map_or(Some(1.0), |it| it.trim().parse().ok());
         weight.filter(|it: &f32| (0.0..=1.0).contains(it))
     });
-    weights.fold(0.0, f32::max)
+    weights.reduce(f32::max)
 }
 
 impl MetricsPage {
@@ -216,14 +216,24 @@ mod tests {
     }
 
     #[test]
-    fn the_format_is_what_the_client_prefers() {
-        check(&[], MetricsFormat::OpenMetrics);
-        check(&["*/*"], MetricsFormat::OpenMetrics);
-        check(&["text/html"], MetricsFormat::OpenMetrics);
+    fn a_client_gets_open_metrics_only_if_it_asks_for_it_by_name() {
+        check(&[], MetricsFormat::Classic);
+        check(&[""], MetricsFormat::Classic);
+        check(&["*/*"], MetricsFormat::Classic);
+        check(&["application/*"], MetricsFormat::Classic);
+        check(&["text/html,*/*;q=0.8"], MetricsFormat::Classic);
         check(&["text/plain"], MetricsFormat::Classic);
         check(
             &["text/plain;version=0.0.4;q=0.5,*/*;q=0.1"],
             MetricsFormat::Classic,
+        );
+        check(
+            &["application/openmetrics-text"],
+            MetricsFormat::OpenMetrics,
+        );
+        check(
+            &["application/openmetrics-text, */*"],
+            MetricsFormat::OpenMetrics,
         );
         check(
             &["application/openmetrics-text;version=1.0.0,text/plain"],
@@ -231,11 +241,30 @@ mod tests {
         );
         let prometheus = "application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.6,*/*;q=0.1";
         check(&[prometheus], MetricsFormat::OpenMetrics);
+    }
+
+    #[test]
+    fn weights_decide_between_the_formats_that_a_client_names() {
         check(
             &["application/openmetrics-text;q=0.2", "text/plain;q=0.9"],
             MetricsFormat::Classic,
         );
-        check(&["Text/Plain; Q=nonsense; q=2"], MetricsFormat::OpenMetrics);
+        check(
+            &["application/openmetrics-text; Q=0.5, */*; q=0.7"],
+            MetricsFormat::Classic,
+        );
+        check(
+            &["application/openmetrics-text;q=0.5, text/plain;q=0.1, */*;q=0.7"],
+            MetricsFormat::OpenMetrics,
+        );
+        check(
+            &["application/openmetrics-text;q=0, */*;q=0"],
+            MetricsFormat::Classic,
+        );
+        check(
+            &["application/openmetrics-text;q=nonsense"],
+            MetricsFormat::Classic,
+        );
     }
 
     fn page(format: MetricsFormat) -> String {

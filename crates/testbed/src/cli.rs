@@ -78,7 +78,7 @@ pub(crate) enum Misbehaviour {
     EarlyRoots,
     /// Advertises resources and prompts, refuses the one and never answers the other.
     Lie,
-    /// Three seconds before anything is read.
+    /// Three seconds before anything is read; with a data folder, as long as no file `start` is in it.
     SlowStart,
     /// Complains about a missing variable and exits with 1.
     CrashAtStart,
@@ -94,6 +94,12 @@ pub(crate) enum Misbehaviour {
     EndlessCursor,
     /// Reads everything, answers nothing.
     Hang,
+    /// From the first call on, reads everything and answers nothing on that connection. Connections
+    /// made later work as soon as there is a file `cured` in the data folder.
+    Deaf,
+    /// Over HTTP: as long as there is a file `hold-off` in the data folder, with a status and a
+    /// `Retry-After` such as `429 30`, every request is answered with them.
+    HoldOff,
     /// Does not answer methods it does not know before `initialize`.
     NoDiscoverAnswer,
     /// Offers `change_tools`, which makes the list of tools grow.

@@ -4,6 +4,7 @@
 //! fresh one for each HTTP request, since nothing is remembered between those.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use kitbag_domain::sync::lock;
@@ -48,6 +49,8 @@ pub(crate) struct ConnectedClient {
     greeting: OnceLock<Handshake>,
     state: Mutex<ClientState>,
     roots_answered: watch::Sender<bool>,
+    /// True once the server does not answer this client any more.
+    ignored: AtomicBool,
 }
 
 impl ConnectedClient {
@@ -65,7 +68,16 @@ impl ConnectedClient {
             greeting: OnceLock::new(),
             state: Mutex::new(state),
             roots_answered: watch::Sender::new(false),
+            ignored: AtomicBool::new(false),
         }
+    }
+
+    pub(crate) fn is_ignored(&self) -> bool {
+        self.ignored.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn ignore(&self) {
+        self.ignored.store(true, Ordering::SeqCst);
     }
 
     pub(crate) fn greeting(&self) -> Option<&Handshake> {

@@ -124,7 +124,7 @@ pub(crate) fn method_not_found(name: &str) -> CallEnd {
 
 async fn answer(call: TestCall) {
     let (id, peer, outbox) = (call.id.clone(), call.peer.clone(), call.outbox.clone());
-    let outcome = if call.server.has(Misbehaviour::Hang) {
+    let outcome = if call.server.has(Misbehaviour::Hang) || is_deaf(&call) {
         call.cancelled.cancelled().await;
         Err(CallEnd::Cancelled)
     } else if matches!(call.dialogue, Dialogue::Legacy) {
@@ -134,6 +134,21 @@ async fn answer(call: TestCall) {
     };
     peer.end(&id);
     send(&outbox, id, outcome);
+}
+
+/// True if the server has become deaf, or does so now.
+fn is_deaf(call: &TestCall) -> bool {
+    let (server, peer) = (&call.server, &call.peer);
+    if !server.has(Misbehaviour::Deaf) {
+        return false;
+    }
+    let cured = server.read("cured").is_some();
+    if call.method == method::CALL_TOOL && !cured {
+        peer.ignore();
+        server.deafen();
+        server.note("became deaf");
+    }
+    peer.is_ignored() || (server.is_deaf() && !cured)
 }
 
 fn send(outbox: &Outbox, id: RequestId, outcome: CallOutcome) {

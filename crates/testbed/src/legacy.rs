@@ -81,7 +81,8 @@ async fn before_greeting(call: TestCall) -> CallOutcome {
     match call.method.as_str() {
         method::INITIALIZE => initialize(&call),
         method::PING => Reply::empty(),
-        _ if call.server.has(Misbehaviour::NoDiscoverAnswer) => {
+        name if call.server.has(Misbehaviour::NoDiscoverAnswer) => {
+            call.server.note(&format!("ignored {name}"));
             call.wait(std::future::pending()).await?
         }
         name => Err(method_not_found(name)),

@@ -34,7 +34,14 @@ pub(crate) async fn at_start(
         hostile::flood_stderr();
     }
     if misbehaviours.contains(&Misbehaviour::SlowStart) {
-        tokio::time::sleep(SLOW_START).await;
+        match data_dir {
+            None => tokio::time::sleep(SLOW_START).await,
+            Some(dir) => {
+                while !dir.join("start").exists() {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            }
+        }
     }
     Ok(())
 }

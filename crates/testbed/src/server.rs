@@ -30,6 +30,8 @@ pub(crate) struct TestServer {
     /// True once `turncoat` was called, and has another definition.
     redefined: AtomicBool,
     floods: AtomicBool,
+    /// True once a call has made the server deaf.
+    deaf: AtomicBool,
     /// Tools of other servers, listed in place of our own.
     pub(crate) foreign_tools: Option<Vec<ForeignTool>>,
 }
@@ -65,6 +67,7 @@ impl TestServer {
             added_tools: AtomicUsize::new(0),
             redefined: AtomicBool::new(false),
             floods: AtomicBool::new(false),
+            deaf: AtomicBool::new(false),
             foreign_tools,
         }
     }
@@ -112,6 +115,19 @@ impl TestServer {
         while !dir.join(name).exists() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+    }
+
+    /// Returns the content of a file that a test has written.
+    pub(crate) fn read(&self, file: &str) -> Option<String> {
+        std::fs::read_to_string(self.in_data_dir(file)?).ok()
+    }
+
+    pub(crate) fn is_deaf(&self) -> bool {
+        self.deaf.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn deafen(&self) {
+        self.deaf.store(true, Ordering::SeqCst);
     }
 
     pub(crate) fn added_tools(&self) -> usize {

@@ -128,6 +128,7 @@ impl ConnectionAttempt {
             url: self.url(endpoint)?,
             headers: self.headers(endpoint)?,
             credentials: self.context.credentials.clone(),
+            pause: self.context.pause.clone(),
             max_bytes: self.spec.limits.max_message_bytes,
         })
     }
@@ -177,7 +178,7 @@ impl ConnectionAttempt {
     fn url(&self, endpoint: &RemoteEndpoint<Template>) -> Result<Url, StartError> {
         // The parser's reason does not quote the values that were filled in.
         Url::parse(&self.filled_in(&endpoint.url)?)
-            .map_err(|error| self.unreachable(error.to_string()))
+            .map_err(|error| self.invalid(format!("its address cannot be used: {error}")))
     }
 
     fn headers(&self, endpoint: &RemoteEndpoint<Template>) -> Result<HeaderMap, StartError> {
@@ -187,11 +188,11 @@ impl ConnectionAttempt {
             mask::hide(&value);
             headers.push((name.clone(), value));
         }
-        header_map(headers).map_err(|reason| self.unreachable(reason))
+        header_map(headers).map_err(|reason| self.invalid(reason))
     }
 
-    fn unreachable(&self, reason: String) -> StartError {
-        StartError::Unreachable {
+    fn invalid(&self, reason: String) -> StartError {
+        StartError::Invalid {
             server: self.server().clone(),
             reason,
         }

@@ -4,7 +4,7 @@
 //! A server serves several callers, so its last words may be about the call of another caller.
 
 use crate::cause::Cause;
-use crate::error::{CallError, StartError};
+use crate::error::{CallError, RestartOutcome, StartError, held_off};
 use crate::time::in_words;
 
 impl CallError {
@@ -16,12 +16,26 @@ impl CallError {
                 format!("`{server}` went away during the call{}", ending(reason))
             }
             Self::Http { server, status, .. } => format!("`{server}` answered HTTP {status}"),
+            Self::Deaf {
+                server,
+                outcome: RestartOutcome::Failed(start),
+            } => format!(
+                "`{server}` does not answer at all (no reply to a ping either), and could not be restarted: {}",
+                start.outline()
+            ),
+            Self::HeldOff {
+                server,
+                status,
+                wait,
+                ..
+            } => held_off(server, *status, *wait, ""),
             Self::Login(_)
             | Self::Refused { .. }
             | Self::Busy { .. }
             | Self::Brief { .. }
             | Self::Clogged { .. }
             | Self::TimedOut { .. }
+            | Self::Deaf { .. }
             | Self::TooLarge { .. }
             | Self::TooDeep { .. }
             | Self::Unapproved { .. }
@@ -51,6 +65,9 @@ impl CallError {
                     in_words(*wait)
                 )
             }
+            Self::HeldOff { wait, .. } | Self::Start(StartError::HeldOff { wait, .. }) => {
+                format!("call again in {}", in_words(*wait))
+            }
             Self::Start(StartError::Stopping { .. }) => "try again".to_owned(),
             _ => operator.to_owned(),
         }
@@ -68,7 +85,15 @@ impl StartError {
             } => {
                 format!("`{server}` failed {failures} times in a row and is left alone for a while")
             }
-            Self::Variable { server, .. } => format!("`{server}` is not set up"),
+            Self::Variable { server, .. } | Self::Invalid { server, .. } => {
+                format!("`{server}` is not set up")
+            }
+            Self::HeldOff {
+                server,
+                status,
+                wait,
+                ..
+            } => held_off(server, *status, *wait, ""),
             Self::Launch { server, .. } => format!("`{server}` could not be launched"),
             Self::Unreachable { server, .. } => format!("`{server}` could not be reached"),
             Self::BuiltIn { server, .. } => {
@@ -78,6 +103,7 @@ impl StartError {
             Self::TimedOut { .. }
             | Self::Unauthorized { .. }
             | Self::Login(_)
+            | Self::Deaf { .. }
             | Self::Stopping { .. } => self.to_string(),
         }
     }
@@ -192,6 +218,28 @@ mod tests {
             "`orders` went away during the call: it needs",
         );
         let body = format!("<pre>/srv/app.py {SECRET}</pre>");
+        let held_off = CallError::HeldOff {
+            server: server.clone(),
+            status: 429,
+            wait,
+            said: body.clone(),
+        };
+        check(
+            &held_off,
+            "`orders` answered HTTP 429; it takes no requests for another 1 s | call again in 1 s",
+        );
+        let unreachable = StartError::Unreachable {
+            server: server.clone(),
+            reason: format!("error for http://10.0.0.1/srv {SECRET}"),
+        };
+        let deaf = CallError::Deaf {
+            server: server.clone(),
+            outcome: RestartOutcome::Failed(Box::new(unreachable)),
+        };
+        check(
+            &deaf,
+            "could not be restarted: `orders` could not be reached",
+        );
         check(
             &CallError::Http {
                 server,

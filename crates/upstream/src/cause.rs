@@ -132,6 +132,18 @@ impl Cause {
         }
     }
 
+    /// True for a mistake in `command` or `cwd`, or a program that is not installed: it shows
+    /// without a process.
+    pub(crate) fn is_mistake(&self) -> bool {
+        matches!(
+            self,
+            Self::NotFound { .. }
+                | Self::NotExecutable { .. }
+                | Self::NoInterpreter { .. }
+                | Self::NoFolder { .. }
+        )
+    }
+
     fn no_program(command: &str) -> Self {
         Self::NotFound {
             command: command.to_owned(),

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use kitbag_domain::sync::lock;
@@ -24,6 +25,7 @@ use crate::list_ages::ListAges;
 use crate::listing::{Listing, ListingProblem, list, list_again};
 use crate::oauth::Credentials;
 use crate::server::FindSecrets;
+use crate::pause::Pause;
 use crate::spec::ServerSpec;
 use crate::stdio::ProcessHandle;
 
@@ -39,6 +41,8 @@ pub(crate) struct LaunchContext {
     pub(crate) ages: Arc<ListAges>,
     pub(crate) find_secrets: FindSecrets,
     pub(crate) hash_definition: HashDefinition,
+    /// The wait that the server has asked for.
+    pub(crate) pause: Arc<Pause>,
 }
 
 pub(crate) struct Connection {
@@ -50,6 +54,9 @@ pub(crate) struct Connection {
     log_level: Mutex<Option<LogLevel>>,
     spec: Arc<ServerSpec>,
 }
+
+/// A server that works answers a ping at once; one that computes without a break gets this long.
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Connection {
     /// Takes over a server that has just been greeted.
@@ -92,6 +99,30 @@ impl Connection {
     /// True if any client has used it.
     pub(crate) fn was_used(&self) -> bool {
         self.dialog.router.was_used()
+    }
+
+    /// True if any call of a client was answered, or made progress.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.dialog.router.call_events() > 0
+    }
+
+    /// Pings the server. Returns true if it answers in any way, or answers other calls meanwhile.
+    pub(crate) async fn answers_ping(&self) -> bool {
+        let router = &self.dialog.router;
+        let before = router.call_events();
+        // The modern era has no ping, and every server of it answers this.
+        let ping = match self.hello.era {
+            Era::Legacy => method::PING,
+            Era::Modern => method::DISCOVER,
+        };
+        let timeouts = CallTimeouts::of(PING_TIMEOUT);
+        let answer = self.ask(ping, RawObject::new(), timeouts).await;
+        match answer {
+            Err(
+                CallError::TimedOut { .. } | CallError::Lost { .. } | CallError::Clogged { .. },
+            ) => router.call_events() != before,
+            _ => true,
+        }
     }
 
     /// Waits for the end, and returns the reason unless we ended it.

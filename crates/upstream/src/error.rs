@@ -40,6 +40,18 @@ pub enum StartError {
     },
     #[error("`{server}` could not be reached: {reason}")]
     Unreachable { server: ServerName, reason: String },
+    /// Its address or its headers, with the variables filled in, cannot be used.
+    #[error("`{server}` is not set up: {reason}")]
+    Invalid { server: ServerName, reason: String },
+    #[error("{}", held_off(server, *status, *wait, said))]
+    HeldOff {
+        server: ServerName,
+        status: u16,
+        wait: Duration,
+        said: String,
+    },
+    #[error("`{server}` started, and then answered neither a call nor a ping")]
+    Deaf { server: ServerName },
     #[error("`{server}`, which is built in, could not begin: {reason}")]
     BuiltIn {
         server: ServerName,
@@ -90,6 +102,21 @@ pub enum CallError {
     Clogged { server: ServerName, waiting: usize },
     #[error("`{server}` did not answer within {}", in_words(*after))]
     TimedOut { server: ServerName, after: Duration },
+    /// It did not answer a ping after a call had timed out.
+    #[error("`{server}` does not answer at all (no reply to a ping either); {outcome}")]
+    Deaf {
+        server: ServerName,
+        outcome: RestartOutcome,
+    },
+    /// It has asked us to wait.
+    #[error("{}", held_off(server, *status, *wait, said))]
+    HeldOff {
+        server: ServerName,
+        status: u16,
+        wait: Duration,
+        /// The words that came with the wait, for the call that was answered with it.
+        said: String,
+    },
     #[error("`{server}` went away during the call: {reason}")]
     Lost {
         server: ServerName,
@@ -125,6 +152,19 @@ pub enum CallError {
     },
 }
 
+/// The end of the attempt to restart a deaf server.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum RestartOutcome {
+    #[error("it was restarted")]
+    Restarted,
+    #[error("the connection to it was replaced")]
+    Reconnected,
+    #[error("it is being restarted, which takes longer than usual")]
+    Pending,
+    #[error("restarting it failed: {0}")]
+    Failed(Box<StartError>),
+}
+
 impl CallError {
     /// Returns the error for a connection that leaves no last words behind.
     pub(crate) fn lost(server: &ServerName, reason: impl Into<String>) -> Self {
@@ -145,6 +185,8 @@ impl CallError {
             | Self::Busy { server, .. }
             | Self::Clogged { server, .. }
             | Self::TimedOut { server, .. }
+            | Self::Deaf { server, .. }
+            | Self::HeldOff { server, .. }
             | Self::Lost { server, .. }
             | Self::TooLarge { server, .. }
             | Self::TooDeep { server }
@@ -170,6 +212,10 @@ impl CallError {
         match self {
             Self::Start(start) => start.cause(),
             Self::Login(_) => Some(Cause::LoginNeeded),
+            Self::Deaf {
+                outcome: RestartOutcome::Failed(start),
+                ..
+            } => start.cause(),
             Self::Lost { diagnosis, .. } => {
                 diagnosis.as_ref().map(|diagnosis| diagnosis.cause.clone())
             }
@@ -178,6 +224,8 @@ impl CallError {
             | Self::Clogged { .. }
             | Self::Brief { .. }
             | Self::TimedOut { .. }
+            | Self::Deaf { .. }
+            | Self::HeldOff { .. }
             | Self::TooLarge { .. }
             | Self::TooDeep { .. }
             | Self::Unapproved { .. }
@@ -188,6 +236,26 @@ impl CallError {
 }
 
 impl StartError {
+    /// True for a mistake in the configuration or in what it refers to: a start cannot succeed
+    /// before that has changed, and finding this out costs nothing.
+    pub(crate) fn is_mistake(&self) -> bool {
+        match self {
+            Self::Variable { .. } | Self::Invalid { .. } => true,
+            Self::Launch { diagnosis, .. } => {
+                diagnosis.as_ref().is_some_and(|it| it.cause.is_mistake())
+            }
+            _ => false,
+        }
+    }
+
+    /// True if a person who read the error before learns nothing from this one.
+    pub(crate) fn repeats(&self, before: &Self) -> bool {
+        match (self, before) {
+            (Self::HeldOff { .. }, Self::HeldOff { .. }) => true,
+            _ => self.to_string() == before.to_string(),
+        }
+    }
+
     pub fn server(&self) -> &ServerName {
         match self {
             Self::Variable { server, .. }
@@ -195,6 +263,9 @@ impl StartError {
             | Self::Exited { server, .. }
             | Self::TimedOut { server, .. }
             | Self::Unreachable { server, .. }
+            | Self::Invalid { server, .. }
+            | Self::HeldOff { server, .. }
+            | Self::Deaf { server }
             | Self::BuiltIn { server, .. }
             | Self::Unauthorized { server, .. }
             | Self::Protocol { server, .. }
@@ -234,7 +305,11 @@ impl StartError {
             Self::Login(_) => Cause::LoginNeeded,
             Self::Protocol { .. } => Cause::NotMcp,
             Self::BackingOff { last, .. } => return last.cause(),
-            Self::BuiltIn { .. } | Self::Stopping { .. } => return None,
+            Self::BuiltIn { .. }
+            | Self::Invalid { .. }
+            | Self::HeldOff { .. }
+            | Self::Deaf { .. }
+            | Self::Stopping { .. } => return None,
         })
     }
 }
@@ -251,6 +326,8 @@ impl Remedy for CallError {
                 )
             }
             Self::Brief { remedy, .. } => remedy.clone(),
+            Self::Deaf { outcome, .. } => return outcome.remedy(),
+            Self::HeldOff { wait, .. } => format!("call again in {}", in_words(*wait)),
             Self::Busy { .. } | Self::Clogged { .. } => {
                 "wait for a running call to end, then try again".to_owned()
             }
@@ -307,9 +384,30 @@ impl Remedy for StartError {
             Self::BuiltIn { remedy, .. } => remedy.clone(),
             Self::Login(needed) => needed.remedy(),
             Self::BackingOff { last, .. } => last.remedy(),
+            Self::Invalid { server, .. } => {
+                Some(format!("correct `url` or `headers` of [servers.{server}]"))
+            }
+            Self::HeldOff { wait, .. } => Some(format!("call again in {}", in_words(*wait))),
+            Self::Deaf { server } => Some(format!("see `kitbag logs {server}`")),
             Self::Protocol { .. } | Self::Stopping { .. } => None,
         }
     }
+}
+
+impl Remedy for RestartOutcome {
+    fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Restarted | Self::Reconnected => Some("try once more".to_owned()),
+            Self::Pending => Some("try again in a minute".to_owned()),
+            Self::Failed(error) => error.remedy(),
+        }
+    }
+}
+
+/// Returns the sentence about a server that has asked for a wait, with the words that came with it.
+pub(crate) fn held_off(server: &ServerName, status: u16, wait: Duration, said: &str) -> String {
+    let (said, wait) = (hint(said), in_words(wait));
+    format!("`{server}` answered HTTP {status}{said}; it takes no requests for another {wait}")
 }
 
 fn calls(own: bool) -> &'static str {

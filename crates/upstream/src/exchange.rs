@@ -1,18 +1,18 @@
 //! One request on its way: the events before the answer, and the answer.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use kitbag_domain::{Kind, ServerName};
 use kitbag_wire::meta::code;
 use kitbag_wire::{ErrorObject, Raw, RawObject};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::call_clock::CallClock;
+pub(crate) use crate::call_clock::CallTimeouts;
 use crate::error::CallError;
 use crate::listing::Listing;
 use crate::slots::CallSlot;
@@ -132,7 +132,13 @@ pub struct InFlight {
     cancel: Option<CancelOnDrop>,
     /// The permit of the call to run, given back at the end.
     slot: Option<CallSlot>,
+    on_timeout: Option<OnTimeout>,
+    /// Runs after a timeout, and returns the error that the call ends with.
+    checking: Option<JoinHandle<CallError>>,
 }
+
+/// Starts the check of a server that did not answer in time.
+pub(crate) struct OnTimeout(Box<dyn FnOnce(CallError) -> JoinHandle<CallError> + Send + Sync>);
 
 /// The other end of [`InFlight`], held by the task that reads from the server.
 #[derive(Debug)]
@@ -194,6 +200,8 @@ impl InFlight {
             untaken: untaken.clone(),
             cancel: Some(CancelOnDrop(Some(cancel))),
             slot: None,
+            on_timeout: None,
+            checking: None,
         };
         (
             handle,
@@ -212,6 +220,11 @@ impl InFlight {
         self
     }
 
+    pub(crate) fn on_timeout(mut self, check: OnTimeout) -> Self {
+        self.on_timeout = Some(check);
+        self
+    }
+
     /// Gives back its slot, because it waits for a person, who may never come back.
     pub fn step_aside(&mut self) {
         self.aside.store(true, Ordering::Relaxed);
@@ -226,6 +239,11 @@ impl InFlight {
     /// Returns the next event. After [`CallEvent::Done`] there are no more.
     pub async fn next(&mut self) -> CallEvent {
         loop {
+            if let Some(checking) = &mut self.checking {
+                let error = checking.await;
+                self.checking = None;
+                return CallEvent::Done(Err(error.unwrap_or_else(|_| self.lost())));
+            }
             tokio::select! {
                 biased;
                 Some(event) = self.events.recv() => {
@@ -237,11 +255,12 @@ impl InFlight {
                     return self.done(done);
                 }
                 () = self.clock.ran_out() => {
-                    if self.asks.load(Ordering::Relaxed) == 0 {
-                        return self.timed_out();
+                    if self.asks.load(Ordering::Relaxed) > 0 {
+                        // The server waits for a person; that is not silence.
+                        self.clock.extend();
+                    } else if let Some(done) = self.time_out() {
+                        return done;
                     }
-                    // The server waits for a person; that is not silence.
-                    self.clock.extend();
                 }
             }
         }
@@ -261,13 +280,21 @@ impl InFlight {
         CallEvent::Done(done)
     }
 
-    fn timed_out(&mut self) -> CallEvent {
+    /// Gives the call up. Returns its end, unless the server is checked first.
+    fn time_out(&mut self) -> Option<CallEvent> {
         // Dropping it sends the cancellation to the server.
         self.cancel = None;
-        CallEvent::Done(Err(CallError::TimedOut {
+        let error = CallError::TimedOut {
             server: self.server.clone(),
             after: self.clock.timeouts.silence,
-        }))
+        };
+        match self.on_timeout.take() {
+            Some(OnTimeout(check)) => {
+                self.checking = Some(check(error));
+                None
+            }
+            None => Some(CallEvent::Done(Err(error))),
+        }
     }
 
     /// Waits for the answer alone, for requests of our own.
@@ -383,62 +410,6 @@ impl LogLevel {
     }
 }
 
-/// The time that a call waits for a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct CallTimeouts {
-    /// Progress starts this clock again.
-    pub(crate) silence: Duration,
-    pub(crate) total: Duration,
-}
-
-impl CallTimeouts {
-    /// For requests that stay open, such as a subscription.
-    pub(crate) const ENDLESS: Self = Self {
-        silence: Duration::from_secs(u32::MAX as u64),
-        total: Duration::from_secs(u32::MAX as u64),
-    };
-
-    pub(crate) fn of(silence: Duration) -> Self {
-        Self {
-            silence,
-            total: silence,
-        }
-    }
-}
-
-#[derive(Debug)]
-struct CallClock {
-    timeouts: CallTimeouts,
-    end: Instant,
-    sleep: Option<Pin<Box<Sleep>>>,
-}
-
-impl CallClock {
-    fn new(timeouts: CallTimeouts) -> Self {
-        Self {
-            timeouts,
-            end: Instant::now() + timeouts.total,
-            sleep: None,
-        }
-    }
-
-    fn restart(&mut self) {
-        self.sleep = None;
-    }
-
-    fn extend(&mut self) {
-        self.end = self.end.max(Instant::now() + self.timeouts.silence);
-        self.restart();
-    }
-
-    async fn ran_out(&mut self) {
-        let until = (Instant::now() + self.timeouts.silence).min(self.end);
-        self.sleep
-            .get_or_insert_with(|| Box::pin(sleep_until(until)))
-            .await;
-    }
-}
-
 #[derive(Debug)]
 struct OpenAsk(Arc<AtomicUsize>);
 
@@ -456,6 +427,20 @@ impl Drop for OpenAsk {
 }
 
 struct CancelOnDrop(Option<Cancel>);
+
+impl OnTimeout {
+    pub(crate) fn new(
+        check: impl FnOnce(CallError) -> JoinHandle<CallError> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Box::new(check))
+    }
+}
+
+impl std::fmt::Debug for OnTimeout {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OnTimeout")
+    }
+}
 
 impl std::fmt::Debug for CancelOnDrop {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

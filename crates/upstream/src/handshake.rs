@@ -316,10 +316,22 @@ pub(crate) fn start_error(server: &ServerName, error: CallError) -> StartError {
             status: status @ (401 | 403),
             ..
         } => StartError::Unauthorized { server, status },
+        CallError::HeldOff {
+            server,
+            status,
+            wait,
+            said,
+        } => StartError::HeldOff {
+            server,
+            status,
+            wait,
+            said,
+        },
         CallError::Http { .. }
         | CallError::Clogged { .. }
         | CallError::Unapproved { .. }
         | CallError::Unlisted { .. }
+        | CallError::Deaf { .. }
         | CallError::Brief { .. } => StartError::Unreachable {
             server: server.clone(),
             reason: error.to_string(),

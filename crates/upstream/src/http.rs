@@ -20,7 +20,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 use crate::body::{collect, limited};
 use crate::error::CallError;
 use crate::link::{BY_US, CloseSignal, OutgoingRequest, ReplySender};
-use crate::remote::RemoteServer;
+use crate::remote::{MAX_ERROR_BODY, RemoteServer};
 use crate::router::Router;
 use crate::send_queue::{ReplyBacklog, STUCK, weight};
 use kitbag_domain::sync::lock;
@@ -45,8 +45,6 @@ const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_RETRY_MILLIS: u64 = 30_000;
 /// The gateway ends without waiting longer for a server to take a goodbye.
 const GOODBYE_TIMEOUT: Duration = Duration::from_secs(2);
-/// An error page is shown to a person, who reads no more of it.
-const MAX_ERROR_BODY: usize = 64 * 1024;
 /// A connection that was idle for longer is often closed by the other side already.
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 

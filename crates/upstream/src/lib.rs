@@ -10,7 +10,7 @@
 //! - `server`: its life: lazy start, restart, back-off, idle stop; `slots`: how many calls at once;
 //!   `figures`: how busy it is
 //! - `attempt`: launching or reaching it; `handshake`: greeting it; `connection`: a greeted server
-//! - `exchange`, `router`, `dialog`: one request; sorting the messages that come back; sending
+//! - `exchange` with `call_clock`, `router`, `dialog`: one request; sorting the messages that come back; sending
 //! - `connection_users`: the clients of a connection; `roots`: the roots of its only client
 //! - `link`: the ways messages travel: `stdio` with `process`, `http`, `sse`, `inside`
 //! - `send_queue`: the messages that wait to be sent; `body`: reading HTTP bodies up to a limit
@@ -19,7 +19,8 @@
 //!   part of a list that is taken in; `list_ages`: whether a list can be out of date; `concealed`:
 //!   definitions without the secrets of their server
 //! - `headers`: the headers that mirror a request
-//! - `oauth`: logging in at remote servers; `remote`: the token on each request
+//! - `oauth`: logging in at remote servers; `remote`: the token on each request; `pause`: the wait
+//!   that a server has asked for
 //! - `log`, `logfile`: the output of a server, and the file that keeps it
 //! - `recognise`, `cause`, `advice`: the known causes of failures, and the advice for them;
 //!   [`programs`]: finding programs
@@ -30,6 +31,7 @@ mod advice;
 mod attempt;
 mod body;
 mod brief;
+mod call_clock;
 mod cause;
 mod child_mark;
 mod concealed;
@@ -51,6 +53,7 @@ mod log;
 mod logfile;
 pub mod mask;
 pub mod oauth;
+mod pause;
 mod process;
 mod process_tree;
 pub mod programs;
@@ -70,7 +73,7 @@ mod watch;
 
 pub use cause::{Cause, Diagnosis};
 pub use concealed::{HashDefinition, concealed};
-pub use error::{CallError, StartError};
+pub use error::{CallError, RestartOutcome, StartError};
 pub use exchange::{
     Approval, CallEvent, ClientIdentity, ClientProfile, ClientQuestion, InFlight, LogLevel,
     LogWish, Outbound,

@@ -6,11 +6,15 @@ use std::sync::Arc;
 use http::StatusCode;
 use http::header::{AUTHORIZATION, HeaderMap, WWW_AUTHENTICATE};
 use kitbag_domain::ServerName;
+use kitbag_wire::Message;
 use reqwest::{Client, Request, Response};
+use tokio::time::Instant;
 use url::Url;
 
+use crate::body::collect;
 use crate::error::CallError;
 use crate::oauth::{Challenge, Credentials, Grant, NoToken, RefusedRequest};
+use crate::pause::{AskedWait, Pause};
 
 pub(crate) struct RemoteServer {
     pub(crate) server: ServerName,
@@ -19,12 +23,39 @@ pub(crate) struct RemoteServer {
     pub(crate) headers: HeaderMap,
     /// Absent if the configuration has a header for the login.
     pub(crate) credentials: Option<Arc<Credentials>>,
+    pub(crate) pause: Arc<Pause>,
     pub(crate) max_bytes: usize,
 }
 
+/// An error page is shown to a person, who reads no more of it.
+pub(crate) const MAX_ERROR_BODY: usize = 64 * 1024;
+
 impl RemoteServer {
-    /// Sends a request with our token, if we have one, and again while another token may help.
+    /// Sends a request, unless the server has asked us to wait.
     pub(crate) async fn execute(&self, request: Request) -> Result<Response, CallError> {
+        if let Some(asked) = self.pause.left(Instant::now()) {
+            return Err(self.held_off(asked, String::new()));
+        }
+        let response = self.authorized(request).await?;
+        let (status, headers) = (response.status(), response.headers());
+        let Some(asked) = self.pause.learn(Instant::now(), status, headers) else {
+            return Ok(response);
+        };
+        let body = collect(response, self.max_bytes.min(MAX_ERROR_BODY)).await;
+        Err(self.held_off(asked, words_of(&body.unwrap_or_default())))
+    }
+
+    fn held_off(&self, AskedWait { status, wait }: AskedWait, said: String) -> CallError {
+        CallError::HeldOff {
+            server: self.server.clone(),
+            status: status.as_u16(),
+            wait,
+            said,
+        }
+    }
+
+    /// Sends a request with our token, if we have one, and again while another token may help.
+    async fn authorized(&self, request: Request) -> Result<Response, CallError> {
         let Some(credentials) = &self.credentials else {
             return self.send(request, None).await;
         };
@@ -82,6 +113,17 @@ impl RemoteServer {
                 self.lost(format!("our login could not be renewed: {reason}"))
             }
         }
+    }
+}
+
+/// Returns the message of an error, or the whole text of a body that is none.
+fn words_of(body: &[u8]) -> String {
+    match Message::parse(body) {
+        Ok(Message::Response(response)) => {
+            let error = response.outcome.err();
+            error.map(|error| error.message).unwrap_or_default()
+        }
+        _ => String::from_utf8_lossy(body).into_owned(),
     }
 }
 

@@ -6,7 +6,7 @@
 //! shown to the wrong person, and the log line goes to the server's log alone.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use kitbag_domain::{Kind, ServerName};
@@ -73,6 +73,8 @@ pub(crate) struct Router {
     ages: Arc<ListAges>,
     notices: mpsc::Sender<Notice>,
     log: Arc<ServerLog>,
+    /// The answers to clients' calls and the progress on them so far.
+    call_events: AtomicU64,
 }
 
 pub(crate) struct Pending {
@@ -112,7 +114,13 @@ impl Router {
             ages,
             notices,
             log,
+            call_events: AtomicU64::new(0),
         }
+    }
+
+    /// Returns the number of answers to clients' calls, and of progress on them, so far.
+    pub(crate) fn call_events(&self) -> u64 {
+        self.call_events.load(Ordering::Relaxed)
     }
 
     pub(crate) fn server(&self) -> &ServerName {
@@ -204,6 +212,9 @@ impl Router {
         let Some(pending) = lock(&self.pending).remove(&id) else {
             return;
         };
+        if !pending.is_our_own() {
+            self.call_events.fetch_add(1, Ordering::Relaxed);
+        }
         let server = self.server.clone();
         let outcome = response
             .outcome
@@ -245,6 +256,7 @@ impl Router {
             && let Some(request) = lock(&self.pending).get(&id)
             && let Some(token) = &request.progress_token
         {
+            self.call_events.fetch_add(1, Ordering::Relaxed);
             params.set(meta::PROGRESS_TOKEN, token.clone());
             request.reporter.tell(CallEvent::Progress(params.to_raw()));
         }

@@ -61,6 +61,7 @@ impl UpstreamContext {
             ages: Arc::default(),
             find_secrets: self.find_secrets,
             hash_definition: self.hash_definition,
+            pause: Arc::default(),
         }
     }
 }

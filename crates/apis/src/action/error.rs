@@ -6,7 +6,7 @@ use kitbag_declared::{CredentialName, PathUnfilled, WireName};
 use kitbag_domain::Remedy;
 
 use crate::auth::TokenFault;
-use crate::fault::RequestFault;
+use crate::fault::{RequestFault, seconds};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{tool}` {fault}")]
@@ -133,9 +133,4 @@ fn commands(credential: &CredentialName, fields: &[String], by_login: bool) -> S
 fn quoted(fields: &[String]) -> String {
     let quoted: Vec<String> = fields.iter().map(|field| format!("`{field}`")).collect();
     quoted.join(" and no ")
-}
-
-/// Half a second is a second: a caller that comes too early is refused again.
-fn seconds(wait: Duration) -> String {
-    format!("{} s", wait.as_secs_f64().ceil())
 }

@@ -11,7 +11,10 @@ pub(super) fn closed_for(
     headers: &HeaderMap,
     now: SystemTime,
 ) -> Option<Duration> {
-    let refused = status == StatusCode::TOO_MANY_REQUESTS;
+    let refused = matches!(
+        status,
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+    );
     let asked = retry_after(headers, now).filter(|_| refused);
     asked.or_else(|| until_reset(headers, now))
 }
@@ -89,6 +92,8 @@ mod tests {
     fn the_reset_is_found_in_every_manner_of_writing_it() {
         for (status, lines, expected) in [
             (429, "retry-after: 7", Some(7)),
+            (503, "retry-after: 7", Some(7)),
+            (503, "content-type: text/plain", None),
             (200, "retry-after: 7", None),
             (429, "content-type: text/plain", None),
             (

@@ -1,9 +1,11 @@
 //! The failures of a call by path, each with the fault of one side and the advice for it.
 
+use std::time::Duration;
+
 use http::Method;
 use kitbag_domain::{MissingVariable, Remedy, ServerName};
 
-use crate::fault::RequestFault;
+use crate::fault::{RequestFault, seconds};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{provider}` {fault}")]
@@ -24,6 +26,9 @@ pub enum ProviderFault {
     },
     #[error("was not called, the path cannot be used: {reason}")]
     Path { reason: &'static str },
+    /// It has asked for a wait, which is not over.
+    #[error("takes no requests for another {}", seconds(*wait))]
+    RateLimited { wait: Duration },
     #[error(transparent)]
     Request(#[from] RequestFault),
 }
@@ -37,6 +42,7 @@ impl Remedy for ProviderError {
                 "if it should be allowed, add \"{method}\" to `methods` of {table}"
             )),
             ProviderFault::Path { .. } => None,
+            ProviderFault::RateLimited { wait } => Some(format!("try again in {}", seconds(*wait))),
             ProviderFault::Request(RequestFault::Address { .. }) => Some(format!(
                 "if it should be reachable, say so with `allow_private` or `allow_addresses` of {table}"
             )),

@@ -17,7 +17,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use http::Method;
 use http::header::HeaderMap;
@@ -30,9 +30,10 @@ use url::Url;
 pub use answer::ProviderAnswer;
 pub use error::{ProviderError, ProviderFault};
 
-use crate::auth::Proof;
+use crate::auth::{CredentialOwner, Proof};
 use crate::client::GuardedClient;
 use crate::fault::RequestFault;
+use crate::pace::{Paces, TooEarly};
 use crate::places::RequestPlaces;
 use crate::received::Received;
 use crate::request::{ACCEPT_JSON, PendingBody, PendingRequest};
@@ -73,6 +74,9 @@ pub struct Provider {
     lookup: Lookup,
     client: GuardedClient,
     places: RequestPlaces,
+    paces: Paces,
+    /// All calls have the credential of the configuration.
+    owner: CredentialOwner,
 }
 
 impl ProviderSpec {
@@ -110,6 +114,8 @@ impl Provider {
             lookup,
             client: GuardedClient::new(guard),
             places: RequestPlaces::new(),
+            paces: Paces::new(None),
+            owner: CredentialOwner::new("configuration"),
         }
     }
 
@@ -142,8 +148,15 @@ impl Provider {
         let request = self.request(call)?;
         let secrets = self.secrets_in(&request.own_headers);
         let _place = self.places.take().await;
+        let booked = self
+            .paces
+            .book(&self.owner, SystemTime::now(), Duration::ZERO);
+        booked.map_err(|TooEarly { wait }| ProviderFault::RateLimited { wait })?;
         let judge = |request: &PendingRequest| self.judge(request, judge);
         let response = self.client.follow(request, &judge).await?;
+        let (status, headers) = (response.status(), response.headers());
+        self.paces
+            .learn(&self.owner, SystemTime::now(), status, headers);
         let received = Received::read(response, self.spec.max_response_bytes).await?;
         Ok(ProviderAnswer::of(received, &secrets))
     }

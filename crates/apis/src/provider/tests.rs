@@ -39,6 +39,10 @@ async fn api(address: IpAddr) -> SocketAddr {
         )
         .route("/v1/cookie", get(|| async { COOKIE }))
         .route(
+            "/v1/busy",
+            get(|| async { (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "30")]) }),
+        )
+        .route(
             "/v1/to",
             any(|uri: Uri| async move { leads(StatusCode::FOUND, &uri) }),
         )
@@ -466,4 +470,14 @@ async fn a_missing_variable_or_impossible_header_is_named_and_never_shown() {
         fails(&provider, "/x").await,
         "`weather` needs a variable: the environment variable `KEY` is not set"
     );
+}
+
+#[tokio::test]
+async fn the_wait_that_an_api_asks_for_is_kept_and_told() {
+    let home = api(HOME).await;
+    let provider = provider(&format!("http://{home}/v1"), &[HOME]);
+    let busy = provider.call(asking(Method::GET, "/busy"), ANYTHING).await;
+    assert_eq!(busy.unwrap().status, 429);
+    let told = fails(&provider, "/items").await;
+    assert_eq!(told, "`weather` takes no requests for another 30 s");
 }

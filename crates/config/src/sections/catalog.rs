@@ -30,7 +30,10 @@ pub(crate) const SECTION: SectionRow = SectionRow {
 pub(crate) const ENDPOINTS_SECTION: SectionRow = SectionRow {
     name: "endpoints",
     layout: TableLayout::Each(&ENDPOINT),
-    in_force: Some(|config| format!("{:?}", config.catalog.endpoints)),
+    in_force: Some(|config| {
+        let catalog = &config.catalog;
+        format!("{:?} {:?}", catalog.endpoints, catalog.endpoint_patterns)
+    }),
 };
 
 const TABLE: KeyTable = KeyTable {
@@ -141,6 +144,8 @@ pub struct CatalogSettings {
     /// The built-in tools that are offered whether or not their credential is set.
     pub tools: Vec<Pattern>,
     pub endpoints: BTreeMap<ToolId, ToolEndpoint>,
+    /// The endpoints of all tools whose id fits a pattern, the longest pattern first.
+    pub endpoint_patterns: Vec<(Pattern, ToolEndpoint)>,
 }
 
 impl CatalogSettings {
@@ -148,9 +153,18 @@ impl CatalogSettings {
     /// have it.
     pub const SERVER: &str = "catalog";
 
-    /// Returns what the operator says about the place that a tool calls.
+    /// Returns what the operator says about the place that a tool calls: under its id, or else under
+    /// the longest pattern that fits.
     pub fn endpoint(&self, tool: &ToolId) -> ToolEndpoint {
-        self.endpoints.get(tool).cloned().unwrap_or_default()
+        let by_pattern = || {
+            let mut patterns = self.endpoint_patterns.iter();
+            patterns.find(|(pattern, _)| pattern.matches(tool.as_str()))
+        };
+        let named = self.endpoints.get(tool);
+        named
+            .or_else(|| by_pattern().map(|(_, endpoint)| endpoint))
+            .cloned()
+            .unwrap_or_default()
     }
 }
 
@@ -171,6 +185,9 @@ pub(crate) fn build(
 ) -> Result<CatalogSettings, Fault> {
     let section = Section::of("catalog");
     let tools = raw.tools.iter();
+    let (of_patterns, of_tools) = endpoints
+        .into_iter()
+        .partition::<Vec<_>, _>(|(id, _)| id.get_ref().contains('*'));
     Ok(CatalogSettings {
         directories: match raw.directories {
             Some(directories) => directories.iter().map(|it| ground.path(it)).collect(),
@@ -180,16 +197,31 @@ pub(crate) fn build(
         tools: tools
             .map(|text| pattern(&section, "tools", text, Pattern::any))
             .collect::<Result<_, Fault>>()?,
-        endpoints: endpoints
+        endpoints: of_tools
             .into_iter()
-            .map(endpoint)
-            .collect::<Result<_, _>>()?,
+            .map(|(id, raw)| Ok((tool_id(&id, id.get_ref())?, endpoint(&id, raw)?)))
+            .collect::<Result<_, Fault>>()?,
+        endpoint_patterns: endpoint_patterns(of_patterns)?,
     })
 }
 
-fn endpoint((id, raw): (Spanned<String>, RawEndpoint)) -> Result<(ToolId, ToolEndpoint), Fault> {
-    let section = Section::named("endpoints", &id);
-    let endpoint = ToolEndpoint {
+fn endpoint_patterns(
+    endpoints: Vec<(Spanned<String>, RawEndpoint)>,
+) -> Result<Vec<(Pattern, ToolEndpoint)>, Fault> {
+    let mut patterns = Vec::new();
+    for (id, raw) in endpoints {
+        // Between the stars stands what could be part of an id.
+        tool_id(&id, &id.get_ref().replace('*', "x"))?;
+        let pattern = pattern(&Section::of("endpoints"), "*", &id, Pattern::any)?;
+        patterns.push((pattern, endpoint(&id, raw)?));
+    }
+    patterns.sort_by_key(|(pattern, _)| std::cmp::Reverse(pattern.as_str().len()));
+    Ok(patterns)
+}
+
+fn endpoint(id: &Spanned<String>, raw: RawEndpoint) -> Result<ToolEndpoint, Fault> {
+    let section = Section::named("endpoints", id);
+    Ok(ToolEndpoint {
         url: address("url", raw.url, &section)?,
         token_url: address("token_url", raw.token_url, &section)?,
         authorize_url: address("authorize_url", raw.authorize_url, &section)?,
@@ -198,12 +230,11 @@ fn endpoint((id, raw): (Spanned<String>, RawEndpoint)) -> Result<(ToolId, ToolEn
             private: raw.allow_private,
             networks: networks(&raw.allow_addresses, &section)?,
         },
-    };
-    Ok((tool_id(&id)?, endpoint))
+    })
 }
 
-fn tool_id(id: &Spanned<String>) -> Result<ToolId, Fault> {
-    let parsed: Result<ToolId, DeclaredNameError> = id.get_ref().parse();
+fn tool_id(id: &Spanned<String>, text: &str) -> Result<ToolId, Fault> {
+    let parsed: Result<ToolId, DeclaredNameError> = text.parse();
     parsed.map_err(|error| {
         let reason = error.to_string();
         Fault::new(id.span(), "endpoints", Problem::ToolId { reason })
@@ -240,6 +271,29 @@ mod tests {
         let endpoint = &catalog.endpoints[&"aws-ses".parse().unwrap()];
         assert_eq!(endpoint.url.as_ref().unwrap().port(), Some(5000));
         assert!(endpoint.addresses.private);
+    }
+
+    #[test]
+    fn one_endpoint_may_be_that_of_many_tools_and_the_longest_pattern_decides() {
+        let config = config(
+            "[endpoints.'desk-*']\nurl = 'http://127.0.0.1:1'\n[endpoints.'desk-admin-*']\nurl = 'http://127.0.0.1:2'\n\
+             [endpoints.desk-admin-users]\nurl = 'http://127.0.0.1:3'\n[endpoints.'*']\nallow_private = true",
+        );
+        let catalog = config.unwrap().catalog;
+        for (id, port) in [
+            ("desk-list", Some(1)),
+            ("desk-admin-keys", Some(2)),
+            ("desk-admin-users", Some(3)),
+            ("shop", None),
+        ] {
+            let endpoint = catalog.endpoint(&id.parse().unwrap());
+            assert_eq!(endpoint.url.and_then(|url| url.port()), port, "{id}");
+            assert_eq!(endpoint.addresses.private, port.is_none(), "{id}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_taken_or_none_is_refused() {
         check(
             "[servers.catalog]\ncommand = 'x'",
             "line 1, in `servers.catalog`: `catalog` is the name that rules have for the tools of tool files => \
@@ -248,6 +302,10 @@ mod tests {
         check(
             "[endpoints.'AWS SES']",
             "line 1, in `endpoints`: the id `AWS SES` contains 'A'; use lower-case letters, digits and `-`",
+        );
+        check(
+            "[endpoints.'desk_*']",
+            "line 1, in `endpoints`: the id `desk_x` contains '_'; use lower-case letters, digits and `-`",
         );
     }
 }

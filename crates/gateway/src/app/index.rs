@@ -2,10 +2,9 @@
 
 use kitbag_embed::EmbedderError;
 use kitbag_relevance::Options;
-use kitbag_upstream::CallError;
 use serde_json::Value;
 
-use super::App;
+use super::{App, SilentServer};
 use crate::background;
 use crate::index::intent::degraded;
 use crate::priors::PriorsSummary;
@@ -52,9 +51,9 @@ impl App {
     pub async fn build_index(
         &self,
         progress: impl FnMut(usize, usize),
-    ) -> anyhow::Result<Vec<CallError>> {
+    ) -> anyhow::Result<Vec<SilentServer>> {
         self.host.gateway().services.index.ready().await?;
-        let failed = self.list_anew(|_| true).await;
+        let failed = self.ask_all().await;
         self.index_all(progress).await?;
         background::mention_unknown_tools(&self.host.gateway());
         Ok(failed)

@@ -4,10 +4,12 @@
 //! # Layout
 //! - `definitions`: the definitions that servers list, for the person who approves them
 //! - `index`: the verbs that build, check and search the index
+//! - `know`: asking servers what they offer, and the servers that do not say
 //! - `report`: what the gateway tells of itself and of its servers
 
 mod definitions;
 mod index;
+mod know;
 mod report;
 
 use std::collections::BTreeMap;
@@ -16,11 +18,10 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
-use futures::future::join_all;
 use kitbag_config::Config;
 use kitbag_domain::sync::lock;
 use kitbag_domain::{Caller, Origin, Purpose, ServerName, ShortText, Surface, Timestamp};
-use kitbag_upstream::{CallError, LogWish, Server};
+use kitbag_upstream::{CallError, LogWish};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Message, Raw, RawObject};
 use serde_json::{Map, Value};
@@ -30,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::definitions::ServerDefinitions;
 pub use self::index::NotIndexed;
+pub use self::know::SilentServer;
 pub use self::report::{CallProgress, ServerReport, ServerStatus, Status};
 use crate::announce::Changes;
 use crate::audit::inquiries::Inquirer;
@@ -44,7 +46,7 @@ use crate::follow_notices::follow_notices;
 use crate::front::tokens::for_people;
 use crate::heard::{SpokenWords, ToolsForWords, hear};
 use crate::host::GatewayHost;
-use crate::list_servers::{self, ListingPlaces};
+use crate::list_servers;
 use crate::offers::{self, PromptRow, ResourceRow, ToolRow};
 use crate::pipeline;
 use crate::secret::request_id;
@@ -321,27 +323,6 @@ impl App {
         })?;
         server.restart().await?;
         Ok(self.listing(name, true).await?)
-    }
-
-    /// Lists this server, or every one, unless that has been done before. Tells which gave no
-    /// answer.
-    pub async fn know(&self, only: Option<&ServerName>) -> Vec<CallError> {
-        self.list_anew(|server| {
-            server.listing().is_none() && only.is_none_or(|only| only == server.name())
-        })
-        .await
-    }
-
-    /// Asks those servers what they offer, and tells which gave no answer.
-    async fn list_anew(&self, which: impl Fn(&Server) -> bool) -> Vec<CallError> {
-        let gateway = self.host.gateway();
-        let servers = gateway.upstreams.iter().filter(|server| which(server));
-        let places = ListingPlaces::default();
-        join_all(servers.map(|server| places.list(&self.host, server)))
-            .await
-            .into_iter()
-            .filter_map(Result::err)
-            .collect()
     }
 }
 

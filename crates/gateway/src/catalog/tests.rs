@@ -100,12 +100,12 @@ fn build_time(size: usize) -> std::time::Duration {
 
 #[test]
 fn building_takes_as_long_as_there_is_to_build() {
-    let (small, large) = (build_time(2_500), build_time(10_000));
     // Four times as many entries take four times as long, or sixteen times if each entry looked
-    // at all others.
+    // at all others. A machine that does much else disturbs some of the attempts.
+    let mut attempts = (0..10).map(|_| (build_time(2_500), build_time(10_000)));
     assert!(
-        large < small * 10,
-        "{small:?} for 2,500 of everything, {large:?} for 10,000"
+        attempts.any(|(small, large)| large < small * 10),
+        "10,000 of everything never took less than ten times as long as 2,500"
     );
 }
 

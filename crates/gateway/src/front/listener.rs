@@ -31,12 +31,14 @@ use crate::host::GatewayHost;
 /// The time for which a connection may rest between requests. Clients keep their connections for
 /// later, so this time must not be short; once a request has begun, a shorter clock runs.
 const RESTING_PATIENCE: Duration = Duration::from_secs(90);
-/// The time for which requests may still run after the gateway was asked to end.
-const LAST_CALLS: Duration = Duration::from_secs(3);
+/// The time for which requests may still run after the gateway was asked to end. Service managers
+/// give a process at least ten seconds, and servers need some of them to stop.
+pub const LAST_CALLS: Duration = Duration::from_secs(5);
 /// The time for which the listener waits when the system has no more connections to give.
 const EXHAUSTED: Duration = Duration::from_millis(100);
 
-/// Serves until `ended`; requests under way are then given a moment to finish.
+/// Serves until `ended`. From then on new connections are refused, and requests under way have
+/// [`LAST_CALLS`] to finish.
 pub async fn serve(listener: TcpListener, host: Arc<GatewayHost>, ended: CancellationToken) {
     let router = router(host);
     let connections = GracefulShutdown::new();
@@ -53,6 +55,8 @@ pub async fn serve(listener: TcpListener, host: Arc<GatewayHost>, ended: Cancell
             () = ended.cancelled() => break,
         }
     }
+    // A listener that nobody accepts from would let new clients wait for nothing.
+    drop(listener);
     let _ = tokio::time::timeout(LAST_CALLS, connections.shutdown()).await;
 }
 

@@ -153,10 +153,16 @@ impl SessionRegistry {
         gone
     }
 
+    /// Cancels all that runs in any session.
     pub fn close_all(&self) {
         for (_, session) in lock(&self.sessions).drain() {
             session.close();
         }
+        self.close_announcements();
+    }
+
+    /// Ends the streams of announcements, which would stay open for ever. Requests go on.
+    pub fn close_announcements(&self) {
         for subscriber in self.subscribers() {
             subscriber.mailbox.close();
         }

@@ -8,19 +8,20 @@ use kitbag_config::{CatalogSettings, DeclaredTool, ToolEndpoint};
 use kitbag_declared::CredentialName;
 use kitbag_domain::NanoUsd;
 use kitbag_inference::{ModelTool, providers_of};
-use kitbag_manifest::{ToolAction, ToolCatalog, ToolFile, definition};
+use kitbag_manifest::{ToolAction, ToolFile, definition};
 use kitbag_platform::carries_out;
 use kitbag_policy::AddressRules;
 use kitbag_wire::{Raw, raw};
 use serde_json::json;
 
+use super::checked::CheckedFiles;
 use super::model_providers::ModelProviders;
 use crate::address_guard::address_guard;
 
 /// All tools of files that are in force at one moment.
 #[derive(Default)]
 pub(crate) struct FileTools {
-    files: Arc<ToolCatalog>,
+    checked: CheckedFiles,
     credentials: BTreeSet<CredentialName>,
     tools: Vec<Arc<FileTool>>,
     model_providers: Arc<ModelProviders>,
@@ -49,15 +50,18 @@ pub(crate) enum CarriedOutBy {
 impl FileTools {
     /// Of the tools before, those that are the same stay: they know what their APIs permit for now.
     pub(super) fn of(
-        files: Arc<ToolCatalog>,
+        checked: CheckedFiles,
         settings: &CatalogSettings,
         credentials: &BTreeSet<CredentialName>,
         before: &Self,
     ) -> Self {
         let mut clients = ApiClients::default();
         let known: HashMap<_, _> = before.tools.iter().map(|it| (&it.file.id, it)).collect();
-        let tools = files.tools().iter();
-        let offered = tools.filter(|file| is_offered(file, settings, credentials));
+        let files = checked.files().clone();
+        let offered = files
+            .tools()
+            .iter()
+            .filter(|file| is_offered(file, settings, credentials) && !checked.refuses(file));
         let offered: Vec<_> = offered.collect();
         let model_providers = match offered.iter().any(|file| model_tool(file).is_some()) {
             true => before.model_providers.kept_or_new(settings, &mut clients),
@@ -79,7 +83,7 @@ impl FileTools {
             tools: tools.collect(),
             model_providers,
             credentials: credentials.clone(),
-            files,
+            checked,
         }
     }
 
@@ -87,8 +91,8 @@ impl FileTools {
         self.tools.iter()
     }
 
-    pub(super) fn files(&self) -> &Arc<ToolCatalog> {
-        &self.files
+    pub(super) fn checked(&self) -> &CheckedFiles {
+        &self.checked
     }
 
     pub(super) fn credentials(&self) -> &BTreeSet<CredentialName> {

@@ -1,9 +1,11 @@
 //! The tools that come from files, as they are in force: read with the configuration, and again when a
 //! file or a credential changes.
 //!
+//! - `checked`: the checks that a file must pass
 //! - `in_force`: the tools, ready to be listed and called
 //! - `model_providers`: the providers of language models, which some of them ask
 
+mod checked;
 mod in_force;
 mod model_providers;
 
@@ -13,10 +15,13 @@ use std::sync::{Arc, Mutex};
 use arc_swap::ArcSwap;
 use kitbag_config::CatalogSettings;
 use kitbag_declared::CredentialName;
+use kitbag_domain::Remedy as _;
 use kitbag_domain::ServerName;
 use kitbag_domain::sync::lock;
-use kitbag_manifest::{CatalogDirectories, ToolFileError};
+use kitbag_manifest::CatalogDirectories;
 
+use checked::CheckedFiles;
+pub use checked::{looks_secret, tool_file_mistakes};
 pub(crate) use in_force::{CarriedOutBy, FileTool, FileTools};
 pub(crate) use model_providers::{ModelProvider, ModelProviders, is_model, model_subject};
 
@@ -41,9 +46,13 @@ impl DeclaredTools {
         before: &FileTools,
     ) -> Self {
         let directories = CatalogDirectories::read(settings.directories.clone());
-        let files = directories.current().clone();
-        warn_of(files.problems(), before.files().problems());
-        let offered = FileTools::of(files, &settings, credentials, before);
+        let checked = CheckedFiles::of(
+            directories.current(),
+            &settings.directories,
+            before.checked(),
+        );
+        warn_of(&checked, before.checked());
+        let offered = FileTools::of(checked, &settings, credentials, before);
         Self {
             directories: Mutex::new(directories),
             offered: ArcSwap::from_pointee(offered),
@@ -61,20 +70,31 @@ impl DeclaredTools {
         let mut directories = lock(&self.directories);
         let before = self.offered();
         directories.refresh();
-        let files = directories.current().clone();
-        if Arc::ptr_eq(&files, before.files()) && before.credentials() == credentials {
+        let (files, folders) = (directories.current(), &self.settings.directories);
+        if before.checked().is_current(files, folders) && before.credentials() == credentials {
             return false;
         }
-        warn_of(files.problems(), before.files().problems());
-        let after = FileTools::of(files, &self.settings, credentials, &before);
+        let checked = CheckedFiles::of(files, folders, before.checked());
+        warn_of(&checked, before.checked());
+        let after = FileTools::of(checked, &self.settings, credentials, &before);
         self.offered.store(Arc::new(after));
         true
     }
 }
 
-/// Tells of the mistakes in files that are new.
-fn warn_of(problems: &[ToolFileError], known: &[ToolFileError]) {
+/// Warns of the mistakes that are new.
+fn warn_of(now: &CheckedFiles, before: &CheckedFiles) {
+    let (problems, known) = (now.files().problems(), before.files().problems());
     for problem in problems.iter().filter(|it| !known.contains(it)) {
-        tracing::warn!(%problem, "a tool file is left out");
+        let remedy = problem.remedy();
+        tracing::warn!(%problem, remedy, "a tool file is left out");
+    }
+    let known: Vec<_> = before.findings().collect();
+    for problem in now.findings().filter(|it| !known.contains(it)) {
+        let remedy = problem.advice.as_deref();
+        match now.files().tools().iter().any(|it| it.path == problem.file) {
+            true => tracing::warn!(%problem, remedy, "a tool file is left out"),
+            false => tracing::warn!(%problem, remedy, "the manifest of tool files has a mistake"),
+        }
     }
 }

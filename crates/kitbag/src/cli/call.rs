@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
+use kitbag_config::Config;
 use serde_json::{Map, Value};
 
 use super::arguments::{overlay, parse_object, read_object};
@@ -44,9 +45,9 @@ The exit code is 1 when the tool reports an error.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let given = given(arguments.args.as_deref(), &arguments.words)?;
-    let mut gateway =
-        ReachedGateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
-    let called = call(&mut gateway, &arguments.name, given, invocation.output).await;
+    let (config, output) = (invocation.config()?, invocation.output);
+    let mut gateway = ReachedGateway::reach(arguments.apart, &config, invocation).await?;
+    let called = call(&mut gateway, &arguments.name, given, &config, output).await;
     gateway.close().await;
     let result = called?;
     invocation.output.show(&result, for_people)?;
@@ -68,10 +69,11 @@ async fn call(
     gateway: &mut ReachedGateway,
     name: &str,
     given: Map<String, Value>,
+    config: &Config,
     output: Output,
 ) -> anyhow::Result<Value> {
     if gateway.definition(name).await?.is_none() {
-        gateway.know(None, output).await?;
+        gateway.know_owner(name, config, output).await?;
     }
     let calling = format!("Calling {name}");
     let shown = output.progress(&calling);

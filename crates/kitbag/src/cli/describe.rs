@@ -4,11 +4,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
+use kitbag_domain::ServerName;
 use serde_json::Value;
 
 use super::Invocation;
 use super::completions::tools;
-use super::gateway::{JoinChoice, ReachedGateway};
+use super::gateway::{JoinChoice, ReachedGateway, owner};
 use super::output::{Output, one_line, printable, table};
 use kitbag_gateway::failure::Failure;
 use kitbag_gateway::signature::kind;
@@ -33,9 +34,10 @@ Examples:
 With --json it is the definition as clients get it.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let mut gateway =
-        ReachedGateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
-    let found = find(&mut gateway, &arguments.name, invocation.output).await;
+    let config = invocation.config()?;
+    let mut gateway = ReachedGateway::reach(arguments.apart, &config, invocation).await?;
+    let owner = owner(&arguments.name, &config);
+    let found = find(&mut gateway, &arguments.name, owner, invocation.output).await;
     gateway.close().await;
     invocation.output.show(&found?, |definition| {
         for_people(&arguments.name, definition)
@@ -43,13 +45,18 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the definition, for which servers are asked only if it is not known; or an error with
-/// the names that are near.
-async fn find(gateway: &mut ReachedGateway, name: &str, output: Output) -> anyhow::Result<Value> {
+/// Returns the definition, or an error with the names that are near. If it is not known, its server
+/// is asked, or all are if the name does not say which.
+async fn find(
+    gateway: &mut ReachedGateway,
+    name: &str,
+    owner: Option<ServerName>,
+    output: Output,
+) -> anyhow::Result<Value> {
     if let Some(definition) = gateway.definition(name).await? {
         return Ok(definition);
     }
-    let rows = gateway.list(None, output).await?;
+    let rows = gateway.list(owner.as_ref(), output).await?;
     if let Some(definition) = gateway.definition(name).await? {
         return Ok(definition);
     }

@@ -1,9 +1,8 @@
 //! The gateway a verb works with: the one that runs, or one of its own until the verb is done.
 
 use kitbag_config::Config;
-use kitbag_domain::Surface;
+use kitbag_domain::{ExposedName, Surface};
 use std::collections::BTreeMap;
-use std::fmt::Display;
 
 use anyhow::anyhow;
 use clap::Args;
@@ -17,7 +16,9 @@ use super::servers::find;
 use crate::local::answer::answer;
 use crate::local::joined::Joined;
 use crate::local::protocol::{LocalAnswer, LocalRequest, Want};
-use kitbag_gateway::app::{App, CallProgress, Meanwhile, ServerDefinitions, ServerReport};
+use kitbag_gateway::app::{
+    App, CallProgress, Meanwhile, ServerDefinitions, ServerReport, SilentServer,
+};
 use kitbag_gateway::offers::{PromptRow, ResourceRow, ToolRow};
 use kitbag_gateway::search::SearchResult;
 use kitbag_gateway::surface::tokens::SurfaceTokens;
@@ -52,13 +53,38 @@ impl ReachedGateway {
         }
     }
 
-    /// Asks this server what it offers, or all that have not been asked yet, and tells of those
+    /// Asks this server what it offers, or all that have not been asked yet, and warns of those
     /// that give no answer.
     pub(super) async fn know(
         &mut self,
         server: Option<&ServerName>,
         output: Output,
     ) -> anyhow::Result<()> {
+        mention(&self.silent(server, output).await?, output);
+        Ok(())
+    }
+
+    /// Asks what has to be known to use a tool of this name: the server in the name, or all
+    /// servers. A server that fails says so when the tool is used.
+    pub(super) async fn know_owner(
+        &mut self,
+        tool: &str,
+        config: &Config,
+        output: Output,
+    ) -> anyhow::Result<()> {
+        match owner(tool, config) {
+            Some(owner) => self.silent(Some(&owner), output).await.map(drop),
+            None => self.know(None, output).await,
+        }
+    }
+
+    /// Asks this server what it offers, or all that have not been asked yet. Returns those that
+    /// give no answer.
+    async fn silent(
+        &mut self,
+        server: Option<&ServerName>,
+        output: Output,
+    ) -> anyhow::Result<Vec<SilentServer>> {
         let what = match server {
             Some(_) => "Asking the server what it offers",
             None => ASKING_ALL,
@@ -67,10 +93,9 @@ impl ReachedGateway {
             server: server.cloned(),
         };
         match output.during(what, self.ask(request)).await? {
-            LocalAnswer::Silent(silent) => mention(&silent, output),
-            other => return Err(unexpected(&other)),
+            LocalAnswer::Silent(silent) => Ok(silent),
+            other => Err(unexpected(&other)),
         }
-        Ok(())
     }
 
     /// The tools a local client sees, those of this server or of all of them at any rate.
@@ -253,6 +278,11 @@ pub(super) fn only<'a>(
     Ok(server.filter(|name| config.servers.contains_key(*name)))
 }
 
+/// Returns the configured server that a tool of this name belongs to.
+pub(super) fn owner(tool: &str, config: &Config) -> Option<ServerName> {
+    ExposedName::server_in(tool).filter(|server| config.servers.contains_key(server))
+}
+
 /// Restarts a server of the gateway that runs, if one does.
 pub(super) async fn restart(
     server: &ServerName,
@@ -298,13 +328,21 @@ pub(super) async fn know_all(app: &App, output: Output) {
 
 const ASKING_ALL: &str = "Asking servers what they offer";
 
-/// Tells of servers whose tools are missing because they could not be asked.
-pub(super) fn mention(silent: &[impl Display], output: Output) {
-    for error in silent {
-        output.warn(&error.to_string());
-    }
-    if !silent.is_empty() {
-        output.note("More about it: kitbag servers test");
+/// Warns in one line of the servers whose tools are missing.
+pub(super) fn mention(silent: &[SilentServer], output: Output) {
+    match silent {
+        [] => {}
+        [SilentServer { server, reason }] => output.warn(&format!(
+            "{reason}; its tools are missing: kitbag servers test {server}"
+        )),
+        several => {
+            let reasons: Vec<&str> = several.iter().map(|it| it.reason.as_str()).collect();
+            output.warn(&format!(
+                "the tools of {} servers are missing: {}; kitbag servers test says more",
+                several.len(),
+                reasons.join("; ")
+            ));
+        }
     }
 }
 

@@ -11,10 +11,7 @@ pub(crate) async fn answer(
     meanwhile: Meanwhile<'_>,
 ) -> anyhow::Result<LocalAnswer> {
     Ok(match request {
-        LocalRequest::Know { server } => {
-            let silent = app.know(server.as_ref()).await;
-            LocalAnswer::Silent(silent.iter().map(ToString::to_string).collect())
-        }
+        LocalRequest::Know { server } => LocalAnswer::Silent(app.know(server.as_ref()).await),
         LocalRequest::Tools => LocalAnswer::Tools(app.tools()),
         LocalRequest::Definition { name } => LocalAnswer::Definition(app.definition(&name)?),
         LocalRequest::Definitions { servers } => {

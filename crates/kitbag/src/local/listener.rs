@@ -12,13 +12,12 @@ use super::socket::{self, Socket, SocketError};
 use super::{Identity, SocketClaim, protocol};
 use crate::reload::Freshness;
 use kitbag_gateway::app::App;
+use kitbag_gateway::front::listener::LAST_CALLS;
 
 /// The limit is higher than the number of clients on one machine; connections beyond it wait.
 const MOST_CONNECTIONS: usize = 256;
 /// The interval at which a gateway looks if the gateway that holds the socket has gone.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// The time that requests may still run after the gateway was asked to end.
-const LAST_CALLS: Duration = Duration::from_secs(3);
 /// The time to wait when the system has no more connections to give.
 const EXHAUSTED: Duration = Duration::from_millis(100);
 

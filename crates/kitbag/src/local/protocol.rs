@@ -17,7 +17,7 @@ use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt as _};
 use kitbag_wire::lines::{Line, read_line};
 
 use crate::cli::failure::CommandFailure;
-use kitbag_gateway::app::{CallProgress, ServerDefinitions, ServerReport, Status};
+use kitbag_gateway::app::{CallProgress, ServerDefinitions, ServerReport, SilentServer, Status};
 use kitbag_gateway::heard::ToolsForWords;
 use kitbag_gateway::offers::{PromptRow, ResourceRow, ToolRow};
 use kitbag_gateway::search::SearchResult;
@@ -116,8 +116,8 @@ pub(crate) enum LocalRequest {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LocalAnswer {
-    /// The problems of the servers that gave no answer.
-    Silent(Vec<String>),
+    /// The servers that gave no answer.
+    Silent(Vec<SilentServer>),
     Tools(Vec<ToolRow>),
     Definition(Option<Value>),
     Definitions(Vec<ServerDefinitions>),

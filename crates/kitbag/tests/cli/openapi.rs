@@ -88,3 +88,57 @@ fn a_document_that_cannot_be_used_or_reached_is_told_with_advice() {
         assert!(told.contains(expected), "{spec}: {told}");
     }
 }
+
+#[test]
+fn an_api_of_the_own_network_is_imported_and_one_entry_of_the_configuration_permits_it() {
+    let home = Home::new();
+    home.write("spec.json", &document().to_string());
+    let server = [
+        "openapi",
+        "import",
+        "spec.json",
+        "--server",
+        "http://127.0.0.1:8000/v1/",
+    ];
+    let told = home.fails(&server);
+    assert!(
+        told.contains("`http://127.0.0.1:8000/v1/` is not reached by https")
+            && told.contains("add --allow-private"),
+        "{told}"
+    );
+    assert!(!home.path("tools").exists());
+    let told = home.ok(&[&server[..], &["--allow-private"]].concat());
+    let expected = "Next: add to the configuration, once for all these files:\n  [endpoints.\"pet-shop-*\"]\n  \
+                    url = \"http://127.0.0.1:8000/v1\"\n  allow_private = true\n";
+    for text in ["Made 2 files in tools", "nothing is wrong.", expected] {
+        assert!(told.contains(text), "no {text}: {told}");
+    }
+}
+
+#[test]
+fn a_document_of_which_nothing_can_be_imported_is_an_error_with_the_reason() {
+    let home = Home::new();
+    let mut xml = document();
+    let body = json!({ "content": { "application/xml": { "schema": { "type": "string" } } }, "required": true });
+    for path in ["/pets/{id}", "/orders"] {
+        let operation = xml["paths"][path]["get"].take();
+        xml["paths"][path] = json!({ "post": operation });
+        xml["paths"][path]["post"]["requestBody"] = body.clone();
+    }
+    home.write("xml.json", &xml.to_string());
+    for words in [
+        vec!["openapi", "import", "xml.json"],
+        vec!["openapi", "import", "xml.json", "--dry-run"],
+    ] {
+        let told = home.fails(&words);
+        assert!(
+            told.contains("none of 2 operations can be imported; POST /"),
+            "{told}"
+        );
+        assert!(
+            !told.contains("nothing is wrong") && !told.contains("Next"),
+            "{told}"
+        );
+        assert!(!home.path("tools").exists());
+    }
+}

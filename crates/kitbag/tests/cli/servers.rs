@@ -145,16 +145,19 @@ fn a_new_server_that_fails_is_added_with_the_reason_and_the_remedy() {
     assert_eq!(names, ["bad", "worse", "agents"]);
 
     let told = home.run(&["tools"]);
-    assert!(
-        told.stderr
-            .contains("warning: `worse` could not be launched"),
-        "{}",
-        told.stderr
-    );
+    let words = [
+        "warning: the tools of 2 servers are missing: `bad` ended before it was ready",
+        "; `worse` could not be launched",
+    ];
+    for words in words {
+        assert!(told.stderr.contains(words), "{words}: {}", told.stderr);
+    }
+    assert_eq!(told.stderr.matches("`bad`").count(), 1, "{}", told.stderr);
     let told = home.fails(&["call", "worse__x"]);
     assert!(
-        told.contains("warning: `bad` ended")
-            && told.contains("error: `worse` could not be launched"),
+        told.contains("error: `worse` could not be launched")
+            && !told.contains("warning")
+            && !told.contains("bad"),
         "{told}"
     );
 }

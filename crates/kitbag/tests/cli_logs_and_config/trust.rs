@@ -312,7 +312,7 @@ impl Serving {
         while !fs::read_to_string(&self.log).unwrap().contains(words) {
             let said = fs::read_to_string(&self.log).unwrap();
             assert!(
-                begun.elapsed() < Duration::from_secs(30),
+                begun.elapsed() < Duration::from_secs(120),
                 "never said {words:?}:\n{said}"
             );
             std::thread::yield_now();

@@ -230,7 +230,7 @@ fn a_store_that_is_missing_or_locked_completes_nothing_at_once_and_stays_as_it_i
         let asked = Instant::now();
         assert_eq!(completed(&home, line), [""], "{line}");
         assert!(
-            asked.elapsed() < Duration::from_secs(8),
+            asked.elapsed() < Duration::from_secs(25),
             "{:?}",
             asked.elapsed()
         );

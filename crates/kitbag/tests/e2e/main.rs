@@ -7,6 +7,7 @@
 //! - [`bridges`], [`fidelity`]: what passes between clients and servers of either era, and that it arrives as it was
 //! - [`bad_input`]: what clients should not send; [`hostile`]: what servers and callers do to harm others
 //! - [`callers`]: who may come in, and what is written down about it; [`audit`]: that it stays written
+//! - [`draining`]: a gateway that is asked to end while clients call
 //! - [`feedback`]: reports of agents to the operators
 //! - [`hidden`]: that what a tenant may not use does not exist for it
 //! - [`joining`]: clients and commands that share the gateway that runs
@@ -44,6 +45,7 @@ mod bridges;
 mod callers;
 mod code;
 mod declared;
+mod draining;
 mod exam;
 mod feedback;
 mod fidelity;

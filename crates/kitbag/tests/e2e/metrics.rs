@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::harness::{Era, Gateway, Home, Testbed, until};
 
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0";
 const TENANTS: &str = "[tenants.acme]\nallow_tools = [\"bed/*\"]\n[tenants.globex]\n";
 
 async fn key(home: &Home, words: &[&str]) -> String {
@@ -110,8 +111,7 @@ fn check_histograms(page: &str) {
 }
 
 #[tokio::test]
-async fn the_page_is_open_metrics_to_the_letter_and_the_classic_format_for_a_reader_that_wants_it()
-{
+async fn the_page_is_classic_text_and_open_metrics_to_the_letter_for_a_reader_that_names_it() {
     let home = Home::new(&Testbed::named("bed").table());
     let gateway = home.serve().await;
     let client = gateway.client(Era::Modern).await;
@@ -120,7 +120,7 @@ async fn the_page_is_open_metrics_to_the_letter_and_the_classic_format_for_a_rea
         .call("bed__echo", &json!({ "message": "hello" }))
         .await
         .result();
-    let (kind, page) = scrape(&gateway, None, None).await;
+    let (kind, page) = scrape(&gateway, None, Some(OPEN_METRICS)).await;
     assert!(
         kind.starts_with("application/openmetrics-text; version=1.0.0"),
         "{kind}"
@@ -147,17 +147,19 @@ async fn the_page_is_open_metrics_to_the_letter_and_the_classic_format_for_a_rea
             "{family} in\n{page}"
         );
     }
-    let (kind, classic) = scrape(&gateway, None, Some("text/plain")).await;
-    assert!(kind.starts_with("text/plain; version=0.0.4"), "{kind}");
-    assert!(
-        classic.contains("# TYPE kitbag_calls_total counter\n"),
-        "{classic}"
-    );
-    assert!(
-        !classic.contains("# EOF") && !classic.contains(" info\n"),
-        "{classic}"
-    );
-    check_histograms(&classic);
+    for accept in [None, Some("*/*"), Some("text/plain")] {
+        let (kind, classic) = scrape(&gateway, None, accept).await;
+        assert!(kind.starts_with("text/plain; version=0.0.4"), "{kind}");
+        assert!(
+            classic.contains("# TYPE kitbag_calls_total counter\n"),
+            "{classic}"
+        );
+        assert!(
+            !classic.contains("# EOF") && !classic.contains(" info\n"),
+            "{classic}"
+        );
+        check_histograms(&classic);
+    }
 }
 
 #[tokio::test]
@@ -189,7 +191,7 @@ async fn a_tenant_is_shown_no_other_tenant_no_hidden_server_and_nothing_of_the_g
             .call("vault__echo", &json!({ "message": "hello" }))
             .await;
     }
-    let (_, own) = scrape(&gateway, Some(&acme), None).await;
+    let (_, own) = scrape(&gateway, Some(&acme), Some(OPEN_METRICS)).await;
     check_open_metrics(&own);
     for hidden in [
         "vault",

@@ -34,6 +34,7 @@ impl Broken {
             command,
             args,
             env,
+            cause,
             ..
         } = self;
         let pairs: Vec<_> = env
@@ -44,8 +45,13 @@ impl Broken {
             .collect();
         let (command, args) = (json!(command), json!(args));
         let env = pairs.join(", ");
+        // One that serves HTTP says nothing more; all others end by themselves, when they have started.
+        let start_timeout = match *cause {
+            "serves_http" => "30s",
+            _ => "180s",
+        };
         format!(
-            "[servers.{name}]\ncommand = {command}\nargs = {args}\nenv = {{ {env} }}\nstart_timeout = '8s'\n"
+            "[servers.{name}]\ncommand = {command}\nargs = {args}\nenv = {{ {env} }}\nstart_timeout = '{start_timeout}'\n"
         )
     }
 }

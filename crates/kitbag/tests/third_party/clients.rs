@@ -130,4 +130,4 @@ impl Inspector<'_> {
 
 /// How the inspector ends when a tool says that it failed.
 const TOOL_FAILED: i32 = 5;
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);

@@ -87,10 +87,8 @@ fn the_library_of_prometheus_reads_both_formats() {
         accept,
         &[&families[..], &["kitbag_build info"]].concat(),
     );
-    check(
-        &stage,
-        "classic",
-        "text/plain; version=0.0.4",
-        &[&families[..], &["kitbag_build_info gauge"]].concat(),
-    );
+    for accept in ["text/plain; version=0.0.4", "*/*"] {
+        let expected = [&families[..], &["kitbag_build_info gauge"]].concat();
+        check(&stage, "classic", accept, &expected);
+    }
 }

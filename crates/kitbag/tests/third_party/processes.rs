@@ -31,6 +31,6 @@ pub(crate) fn wait_or_kill(child: &mut Child) {
     }
 }
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// The pause between two looks at a process that is not ours to wait for.
 const MOMENT: Duration = Duration::from_millis(10);

@@ -155,4 +155,4 @@ fn the_typescript_client_finds_and_calls_in_both_eras_over_both_doors() {
     }
 }
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);

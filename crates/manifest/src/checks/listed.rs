@@ -1,18 +1,25 @@
 //! Check 04: the manifest and the files say the same, both ways.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::sync::Arc;
 
 use kitbag_domain::Remedy as _;
 
 use super::{CheckFinding, CheckId, finding};
 use crate::file::ToolFile;
+use crate::file::mistake::ToolFileError;
 use crate::manifest::{Manifest, ManifestRow};
 
-pub(super) fn check(manifest: &Manifest, tools: &[Arc<ToolFile>]) -> Vec<CheckFinding> {
+/// Compares the manifest with the tools. `problems` are the mistakes of files that are none.
+pub fn check(
+    manifest: &Manifest,
+    tools: &[Arc<ToolFile>],
+    problems: &[ToolFileError],
+) -> Vec<CheckFinding> {
     let mut findings = unreadable_rows(manifest);
     findings.extend(repeated_rows(manifest));
-    findings.extend(rows_without_file(manifest, tools));
+    findings.extend(rows_without_file(manifest, tools, problems));
     for tool in tools {
         findings.extend(wrong_name(tool));
         findings.extend(is_removed(manifest, tool));
@@ -49,11 +56,18 @@ fn repeated_rows(manifest: &Manifest) -> Vec<CheckFinding> {
         .collect()
 }
 
-fn rows_without_file(manifest: &Manifest, tools: &[Arc<ToolFile>]) -> Vec<CheckFinding> {
-    let without = manifest
-        .rows
-        .iter()
-        .filter(|row| !tools.iter().any(|tool| tool.id.as_str() == row.tool));
+fn rows_without_file(
+    manifest: &Manifest,
+    tools: &[Arc<ToolFile>],
+    problems: &[ToolFileError],
+) -> Vec<CheckFinding> {
+    // A file with a mistake is there.
+    let broken = problems.iter().filter_map(|it| it.file.file_stem());
+    let broken: BTreeSet<&OsStr> = broken.collect();
+    let without = manifest.rows.iter().filter(|row| {
+        !tools.iter().any(|tool| tool.id.as_str() == row.tool)
+            && !broken.contains(OsStr::new(&row.tool))
+    });
     without
         .map(|row| CheckFinding {
             advice: Some(format!(

@@ -25,6 +25,7 @@ use kitbag_domain::Remedy as _;
 use serde_json::Value;
 
 pub use id::{CheckId, NoSuchCheck};
+pub use listed::check as check_manifest;
 pub use strict::{LoosePart, loose_parts};
 pub(crate) use tenancy::names_a_tenant;
 
@@ -74,14 +75,12 @@ pub struct CheckFinding {
 
 /// Returns everything that is wrong, in the order of the checks.
 pub fn check(input: &CheckInput<'_>) -> Vec<CheckFinding> {
-    let mut findings = unreadable(input.problems);
+    let mut findings: Vec<_> = input.problems.iter().map(CheckFinding::from).collect();
     for tool in input.tools {
-        findings.extend(tenancy::check(tool));
-        findings.extend(strict::check(tool, input));
-        findings.extend(requests::check(tool, input));
+        findings.extend(check_tool(tool, input));
     }
     if let Some(manifest) = input.manifest {
-        findings.extend(listed::check(manifest, input.tools));
+        findings.extend(check_manifest(manifest, input.tools, input.problems));
     }
     if let Some(found) = input.pages {
         findings.extend(pages::check(found, input.tools));
@@ -90,6 +89,14 @@ pub fn check(input: &CheckInput<'_>) -> Vec<CheckFinding> {
         findings.extend(dated::check(data, today));
     }
     findings.sort_by_key(|finding| finding.check);
+    findings
+}
+
+/// Returns everything that is wrong with one tool alone.
+pub fn check_tool(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding> {
+    let mut findings = tenancy::check(tool);
+    findings.extend(strict::check(tool, input));
+    findings.extend(requests::check(tool, input));
     findings
 }
 
@@ -128,27 +135,25 @@ pub(crate) fn finding(
     }
 }
 
-fn unreadable(problems: &[ToolFileError]) -> Vec<CheckFinding> {
-    problems.iter().map(of_problem).collect()
-}
-
-fn of_problem(problem: &ToolFileError) -> CheckFinding {
-    let lacks_class = matches!(
-        &problem.mistake,
-        ToolFileMistake::MissingKey { key: "writes" }
-    );
-    let message = match problem.key.as_str() {
-        "" => problem.mistake.to_string(),
-        key => format!("in `{key}`: {}", problem.mistake),
-    };
-    CheckFinding {
-        check: match lacks_class {
-            true => CheckId::WriteClass,
-            false => CheckId::Files,
-        },
-        file: problem.file.clone(),
-        line: Some(problem.line).filter(|line| *line > 0),
-        message,
-        advice: problem.remedy(),
+impl From<&ToolFileError> for CheckFinding {
+    fn from(problem: &ToolFileError) -> Self {
+        let lacks_class = matches!(
+            &problem.mistake,
+            ToolFileMistake::MissingKey { key: "writes" }
+        );
+        let message = match problem.key.as_str() {
+            "" => problem.mistake.to_string(),
+            key => format!("in `{key}`: {}", problem.mistake),
+        };
+        Self {
+            check: match lacks_class {
+                true => CheckId::WriteClass,
+                false => CheckId::Files,
+            },
+            file: problem.file.clone(),
+            line: Some(problem.line).filter(|line| *line > 0),
+            message,
+            advice: problem.remedy(),
+        }
     }
 }

@@ -31,7 +31,7 @@ fn of_action(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
         .collect()
 }
 
-/// True for a name like `tenant_id` or `orgId`.
+/// True for a name like `tenant_id`, `orgId` or `workspace_id`.
 pub(crate) fn names_a_tenant(name: &str) -> bool {
     let plain: String = name
         .chars()
@@ -40,9 +40,14 @@ pub(crate) fn names_a_tenant(name: &str) -> bool {
         .collect();
     let whole = ["org", "organization", "organisation"];
     let of_whole = whole.iter().any(|word| {
-        plain
-            .strip_prefix(word)
-            .is_some_and(|rest| matches!(rest, "" | "id" | "name" | "slug" | "key"))
+        plain.strip_prefix(word).is_some_and(|rest| {
+            matches!(rest, "" | "id" | "ids" | "uuid" | "name" | "slug" | "key")
+        })
     });
-    plain.starts_with("tenant") || plain.ends_with("tenantid") || of_whole
+    // By themselves these words often name a thing of the provider; with an id they say whose data.
+    let by_id = ["account", "workspace"].iter().any(|word| {
+        let rest = plain.strip_prefix(word);
+        rest.is_some_and(|rest| matches!(rest, "id" | "ids" | "uuid" | "slug" | "key"))
+    });
+    plain.starts_with("tenant") || plain.ends_with("tenantid") || of_whole || by_id
 }

@@ -84,7 +84,7 @@ impl Planted {
         let found = check(&CheckInput {
             tools: &tools,
             problems: &problems,
-            manifest: Some(&manifest).filter(|_| problems.is_empty()),
+            manifest: Some(&manifest),
             pages: Some(&pages),
             dated: None,
             fits: &kitbag_schema::fits,
@@ -115,13 +115,28 @@ fn a_tenant_as_an_argument_is_found_at_every_depth() {
         .in_tool(argument, nested)
         .in_tool("intents", "not_tenancy = [\"orgId\"]\nintents")
         .finds(&[]);
-    let tenant = r#""tenant_id": { "type": "string" }, "subject": { "type": "string" }"#;
-    planted()
-        .in_tool(argument, tenant)
-        .in_tool("{subject}", "{subject} {tenant_id}")
-        .finds(&[
-            "ticket.toml:47: check 03 tenancy: action `open` takes `tenant_id` as an argument",
-        ]);
+    for name in [
+        "tenant_id",
+        "org_id",
+        "organizationId",
+        "account_id",
+        "accountId",
+        "account-ids",
+        "workspace_id",
+        "workspaceSlug",
+    ] {
+        let tenant =
+            format!(r#""{name}": {{ "type": "string" }}, "subject": {{ "type": "string" }}"#);
+        planted()
+            .in_tool(argument, &tenant)
+            .in_tool("{subject}", &format!("{{subject}} {{{name}}}"))
+            .finds(&[&format!(
+                "ticket.toml:47: check 03 tenancy: action `open` takes `{name}` as an argument"
+            )]);
+    }
+    for name in ["account", "ad_account_id", "workspace", "accounting"] {
+        assert!(!names_a_tenant(name), "{name}");
+    }
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::ImportOptions;
 use super::document::{FoundOperation, OpenApiDocument};
+use super::{ImportError, ImportOptions};
 
 /// A login for documents that do not say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,12 +18,27 @@ pub enum ImportAuth {
 /// The address and login of an operation, as a tool file has them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AccessParts {
+    /// By https, as a tool file demands.
     pub(super) url: String,
+    /// The same address by plain http, if that is how the API is reached.
+    pub(super) plain: Option<String>,
     /// Absent if no login is needed.
     pub(super) auth: Option<String>,
 }
 
 pub(super) const NO_SERVER: &str = "the document says no address by https";
+
+/// Rejects an address that no file could be made with.
+pub(super) fn check_server(options: &ImportOptions) -> Result<(), ImportError> {
+    let Some(server) = options.server.clone() else {
+        return Ok(());
+    };
+    match Url::parse(&server).map(|url| url.scheme().to_owned()) {
+        Ok(scheme) if scheme == "https" || (scheme == "http" && options.private) => Ok(()),
+        Ok(scheme) if scheme == "http" => Err(ImportError::InsecureServer { server }),
+        _ => Err(ImportError::BadServer { server }),
+    }
+}
 
 pub(super) fn read(
     document: &OpenApiDocument,
@@ -32,35 +47,54 @@ pub(super) fn read(
 ) -> Result<AccessParts, String> {
     let url = match &options.server {
         Some(server) => Some(server.trim_end_matches('/').to_owned()),
-        None => server(document, found),
+        None => server(document, found, options),
+    };
+    let url = url.ok_or(NO_SERVER)?;
+    let secure = url
+        .strip_prefix("http://")
+        .map(|rest| format!("https://{rest}"));
+    let (url, plain) = match secure {
+        Some(secure) => (secure, Some(url)),
+        None => (url, None),
     };
     Ok(AccessParts {
-        url: url.ok_or(NO_SERVER)?,
+        url,
+        plain,
         auth: auth(document, found).or_else(|| options.auth.as_ref().map(ImportAuth::written)),
     })
 }
 
-/// Returns the first address that is reached by https; those of the operation come before those of its path and of the
-/// document.
-fn server(document: &OpenApiDocument, found: &FoundOperation<'_>) -> Option<String> {
+/// Returns the first address that is reached by https, or by http if that is permitted; those of the operation come
+/// before those of its path and of the document.
+fn server(
+    document: &OpenApiDocument,
+    found: &FoundOperation<'_>,
+    options: &ImportOptions,
+) -> Option<String> {
     let places = [
         found.operation.get("servers"),
         found.item.get("servers"),
         document.root().get("servers"),
     ];
     let servers = places.into_iter().flatten().find_map(Value::as_array)?;
-    servers.iter().find_map(address)
+    servers
+        .iter()
+        .find_map(|server| address(server, options.private))
 }
 
 /// Returns the host of the document's first address.
 pub(super) fn host(document: &OpenApiDocument, options: &ImportOptions) -> Option<String> {
     let servers = document.root().get("servers").and_then(Value::as_array);
-    let written = servers.and_then(|servers| servers.iter().find_map(address));
+    let written = servers.and_then(|servers| {
+        servers
+            .iter()
+            .find_map(|server| address(server, options.private))
+    });
     let url = Url::parse(options.server.as_ref().or(written.as_ref())?).ok()?;
     url.domain().map(str::to_owned)
 }
 
-fn address(server: &Value) -> Option<String> {
+fn address(server: &Value, private: bool) -> Option<String> {
     let mut url = server["url"].as_str()?.to_owned();
     for (name, variable) in server["variables"].as_object().into_iter().flatten() {
         let value = variable["default"].as_str()?;
@@ -69,9 +103,12 @@ fn address(server: &Value) -> Option<String> {
     let parsed = Url::parse(&url).ok()?;
     let is_plain =
         parsed.query().is_none() && parsed.fragment().is_none() && !url.contains(['{', '}']);
-    let has_domain = parsed.domain().is_some();
-    (parsed.scheme() == "https" && is_plain && has_domain)
-        .then(|| url.trim_end_matches('/').to_owned())
+    let is_reached = match parsed.scheme() {
+        "https" => parsed.domain().is_some() || private,
+        "http" => private,
+        _ => false,
+    };
+    (is_reached && is_plain).then(|| url.trim_end_matches('/').to_owned())
 }
 
 /// Returns the first login of the operation that can be made. An empty list means that none is needed.

@@ -44,6 +44,8 @@ pub struct ImportOptions {
     pub auth: Option<ImportAuth>,
     /// The address of the API, where the document does not say, or says another one.
     pub server: Option<String>,
+    /// True if the API may be reached by plain http, which the operator's configuration then permits.
+    pub private: bool,
     /// True for one file for each tag, with an action for each operation.
     pub grouped: bool,
     /// Only operations with one of these as a tag, as their id or as their method and path, unless it is empty.
@@ -55,6 +57,17 @@ pub struct ImportOptions {
 pub struct Imported {
     pub files: Vec<ImportedFile>,
     pub skipped: Vec<SkippedOperation>,
+    /// The endpoint that the configuration must name for the files to be of use.
+    pub endpoint: Option<NeededEndpoint>,
+}
+
+/// An entry of the configuration for all files of one API.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NeededEndpoint {
+    /// A pattern for the ids of the tools.
+    pub ids: String,
+    /// The address, if the files cannot name it.
+    pub url: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +96,12 @@ pub enum ImportError {
     NoServer,
     #[error("the document has no operations, or none of those asked for")]
     NoOperations,
+    #[error("`{server}` is not reached by https")]
+    InsecureServer { server: String },
+    #[error("`{server}` is no address of an API")]
+    BadServer { server: String },
+    #[error("none of {skipped} operations can be imported; {first}")]
+    NothingImported { skipped: usize, first: String },
 }
 
 impl Remedy for ImportError {
@@ -93,8 +112,15 @@ impl Remedy for ImportError {
                 "look for a document with `openapi: 3.…` at its beginning".to_owned()
             }
             Self::Version { .. } => "convert it to 3.0 or 3.1".to_owned(),
-            Self::NoServer => "name the address: --server https://api.example/v1".to_owned(),
+            Self::NoServer => "name the address: --server https://api.example/v1; for an API of your own network add \
+                               --allow-private"
+                .to_owned(),
             Self::NoOperations => "leave out --only to see all".to_owned(),
+            Self::InsecureServer { .. } => {
+                "if the API is in your own network, add --allow-private".to_owned()
+            }
+            Self::BadServer { .. } => "write it like --server https://api.example/v1".to_owned(),
+            Self::NothingImported { .. } => return None,
         })
     }
 }
@@ -111,6 +137,7 @@ pub fn import(
     options: &ImportOptions,
     schema_fault: SchemaFault<'_>,
 ) -> Result<Imported, ImportError> {
+    access::check_server(options)?;
     let document = OpenApiDocument::read(text)?;
     let mut import = ImportRun::new(&document, options);
     let operations = document.operations(&options.only);
@@ -126,7 +153,14 @@ pub fn import(
     if import.actions.is_empty() && import.has_no_server() {
         return Err(ImportError::NoServer);
     }
-    Ok(import.finish())
+    let imported = import.finish();
+    match imported.skipped.first() {
+        Some(first) if imported.files.is_empty() => Err(ImportError::NothingImported {
+            skipped: imported.skipped.len(),
+            first: format!("{}: {}", first.operation, first.reason),
+        }),
+        _ => Ok(imported),
+    }
 }
 
 struct ImportRun<'a> {
@@ -179,6 +213,7 @@ impl<'a> ImportRun<'a> {
     fn finish(mut self) -> Imported {
         let mut names = NameGiver::default();
         let actions = std::mem::take(&mut self.actions);
+        let plain = actions.iter().find_map(|it| it.access.plain.clone());
         let groups = match self.options.grouped {
             true => grouped(actions),
             false => actions
@@ -189,7 +224,20 @@ impl<'a> ImportRun<'a> {
         for (name, actions) in groups {
             self.write(&mut names, &name, actions);
         }
+        if self.options.private {
+            self.imported.endpoint = Some(self.needed_endpoint(plain));
+        }
         self.imported
+    }
+
+    fn needed_endpoint(&self, url: Option<String>) -> NeededEndpoint {
+        let provider = self.provider.replace('_', "-");
+        let mut files = self.imported.files.iter();
+        let ids = match files.any(|file| file.slug == provider) {
+            true => format!("{provider}*"),
+            false => format!("{provider}-*"),
+        };
+        NeededEndpoint { ids, url }
     }
 
     fn write(&mut self, names: &mut NameGiver, name: &str, mut actions: Vec<ImportedAction>) {

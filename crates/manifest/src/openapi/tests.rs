@@ -320,7 +320,7 @@ fn a_document_that_cannot_be_used_is_refused_with_advice() {
         ),
         (
             "openapi: 3.1.0\npaths: { /a: { get: {} } }",
-            "the document says no address of the API that could be used => name the address: --server https://api.example/v1",
+            "the document says no address of the API that could be used => name the address: --server https://api.example/v1; for an API of your own network add --allow-private",
         ),
     ] {
         let error = import(

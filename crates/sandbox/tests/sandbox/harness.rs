@@ -143,7 +143,7 @@ impl Bench {
             }
             "ask_person" => {
                 self.person.store(true, Ordering::Relaxed);
-                tokio::time::sleep(Duration::from_millis(600)).await;
+                tokio::time::sleep(Duration::from_secs(6)).await;
                 self.person.store(false, Ordering::Relaxed);
                 raw(&json!("yes"))
             }

@@ -24,7 +24,7 @@ use kitbag_wire::{Era, Message, ProtocolVersion};
 use tokio::net::TcpSocket;
 
 use crate::catalog::ForeignCatalog;
-use crate::cli::Served;
+use crate::cli::{Misbehaviour, Served};
 use crate::dispatch;
 use crate::server::TestServer;
 
@@ -125,6 +125,9 @@ struct HttpState {
 const VERSION_HEADER: &str = "mcp-protocol-version";
 
 async fn receive(State(house): State<Arc<HttpState>>, headers: HeaderMap, body: Bytes) -> Response {
+    if let Some(refusal) = held_off(&house.server) {
+        return refusal;
+    }
     if !accepts_both(&headers) {
         return (
             StatusCode::NOT_ACCEPTABLE,
@@ -140,6 +143,18 @@ async fn receive(State(house): State<Arc<HttpState>>, headers: HeaderMap, body: 
         Era::Legacy => legacy::receive(&house, &headers, message).await,
         Era::Modern => modern::receive(&house.server, &headers, message).await,
     }
+}
+
+/// Returns the answer to every request while the server wants to be left alone.
+fn held_off(server: &TestServer) -> Option<Response> {
+    let wanted = server
+        .read("hold-off")
+        .filter(|_| server.has(Misbehaviour::HoldOff))?;
+    let (status, wait) = wanted.trim().split_once(' ')?;
+    let status = StatusCode::from_bytes(status.as_bytes()).ok()?;
+    server.note("held off");
+    let headers = [(header::RETRY_AFTER, wait.to_owned())];
+    Some((status, headers, "the quota is used up").into_response())
 }
 
 fn era_of(served: Served, headers: &HeaderMap, message: &Message) -> Era {

@@ -1,7 +1,7 @@
 //! Reading the lists of a server, and being sure of them before a call.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kitbag_domain::Kind;
 use kitbag_domain::sync::lock;
@@ -24,17 +24,35 @@ impl Server {
         self: &Arc<Self>,
         early: impl FnOnce(&Listing),
     ) -> Result<Arc<Listing>, CallError> {
+        self.first_asked.get_or_init(Instant::now);
         let listed = {
             // Held while it waits, too: the program is not stopped and started anew between two readings.
             let _block = self.block_stop();
             let _reading = self.reading.lock().await;
             self.read_lists(early).await
         };
+        let failure = listed.as_ref().err().cloned().map(Arc::new);
+        self.list_failure.store(failure);
         if self.spec.launch().is_some() {
             let server = self.clone();
             tokio::spawn(async move { server.stop_if_only_listed().await });
         }
         listed
+    }
+
+    /// Returns the time at which its lists were asked for first, if they were.
+    pub fn first_asked(&self) -> Option<Instant> {
+        self.first_asked.get().copied()
+    }
+
+    /// True while its lists are being read.
+    pub fn is_being_asked(&self) -> bool {
+        self.reading.try_lock().is_err()
+    }
+
+    /// Returns the reason why its lists could not be read the last time.
+    pub fn list_failure(&self) -> Option<Arc<CallError>> {
+        self.list_failure.load_full()
     }
 
     async fn read_lists(

@@ -2,6 +2,7 @@
 //!
 //! # Layout
 //! - this file: the facts about a server, calling it and asking for its lists
+//! - [`silence`]: restarting it when it answers neither calls nor a ping
 //! - [`start`]: starting it when needed, and leaving it alone for a while when it keeps failing
 //! - [`stop`]: stopping it when it is idle, when it is replaced and when the gateway ends
 //! - [`lists`]: reading its lists, and being sure of them before a call
@@ -10,6 +11,7 @@
 
 mod lists;
 mod secrets;
+mod silence;
 mod start;
 mod stop;
 mod watched;
@@ -37,6 +39,7 @@ use crate::spec::ServerSpec;
 use crate::upstreams::UpstreamContext;
 use crate::watch::ResourceWatch;
 use secrets::KnownSecrets;
+use silence::SilenceChecks;
 use start::StartAttempts;
 use watched::WatchedResources;
 
@@ -49,6 +52,7 @@ pub struct Server {
     notices: mpsc::Sender<Notice>,
     live: ArcSwapOption<LiveConnection>,
     attempts: StartAttempts,
+    silence: SilenceChecks,
     closing: CancellationToken,
     /// The server that goes on after this one has stopped for good.
     successor: OnceLock<Arc<Self>>,
@@ -61,6 +65,10 @@ pub struct Server {
     /// Held while lists are put in the place of known ones.
     taking: Mutex<()>,
     secrets: KnownSecrets,
+    /// The time at which its lists were asked for first.
+    first_asked: OnceLock<Instant>,
+    /// The reason why its lists could not be read the last time.
+    list_failure: ArcSwapOption<CallError>,
     slots: CallSlots,
     counters: ServerCounters,
     last_used: Mutex<Instant>,
@@ -108,6 +116,7 @@ impl Server {
             notices: parts.notices,
             live: ArcSwapOption::empty(),
             attempts: StartAttempts::default(),
+            silence: SilenceChecks::default(),
             closing: CancellationToken::new(),
             successor: OnceLock::new(),
             listing: ArcSwapOption::empty(),
@@ -115,6 +124,8 @@ impl Server {
             checking: tokio::sync::Mutex::default(),
             taking: Mutex::default(),
             secrets: KnownSecrets::default(),
+            first_asked: OnceLock::new(),
+            list_failure: ArcSwapOption::empty(),
             counters: ServerCounters::default(),
             last_used: Mutex::new(Instant::now()),
             stop_blocks: AtomicUsize::new(0),
@@ -197,7 +208,12 @@ impl Server {
             None => self.started().await?,
         };
         self.touch();
-        Ok(live.connection.start(outbound).holding(slot))
+        let check = self.check_on_timeout(&live);
+        Ok(live
+            .connection
+            .start(outbound)
+            .holding(slot)
+            .on_timeout(check))
     }
 
     async fn slot(&self, caller: &ClientIdentity) -> Result<CallSlot, CallError> {

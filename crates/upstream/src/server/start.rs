@@ -32,6 +32,8 @@ pub(super) struct StartAttempts {
 pub(super) struct Failures {
     count: u32,
     last: Option<Instant>,
+    /// The times in a row that it started, and then answered no call.
+    deaf: u32,
 }
 
 impl StartAttempts {
@@ -49,12 +51,32 @@ impl StartAttempts {
         self.last_error.store(None);
     }
 
-    fn note(&self, failures: &mut Failures, error: &StartError) {
-        // The call after a login should not have to wait for anything.
-        let needs_login = matches!(error, StartError::Login(_));
-        failures.count = if needs_login { 0 } else { failures.count + 1 };
+    /// Remembers a failed start. Returns true if it is news.
+    fn note(&self, failures: &mut Failures, error: &StartError) -> bool {
+        // What a person has to do first, and what a server asked for, is no failure of a start:
+        // the call after it should not have to wait for anything.
+        let counts = !error.is_mistake()
+            && !matches!(error, StartError::Login(_) | StartError::HeldOff { .. });
+        failures.count = if counts { failures.count + 1 } else { 0 };
         failures.last = Some(Instant::now());
-        self.last_error.store(Some(Arc::new(error.clone())));
+        let before = self.last_error.swap(Some(Arc::new(error.clone())));
+        counts || before.is_none_or(|before| !error.repeats(&before))
+    }
+
+    /// Remembers that the server answered no call. The first time it may be started again at once.
+    pub(super) fn note_deaf(&self, failures: &mut Failures, answered: bool, server: &ServerName) {
+        let server = server.clone();
+        failures.deaf = if answered { 1 } else { failures.deaf + 1 };
+        failures.count = failures.deaf;
+        failures.last = (failures.deaf > 1).then(Instant::now);
+        let error = StartError::Deaf { server };
+        self.last_error.store(Some(Arc::new(error)));
+    }
+
+    fn succeeded(&self, failures: &mut Failures) {
+        let deaf = failures.deaf;
+        self.forget(failures);
+        failures.deaf = deaf;
     }
 
     /// Returns the error for a caller that asked at that time, if another start would be too early:
@@ -114,12 +136,13 @@ impl Server {
         }
         match self.open().await? {
             Ok(connection) => {
-                self.attempts.forget(&mut failures);
+                self.attempts.succeeded(&mut failures);
                 Ok(self.go_live(connection).await)
             }
             Err(error) => {
-                self.attempts.note(&mut failures, &error);
-                log_failure(self.name(), &error.to_string(), error.stderr());
+                if self.attempts.note(&mut failures, &error) {
+                    log_failure(self.name(), &error.to_string(), error.stderr());
+                }
                 Err(error)
             }
         }

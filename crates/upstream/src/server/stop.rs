@@ -33,6 +33,7 @@ impl Server {
     pub async fn restart(self: &Arc<Self>) -> Result<(), StartError> {
         let mut failures = self.attempts.pause().await;
         self.attempts.forget(&mut failures);
+        self.context.pause.clear();
         self.stop().await;
         drop(failures);
         self.started().await.map(drop)

@@ -108,7 +108,7 @@ async fn a_page_that_never_stops_loading_is_pictured_as_far_as_it_came() {
         .route("/never", get(std::future::pending::<()>));
     let address = site::serve(router).await;
     let browser = Browser::new(BrowserSettings {
-        timeout: Duration::from_secs(9),
+        timeout: Duration::from_secs(25),
         ..settings()
     });
     let request = ScreenshotRequest::of(format!("https://{address}/"));

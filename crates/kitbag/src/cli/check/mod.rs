@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use clap::Args;
 use jiff::Zoned;
 use jiff::civil::Date;
+use kitbag_gateway::tool_files::looks_secret;
 use kitbag_manifest::{CheckFinding, CheckId, CheckInput, check};
 
 use super::Invocation;
@@ -138,8 +139,4 @@ fn of_place(place: &CheckedPlace, day: Date) -> Vec<CheckFinding> {
     let providers = providers.into_iter();
     let of_requests = providers.filter(|finding| finding.check != CheckId::Intents);
     check(&input).into_iter().chain(of_requests).collect()
-}
-
-fn looks_secret(word: &str) -> bool {
-    kitbag_clients::text_without_secrets(word) != word
 }

@@ -29,6 +29,7 @@ pub(super) struct Finding {
 pub(super) enum Area {
     Configuration,
     Store,
+    Tools,
     Servers,
     Clients,
     Address,
@@ -49,9 +50,10 @@ pub(super) enum Severity {
 }
 
 impl Area {
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Configuration,
         Self::Store,
+        Self::Tools,
         Self::Servers,
         Self::Clients,
         Self::Address,
@@ -63,6 +65,7 @@ impl Area {
         match self {
             Self::Configuration => "Configuration",
             Self::Store => "Store",
+            Self::Tools => "Tool files",
             Self::Servers => "Servers",
             Self::Clients => "Clients",
             Self::Address => "Address",

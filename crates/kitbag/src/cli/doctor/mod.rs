@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! - `finding`: one thing that was found; `report`: all of them, for people and programs
-//! - `configuration`, `store`, `servers`, `clients`, `address`, `programs`, `versions`: what is looked at
+//! - `configuration`, `store`, `tool_files`, `servers`, `clients`, `address`, `programs`, `versions`: what is looked at
 
 mod address;
 mod clients;
@@ -12,6 +12,7 @@ mod programs;
 mod report;
 mod servers;
 mod store;
+mod tool_files;
 mod versions;
 
 use std::collections::BTreeMap;
@@ -92,6 +93,7 @@ async fn look(
     findings
         .extend(servers::check(&config, &state, arguments.offline, whole, invocation.output).await);
     if whole {
+        findings.extend(tool_files::check(&config));
         findings.extend(clients::check(Some(&config), invocation).await);
         findings.extend(address::check(&config, state.has_keys).await);
         findings.push(address::running(&config, invocation).await);

@@ -45,6 +45,9 @@ pub(super) struct Arguments {
     /// The address of the API, if the document has none or another one is meant.
     #[arg(long, value_name = "URL")]
     server: Option<String>,
+    /// Take an API of your own network, also by plain http; its address goes into the configuration.
+    #[arg(long)]
+    allow_private: bool,
     /// The login, if the document does not say: bearer, basic, header:NAME or query:NAME.
     #[arg(long, value_name = "AUTH")]
     auth: Option<GivenAuth>,
@@ -67,7 +70,8 @@ Examples:
   kitbag openapi import openapi.yaml --dry-run
   kitbag openapi import openapi.json --out tools --name desk
   kitbag openapi import https://desk.example/openapi.json --only tickets
-  kitbag openapi import openapi.json --group --only pets --only 'GET /owners'";
+  kitbag openapi import openapi.json --group --only pets --only 'GET /owners'
+  kitbag openapi import openapi.json --server http://127.0.0.1:8000 --allow-private";
 
 #[derive(Debug, Clone)]
 struct GivenAuth(ImportAuth);
@@ -117,6 +121,7 @@ impl Arguments {
             credential: self.credential.as_ref().map(ToString::to_string),
             auth: self.auth.clone().map(|it| it.0),
             server: self.server.clone(),
+            private: self.allow_private,
             grouped: self.group,
             only: self.only.clone(),
         }
@@ -191,6 +196,7 @@ impl MadeFiles {
                     .to_owned(),
             );
         }
+        steps.extend(self.endpoint_step());
         let out = std::path::absolute(&self.out).unwrap_or_else(|_| self.out.clone());
         if !config.catalog.directories.contains(&out) {
             steps.push(format!(
@@ -199,6 +205,18 @@ impl MadeFiles {
             ));
         }
         steps
+    }
+
+    /// Returns the entry of the configuration that permits an API of the operator's own network.
+    fn endpoint_step(&self) -> Option<String> {
+        let endpoint = self.imported.endpoint.as_ref()?;
+        let table = format!("[endpoints.{}]", toml_text(&endpoint.ids));
+        let url = endpoint.url.as_deref();
+        let url = url.map(|url| format!("\n  url = {}", toml_text(url)));
+        Some(format!(
+            "add to the configuration, once for all these files:\n  {table}{}\n  allow_private = true",
+            url.unwrap_or_default()
+        ))
     }
 
     /// Returns the credentials that the tools need, with their fields.
@@ -234,7 +252,7 @@ impl MadeFiles {
     }
 
     fn for_people(&self) -> String {
-        let Imported { files, skipped } = &self.imported;
+        let Imported { files, skipped, .. } = &self.imported;
         let mut lines: Vec<String> = files
             .iter()
             .map(|it| self.path(it).display().to_string())
@@ -264,5 +282,9 @@ impl MadeFiles {
 
 /// Returns a path as TOML writes it.
 fn quoted(path: &Path) -> String {
-    toml::Value::String(path.display().to_string()).to_string()
+    toml_text(&path.display().to_string())
+}
+
+fn toml_text(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
 }

@@ -61,7 +61,7 @@ async fn a_revoked_key_is_no_longer_accepted() {
         .await;
     }
     assert!(
-        revoked.elapsed().as_secs() < 3,
+        revoked.elapsed().as_secs() < 20,
         "it took {:?}",
         revoked.elapsed()
     );

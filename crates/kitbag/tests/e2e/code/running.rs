@@ -65,7 +65,7 @@ async fn the_model_reads_what_was_printed_and_which_calls_were_made() {
 
 #[tokio::test]
 async fn a_mistake_is_told_with_its_place_and_a_way_out() {
-    let shop = Shop::open("[code]\ntimeout = '2s'").await;
+    let shop = Shop::open("[code]\ntimeout = '20s'").await;
     let client = shop.client(Era::Modern).await;
     for (code, expected) in [
         ("const a = 1;\nreturn a +;", "line 2, column"),

@@ -2,6 +2,7 @@
 //! is there, with the credential of the caller's tenant, and take no argument that the file does not name.
 
 mod catalog_tools;
+mod checked;
 mod model_providers;
 mod model_tools;
 mod own_tools;

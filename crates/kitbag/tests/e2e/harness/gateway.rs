@@ -255,9 +255,18 @@ impl Gateway {
         self.log.lock().unwrap().clone()
     }
 
-    /// Asks it to end, as a service manager would, and waits until it has.
-    pub(crate) async fn stop(mut self) -> ExitStatus {
+    /// Asks it to end, as a service manager would.
+    pub(crate) fn terminate(&self) {
         processes::terminate(self.child.id());
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(_)))
+    }
+
+    /// Asks it to end, and waits until it has.
+    pub(crate) async fn stop(mut self) -> ExitStatus {
+        self.terminate();
         let waiting = tokio::task::spawn_blocking(move || {
             let status = processes::wait(&mut self.child, super::PATIENCE);
             status.unwrap_or_else(|| panic!("the gateway does not end:\n{}", self.log()))
@@ -281,7 +290,7 @@ impl Drop for Gateway {
         }
         // Gently first: only the gateway knows which servers it has to take along.
         processes::terminate(self.child.id());
-        if processes::wait(&mut self.child, Duration::from_secs(10)).is_none() {
+        if processes::wait(&mut self.child, Duration::from_secs(60)).is_none() {
             let _ = self.child.kill();
             let _ = self.child.wait();
         }

@@ -73,6 +73,11 @@ impl Pipe {
         self.log.lock().unwrap().clone()
     }
 
+    /// Asks the process to end, as a service manager would.
+    pub(crate) fn terminate(&self) {
+        processes::terminate(self.child.lock().unwrap().id());
+    }
+
     /// Closes stdin, which is how a client says goodbye, and waits for the end.
     pub(crate) fn close(&self) -> Option<ExitStatus> {
         self.stdin.lock().unwrap().take();
@@ -84,7 +89,7 @@ impl Drop for Pipe {
     fn drop(&mut self) {
         self.stdin.lock().unwrap().take();
         let child = self.child.get_mut().unwrap();
-        if processes::wait(child, Duration::from_secs(10)).is_none() {
+        if processes::wait(child, Duration::from_secs(60)).is_none() {
             let _ = child.kill();
             let _ = child.wait();
         }

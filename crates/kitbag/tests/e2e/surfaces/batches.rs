@@ -39,7 +39,7 @@ async fn ten_calls_are_answered_in_order_and_one_hung_server_costs_only_its_own(
         let begun = Instant::now();
         let text = batch(&client, &calls).await.text();
         assert!(
-            begun.elapsed() < Duration::from_secs(20),
+            begun.elapsed() < Duration::from_secs(100),
             "{:?}",
             begun.elapsed()
         );
@@ -72,12 +72,12 @@ async fn the_calls_of_a_batch_run_at_the_same_time() {
     let house = House::new().await;
     for era in Era::BOTH {
         let client = house.client("/mcp", era).await;
-        let calls = vec![json!({ "tool": "good__slow", "arguments": { "ms": 1000 } }); 10];
+        let calls = vec![json!({ "tool": "good__slow", "arguments": { "ms": 4000 } }); 10];
         let begun = Instant::now();
         let text = batch(&client, &calls).await.text();
-        assert_eq!(text.matches("slept 1000 ms").count(), 10, "{text}");
+        assert_eq!(text.matches("slept 4000 ms").count(), 10, "{text}");
         assert!(
-            begun.elapsed() < Duration::from_secs(6),
+            begun.elapsed() < Duration::from_secs(30),
             "{:?}",
             begun.elapsed()
         );

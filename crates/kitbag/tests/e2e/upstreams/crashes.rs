@@ -1,12 +1,14 @@
 //! Servers that fail: how that is told, and when they are tried again.
 
-use std::time::{Duration, Instant};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Arc;
 
 use serde_json::json;
 
 use super::{ERAS, call_with_progress};
 use crate::harness::testbed::command_table;
-use crate::harness::{Era, Gateway, Home, Testbed, until};
+use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
 
 /// A server that cannot be started, and what every client must be told about it.
 async fn check(table: &str, expected: &[&str]) {
@@ -164,7 +166,14 @@ async fn a_server_that_always_crashes_is_left_alone_and_then_tried_again() {
     let home = Home::new("");
     let cured = home.path("cured");
     let command = Testbed::named("ill").line();
-    let script = format!("test -e cured || {{ echo 'still ill' >&2; exit 7; }}\nexec {command}\n");
+    let script = format!(
+        "echo >>starts\ntest -e cured || {{ echo 'still ill' >&2; exit 7; }}\nexec {command}\n"
+    );
+    let starts = || {
+        std::fs::read_to_string(home.path("starts"))
+            .unwrap_or_default()
+            .len()
+    };
     std::fs::write(home.path("ill.sh"), script).unwrap();
     home.configure(&command_table(
         "ill",
@@ -174,25 +183,84 @@ async fn a_server_that_always_crashes_is_left_alone_and_then_tried_again() {
     ));
     let gateway = home.serve().await;
     let client = gateway.client(Era::Modern).await;
-    let told = until("it is left alone", async || {
-        let started = Instant::now();
+    until("it is left alone", async || {
+        let before = starts();
         let told = client.call("ill__echo", &json!({})).await.tool_error();
         assert!(
             told.contains("still ill"),
             "the reason is told every time: {told}"
         );
-        told.contains("left alone for")
-            .then(|| (told, started.elapsed()))
+        let is_left_alone = told.contains("left alone for");
+        assert!(!is_left_alone || starts() == before, "that costs no start");
+        is_left_alone.then_some(())
     })
     .await;
-    assert!(
-        told.1 < Duration::from_millis(500),
-        "that costs no start: {told:?}"
-    );
     std::fs::write(cured, "").unwrap();
     until("it is tried again", async || {
         let reply = client.call("ill__echo", &json!({ "well": true })).await;
         (reply.result()["isError"] != true).then_some(())
     })
+    .await;
+}
+
+/// Calls a server that cannot be started because of a mistake: no call counts as a failure, none has
+/// to wait, and the log mentions the mistake once. Returns the client and the gateway.
+async fn check_mistake(home: &Arc<Home>, mistake: &str) -> (Gateway, Client) {
+    let gateway = home.serve().await;
+    let client = gateway.client(Era::Modern).await;
+    for _ in 0..6 {
+        let told = client.call("bad__echo", &json!({})).await.tool_error();
+        assert!(
+            told.contains(mistake) && !told.contains("in a row"),
+            "{told}"
+        );
+    }
+    let warned = gateway.log();
+    let warned = warned
+        .lines()
+        .filter(|line| line.contains("WARN") && line.contains(mistake));
+    assert_eq!(warned.count(), 1, "{}", gateway.log());
+    (gateway, client)
+}
+
+#[tokio::test]
+async fn a_secret_that_is_missing_is_not_counted_as_failures_and_helps_at_once_when_it_is_there() {
+    let table = Testbed::named("bad").with("env = { TOKEN = \"${secret:E2E_LATER}\" }");
+    let home = Home::new(&table.table());
+    let (_gateway, client) = check_mistake(&home, "`bad` needs a variable").await;
+    let value = home.path("value");
+    std::fs::write(&value, "later").unwrap();
+    let mut set = home.command(&["secret", "set", "E2E_LATER"]);
+    set.stdin(std::fs::File::open(&value).unwrap());
+    assert!(set.status().unwrap().success());
+    until("the secret helps", async || {
+        let reply = client.call("bad__echo", &json!({})).await;
+        (reply.result()["isError"] != true).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_program_that_is_missing_is_not_counted_as_failures_and_works_once_it_is_there() {
+    let home = Home::new("");
+    let program = home.path("later.sh");
+    home.configure(&command_table("bad", program.to_str().unwrap(), &[], ""));
+    let (_gateway, client) = check_mistake(&home, "`bad` could not be launched").await;
+    let script = format!("#!/bin/sh\nexec {}\n", Testbed::named("bad").line());
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    client.call("bad__echo", &json!({})).await.text();
+}
+
+#[tokio::test]
+async fn a_header_that_no_request_can_carry_is_not_counted_as_failures() {
+    let home = Home::new(
+        "[servers.bad]\nurl = \"http://127.0.0.1:1/mcp\"\nheaders = { x-thing = \"${E2E_THING}\" }\n",
+    );
+    home.export("E2E_THING", "two\nlines");
+    check_mistake(
+        &home,
+        "`bad` is not set up: the value of the header `x-thing` has characters",
+    )
     .await;
 }

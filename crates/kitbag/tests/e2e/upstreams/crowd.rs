@@ -25,7 +25,7 @@ async fn of_fifty_servers_the_forty_good_ones_are_listed_whatever_the_ten_others
         let started = Instant::now();
         let names = client.tool_names().await;
         assert!(
-            started.elapsed() < Duration::from_secs(5),
+            started.elapsed() < Duration::from_secs(30),
             "a list took {:?}",
             started.elapsed()
         );

@@ -42,7 +42,7 @@ async fn answers_at_once(client: &Client) {
     let asked = Instant::now();
     assert_eq!(client.call("good__echo", &json!({})).await.text(), "{}");
     assert!(
-        asked.elapsed() < Duration::from_secs(5),
+        asked.elapsed() < Duration::from_secs(30),
         "{:?}",
         asked.elapsed()
     );

@@ -1,12 +1,10 @@
 //! Servers that misbehave and are served all the same.
 
-use std::time::{Duration, Instant};
-
 use serde_json::json;
 
 use super::ERAS;
 use crate::harness::testbed::printed;
-use crate::harness::{Client, Era, Gateway, Testbed};
+use crate::harness::{Client, Era, Gateway, Home, Testbed};
 
 /// The server offers the same tools as a well-behaved one beside it, and answers a call.
 async fn survives(misbehaviour: &str, eras: &[&str]) {
@@ -95,54 +93,47 @@ async fn a_capability_that_was_a_lie_costs_neither_the_rest_nor_time() {
         let gateway =
             Gateway::with(&(liar.table() + &Testbed::named("good").era(era).table())).await;
         let client = gateway.client(Era::Legacy).await;
-        let started = Instant::now();
         client.knows("liar__echo").await;
-        assert!(
-            started.elapsed() < Duration::from_secs(8),
-            "the tools waited for a list that never comes"
-        );
         client.knows("good__echo").await;
         assert_eq!(
             tools_of(&client, "liar").await,
             tools_of(&client, "good").await
         );
-        let started = Instant::now();
         let own = gateway
             .visitor("/servers/liar/mcp", Era::Legacy)
             .connect()
             .await;
         assert!(own.tool_names().await.contains(&"echo".to_owned()));
-        assert!(
-            started.elapsed() < AT_ONCE,
-            "the route of the liar waited as well"
-        );
         for (method, key) in [("prompts/list", "prompts"), ("resources/list", "resources")] {
-            let started = Instant::now();
             assert!(
                 !client.list(method, key).await.is_empty(),
                 "{method} has what the good server offers"
             );
-            assert!(started.elapsed() < AT_ONCE, "{method} waited for the liar");
         }
+        let log = gateway.log();
+        assert!(
+            !log.contains("every server has been asked"),
+            "something waited for a list that never comes: {log}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_slow_start_delays_neither_the_list_nor_other_servers() {
-    let slow = Testbed::named("slow").manner("slow-start");
-    let gateway = Gateway::with(&(slow.table() + &Testbed::named("good").table())).await;
+    let home = Home::new("");
+    let slow = Testbed::named("slow")
+        .manner("slow-start")
+        .data_dir(&home.path("trace"));
+    home.configure(&(slow.table() + &Testbed::named("good").table()));
+    let gateway = home.serve().await;
     let client = gateway.client(Era::Legacy).await;
-    let started = Instant::now();
     client.tool_names().await;
-    assert!(
-        started.elapsed() < AT_ONCE,
-        "the list waited for the slow server"
-    );
     client.knows("good__echo").await;
     assert!(
         tools_of(&client, "slow").await.is_empty(),
-        "it has three seconds to go"
+        "it has not begun to read"
     );
+    std::fs::write(home.path("trace/start"), "").unwrap();
     assert_eq!(client.call("good__echo", &json!({})).await.text(), "{}");
     // A client that knows the name from an earlier day need not wait for the list.
     assert_eq!(client.call("slow__echo", &json!({})).await.text(), "{}");
@@ -216,5 +207,3 @@ async fn tools_of(client: &Client, server: &str) -> Vec<String> {
         .map(str::to_owned)
         .collect()
 }
-
-const AT_ONCE: Duration = Duration::from_secs(1);

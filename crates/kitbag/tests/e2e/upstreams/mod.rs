@@ -3,6 +3,8 @@
 //! # Layout
 //! - [`misbehaviour`]: servers that misbehave and are served all the same
 //! - [`crashes`]: servers that fail, how that is told, and when they are tried again
+//! - [`deaf`]: servers that answer nothing any more, and those that are only slow
+//! - [`held_off`]: servers that ask to be left alone for a while
 //! - [`lifecycle`]: when servers are started and stopped, and that nothing is left behind
 //! - [`strays`]: processes that servers leave behind without a trace, and those of other gateways
 //! - [`floods`]: servers that send without end, or do not read
@@ -14,7 +16,9 @@
 mod changes;
 mod crashes;
 mod crowd;
+mod deaf;
 mod floods;
+mod held_off;
 mod lifecycle;
 mod limits;
 mod misbehaviour;

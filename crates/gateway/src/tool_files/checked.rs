@@ -1,0 +1,135 @@
+//! Holds tool files against the checks of `kitbag check` before they are offered.
+//!
+//! Not asked here is what a gateway does not know or what takes a search: the pages of tools, and
+//! whether their intents find them.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kitbag_config::CatalogSettings;
+use kitbag_manifest::{
+    CatalogDirectories, CheckFinding, CheckId, CheckInput, Manifest, ToolCatalog, ToolFile,
+    check_manifest, check_tool,
+};
+
+/// The files of all directories, with everything that is wrong with them.
+#[derive(Default)]
+pub(crate) struct CheckedFiles {
+    files: Arc<ToolCatalog>,
+    /// The manifests of the directories that have one.
+    manifests: Vec<ManifestText>,
+    /// What is wrong with each file alone.
+    of_files: HashMap<PathBuf, (Arc<ToolFile>, Vec<CheckFinding>)>,
+    /// What the comparison with the manifests found.
+    of_manifests: Vec<CheckFinding>,
+}
+
+#[derive(PartialEq, Eq)]
+struct ManifestText {
+    directory: PathBuf,
+    text: String,
+}
+
+/// Returns the mistakes for which a gateway leaves tool files of this configuration out.
+pub fn tool_file_mistakes(settings: &CatalogSettings) -> Vec<CheckFinding> {
+    let read = CatalogDirectories::read(settings.directories.clone());
+    let checked = CheckedFiles::of(
+        read.current(),
+        &settings.directories,
+        &CheckedFiles::default(),
+    );
+    let unreadable = read.current().problems().iter().map(CheckFinding::from);
+    unreadable.chain(checked.findings().cloned()).collect()
+}
+
+/// True for a word that looks like a secret.
+pub fn looks_secret(word: &str) -> bool {
+    kitbag_clients::text_without_secrets(word) != word
+}
+
+impl CheckedFiles {
+    /// Checks the files. What was found in a file before holds while the file is the same.
+    pub(super) fn of(files: &Arc<ToolCatalog>, directories: &[PathBuf], before: &Self) -> Self {
+        let own = files.tools().iter().filter(|file| !file.is_built_in());
+        let of_files = own.map(|file| {
+            let known = before.of_files.get(&file.path);
+            let known = known.filter(|(same, _)| Arc::ptr_eq(same, file));
+            let found = known.map_or_else(|| wrong_with(file), |(_, found)| found.clone());
+            (file.path.clone(), (file.clone(), found))
+        });
+        let manifests = manifests(directories);
+        let of_manifests = manifests
+            .iter()
+            .flat_map(|manifest| manifest.compare(files));
+        Self {
+            of_files: of_files.collect(),
+            of_manifests: of_manifests.collect(),
+            files: files.clone(),
+            manifests,
+        }
+    }
+
+    /// True if neither a file nor a manifest has changed.
+    pub(super) fn is_current(&self, files: &Arc<ToolCatalog>, directories: &[PathBuf]) -> bool {
+        Arc::ptr_eq(&self.files, files) && self.manifests == manifests(directories)
+    }
+
+    pub(super) fn files(&self) -> &Arc<ToolCatalog> {
+        &self.files
+    }
+
+    pub(super) fn findings(&self) -> impl Iterator<Item = &CheckFinding> {
+        let of_files = self.of_files.values().flat_map(|(_, found)| found);
+        of_files.chain(&self.of_manifests)
+    }
+
+    /// True if a check has found something in the file.
+    pub(super) fn refuses(&self, file: &ToolFile) -> bool {
+        let alone = self.of_files.get(&file.path);
+        alone.is_some_and(|(_, found)| !found.is_empty())
+            || self.of_manifests.iter().any(|it| it.file == file.path)
+    }
+}
+
+impl ManifestText {
+    fn compare(&self, files: &ToolCatalog) -> Vec<CheckFinding> {
+        let manifest = Manifest::read(&self.directory.join(Manifest::FILE), &self.text);
+        let is_here = |path: &Path| path.starts_with(&self.directory);
+        let tools: Vec<_> = files
+            .tools()
+            .iter()
+            .filter(|it| is_here(&it.path))
+            .cloned()
+            .collect();
+        let problems = files.problems().iter().filter(|it| is_here(&it.file));
+        check_manifest(&manifest, &tools, &problems.cloned().collect::<Vec<_>>())
+    }
+}
+
+fn manifests(directories: &[PathBuf]) -> Vec<ManifestText> {
+    let read = directories.iter().filter_map(|directory| {
+        let text = fs::read_to_string(directory.join(Manifest::FILE)).ok()?;
+        let directory = directory.clone();
+        Some(ManifestText { directory, text })
+    });
+    read.collect()
+}
+
+fn wrong_with(file: &ToolFile) -> Vec<CheckFinding> {
+    let input = CheckInput {
+        tools: &[],
+        problems: &[],
+        manifest: None,
+        pages: None,
+        dated: None,
+        fits: &kitbag_schema::fits,
+        schema_fault: &kitbag_schema::schema_fault,
+        looks_secret: &looks_secret,
+        speaks_of_secret: &kitbag_fetch::secrets::speaks_of_a_secret,
+    };
+    let mut found = check_tool(file, &input);
+    found.retain(|finding| finding.check != CheckId::Intents);
+    found
+}

@@ -1,0 +1,129 @@
+//! Servers on the network that ask to be left alone for a while.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::ERAS;
+use crate::harness::{Client, Era, Gateway, Home, Remote, until};
+
+/// A gateway in front of a server that asks for a wait whenever the test wants it to.
+struct Queue {
+    home: Arc<Home>,
+    gateway: Gateway,
+    client: Client,
+    trace: PathBuf,
+    _remote: Remote,
+}
+
+impl Queue {
+    async fn before(era: &str) -> Self {
+        let home = Home::new("");
+        let trace = home.path("trace");
+        let data = trace.to_str().unwrap();
+        let arguments = ["--era", era, "--manner", "hold-off", "--data-dir", data];
+        let remote = Remote::http(&arguments).await;
+        home.configure(&remote.table("far", ""));
+        let gateway = home.serve().await;
+        let client = gateway.client(Era::Modern).await;
+        client.knows("far__echo").await;
+        Self {
+            home,
+            gateway,
+            client,
+            trace,
+            _remote: remote,
+        }
+    }
+
+    /// Has the server answer every request in this way from now on.
+    fn hold_off(&self, how: &str) {
+        fs::write(self.trace.join("hold-off"), how).unwrap();
+    }
+
+    fn welcome(&self) {
+        fs::remove_file(self.trace.join("hold-off")).unwrap();
+    }
+
+    /// The requests that the server has turned away so far.
+    fn turned_away(&self) -> usize {
+        let events = fs::read_to_string(Path::new(&self.trace).join("events.log"));
+        events.unwrap_or_default().matches("held off").count()
+    }
+
+    async fn refused(&self) -> String {
+        self.client.call("far__echo", &json!({})).await.tool_error()
+    }
+
+    async fn is_served(&self) -> bool {
+        let reply = self.client.call("far__echo", &json!({})).await;
+        reply.result()["isError"] != true
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_asks_for_a_wait_gets_no_request_until_then_and_callers_read_how_long() {
+    for era in ERAS {
+        for status in [429, 503] {
+            let queue = Queue::before(era).await;
+            queue.hold_off(&format!("{status} 300"));
+            let told = queue.refused().await;
+            let words = format!(
+                "`far` answered HTTP {status}: the quota is used up; it takes no requests for another 5 min"
+            );
+            assert!(
+                told.contains(&words) && told.contains("What to do: call again in 5 min"),
+                "{era}: {told}"
+            );
+            let before = queue.turned_away();
+            let calls = (0..50).map(|_| queue.refused());
+            for told in futures::future::join_all(calls).await {
+                assert!(
+                    told.contains("it takes no requests for another"),
+                    "{era}: {told}"
+                );
+            }
+            assert_eq!(queue.turned_away(), before, "{era}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn after_the_wait_or_a_restart_by_hand_the_server_is_asked_again() {
+    for era in ERAS {
+        let queue = Queue::before(era).await;
+        queue.hold_off("429 1");
+        queue.refused().await;
+        queue.welcome();
+        until("the wait is over", async || {
+            queue.is_served().await.then_some(())
+        })
+        .await;
+        queue.hold_off("429 3000");
+        queue.refused().await;
+        queue.welcome();
+        assert!(!queue.is_served().await, "the wait goes on");
+        let restarted = queue.home.kitbag(&["servers", "restart", "far"]).await;
+        assert_eq!(restarted.code, Some(0), "{}", restarted.stderr);
+        assert!(queue.is_served().await, "{}", queue.gateway.log());
+    }
+}
+
+#[tokio::test]
+async fn a_wait_that_a_server_asks_for_at_the_greeting_is_no_failure_to_be_counted() {
+    let queue = Queue::before("legacy").await;
+    queue.hold_off("503 300");
+    let restarted = queue.home.kitbag(&["servers", "restart", "far"]).await;
+    assert_eq!(restarted.code, Some(1), "{}", restarted.stdout);
+    let before = queue.turned_away();
+    for _ in 0..5 {
+        let told = queue.refused().await;
+        assert!(
+            told.contains("it takes no requests for another") && !told.contains("in a row"),
+            "{told}"
+        );
+    }
+    assert_eq!(queue.turned_away(), before);
+}

@@ -39,8 +39,8 @@ const CLEAR_PLACES: usize = 3;
 /// Each session that used a tool in contexts like this one lifts it by as much: a tool whose meaning is far
 /// from the request needs many of them.
 const REACH_OF_A_SESSION: f32 = 0.15;
-/// Within this distance from the best, a tool's meaning is near the request, unless even the best is in doubt.
-/// One use of another tool never passes it.
+/// Within this distance from the best, a tool's meaning is near the request, and so are the first five, unless
+/// even the best is in doubt. One use of a far tool never passes them.
 const NEAR_THE_BEST: f32 = 0.2;
 /// From this place on, tools as a rule only sound like the request.
 const CROWD_PLACE: usize = 10;
@@ -209,7 +209,7 @@ impl<'a> Ranking<'a> {
             first,
             near: match self.confidence().is_some_and(|it| !it.is_likely()) {
                 true => f32::INFINITY,
-                false => first - NEAR_THE_BEST,
+                false => (first - NEAR_THE_BEST).min(Self::sum_at(&ranked, FIRST_PLACES)),
             },
             leading_share: match first - crowd < OUTSTANDING {
                 true => LEADING_SHARE_IN_DOUBT,
@@ -348,7 +348,7 @@ impl LearnedBars {
             _ => return 0.0,
         };
         let reached = score + REACH_OF_A_SESSION * vote.sessions as f32;
-        let ceiling = reached.max(self.near) - vote.bonus;
+        let ceiling = reached.max(self.near - STEP_APART) - vote.bonus;
         ((bar + STEP_APART * vote.share).min(ceiling) - score).max(0.0)
     }
 }

@@ -136,7 +136,7 @@ fn a_far_tool_passes_no_near_one_after_one_use_or_many_in_one_session() {
     let far = static_tool("convert 20 dollars to euros", 0);
     for request in [
         "open an issue about the broken login",
-        "list the events of my calendar for tomorrow",
+        "commit the staged changes to the repository",
         "open an issue about the broken login, then send a mail about it",
     ] {
         let names = |found: Vec<Candidate>| -> Vec<String> {

@@ -117,7 +117,7 @@ impl WeekFigures {
         rows.extend(self.neighbours.rows());
         rows.push(figure("searches for the tasks", self.asked.requests));
         rows.extend(self.asked.rows());
-        heading + &table(["FIGURE", ""], rows.into_iter())
+        heading + &table(["FIGURE", ""], rows)
     }
 }
 

@@ -51,6 +51,8 @@ struct LearnedOfTenant {
 /// The request in words that a client made last and that led to no answer.
 struct HeardWords {
     words: String,
+    /// The tools that the client got for them.
+    tools: Vec<String>,
     since: Instant,
 }
 
@@ -136,8 +138,8 @@ impl Intents {
         lock(&self.learned).remove(tenant);
     }
 
-    /// Remembers words for which a client got tools to choose from.
-    pub(crate) fn heard(&self, client: &Arc<str>, words: &str) {
+    /// Remembers words for which a client got these tools to choose from.
+    pub(crate) fn heard(&self, client: &Arc<str>, words: &str, tools: Vec<String>) {
         let mut heard = lock(&self.heard);
         if heard.len() >= MOST_HEARD {
             heard.retain(|_, it| it.since.elapsed() < HEARD_FOR);
@@ -147,16 +149,24 @@ impl Intents {
         }
         let words = words.to_owned();
         let since = Instant::now();
-        heard.insert(client.clone(), HeardWords { words, since });
+        heard.insert(
+            client.clone(),
+            HeardWords {
+                words,
+                tools,
+                since,
+            },
+        );
     }
 
-    /// Returns the words that a program of this client is likely to carry out.
-    pub(crate) fn last_words(&self, client: &Arc<str>) -> Option<String> {
+    /// Returns the words that a program of this client carries out: it uses one of the tools that the client
+    /// got for them.
+    pub(crate) fn words_behind(&self, client: &Arc<str>, used: &[&str]) -> Option<String> {
         let heard = lock(&self.heard);
-        let heard = heard
-            .get(client)
-            .filter(|it| it.since.elapsed() < HEARD_FOR);
-        heard.map(|it| it.words.clone())
+        let heard = heard.get(client)?;
+        let is_recent = heard.since.elapsed() < HEARD_FOR;
+        let uses_one = heard.tools.iter().any(|tool| used.contains(&tool.as_str()));
+        (is_recent && uses_one).then(|| heard.words.clone())
     }
 }
 

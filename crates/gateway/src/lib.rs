@@ -46,7 +46,7 @@ mod intents;
 mod kept;
 pub mod keyring;
 pub mod learned_templates;
-mod learning;
+pub mod learning;
 pub mod list_servers;
 pub mod login;
 mod measure;

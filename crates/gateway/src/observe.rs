@@ -56,7 +56,7 @@ pub(crate) fn called(turn: &Turn, noted: NotedUse, outcome: Outcome) {
     happened(turn, what);
 }
 
-/// The client said what is to be done.
+/// The client said what the calls of this run are to do.
 pub(crate) fn said(turn: &Turn, words: &str) {
     if learns(turn) {
         let words = words.into();
@@ -85,7 +85,7 @@ pub(crate) fn surfaced<'a>(turn: &Turn, tools: impl Iterator<Item = &'a str>) {
 pub(crate) fn said_by(gateway: &Gateway, caller: &Caller, words: &str, found: Arc<[String]>) {
     let words = words.into();
     let what = UseKind::Searched { words, found };
-    hand_over(gateway, ClientKey::of_credential(caller), what);
+    hand_over(gateway, ClientKey::of_credential(caller), None, what);
 }
 
 fn learns(turn: &Turn) -> bool {
@@ -97,15 +97,26 @@ fn happened(turn: &Turn, what: UseKind) {
         caller: turn.caller().clone(),
         id: Some(turn.client.id.clone()),
     };
-    hand_over(&turn.gateway, client, what);
+    let run = turn.run.as_ref().map(|run| run.id.as_str().into());
+    hand_over(&turn.gateway, client, run, what);
 }
 
 /// Hands over an event, if the operator wants anything to be learned.
-pub(crate) fn hand_over(gateway: &Gateway, client: ClientKey, what: UseKind) {
+pub(crate) fn hand_over(
+    gateway: &Gateway,
+    client: ClientKey,
+    run: Option<Arc<str>>,
+    what: UseKind,
+) {
     let settings = gateway.learning;
     if settings.enabled {
         let at = now();
-        let event = UseEvent { client, at, what };
+        let event = UseEvent {
+            client,
+            run,
+            at,
+            what,
+        };
         gateway
             .services
             .learner

@@ -36,6 +36,12 @@ const LEADING_SHARE_IN_DOUBT: f32 = 0.6;
 const OUTSTANDING: f32 = 0.2;
 /// Other learned tools are not lifted above the first three: those are right more often than a neighbour.
 const CLEAR_PLACES: usize = 3;
+/// Each session that used a tool in contexts like this one lifts it by as much: a tool whose meaning is far
+/// from the request needs many of them.
+const REACH_OF_A_SESSION: f32 = 0.15;
+/// Within this distance from the best, a tool's meaning is near the request, and so are the first five, unless
+/// even the best is in doubt. One use of a far tool never passes them.
+const NEAR_THE_BEST: f32 = 0.2;
 /// From this place on, tools as a rule only sound like the request.
 const CROWD_PLACE: usize = 10;
 /// A tool that stands this far above the crowd is right too often to give way.
@@ -201,6 +207,10 @@ impl<'a> Ranking<'a> {
         let first = Self::sum_at(&ranked, 1);
         LearnedBars {
             first,
+            near: match self.confidence().is_some_and(|it| !it.is_likely()) {
+                true => f32::INFINITY,
+                false => (first - NEAR_THE_BEST).min(Self::sum_at(&ranked, FIRST_PLACES)),
+            },
             leading_share: match first - crowd < OUTSTANDING {
                 true => LEADING_SHARE_IN_DOUBT,
                 false => LEADING_SHARE,
@@ -324,6 +334,8 @@ struct LearnedBars {
     leading_share: f32,
     /// Above the many that only sound alike, and below the first three and all that stand out.
     among: f32,
+    /// From here on, the meaning of a tool is near the request.
+    near: f32,
 }
 
 impl LearnedBars {
@@ -335,7 +347,9 @@ impl LearnedBars {
             share if share >= lifting_share(vote.nearness) => self.among,
             _ => return 0.0,
         };
-        (bar + STEP_APART * vote.share - score).max(0.0)
+        let reached = score + REACH_OF_A_SESSION * vote.sessions as f32;
+        let ceiling = reached.max(self.near - STEP_APART) - vote.bonus;
+        ((bar + STEP_APART * vote.share).min(ceiling) - score).max(0.0)
     }
 }
 

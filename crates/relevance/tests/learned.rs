@@ -120,6 +120,48 @@ fn an_unlikely_pairing_is_learned_from_one_use_and_leads_after_two() {
     assert_eq!(place(&after(&twice, request), &unlikely), Some(0));
 }
 
+/// The uses of a tool for the same words, each in a session of its own.
+fn in_sessions(count: u64, words: &str, tool: &str) -> Vec<Lesson> {
+    let sessions = 0..count;
+    sessions
+        .map(|session| Lesson {
+            session,
+            ..lesson(words, tool, Signal::FoundThenUsed)
+        })
+        .collect()
+}
+
+#[test]
+fn a_far_tool_passes_no_near_one_after_one_use_or_many_in_one_session() {
+    let far = static_tool("convert 20 dollars to euros", 0);
+    for request in [
+        "open an issue about the broken login",
+        "commit the staged changes to the repository",
+        "open an issue about the broken login, then send a mail about it",
+    ] {
+        let names = |found: Vec<Candidate>| -> Vec<String> {
+            let first = found.into_iter().take(5);
+            first.map(|it| it.entry.tool_name.clone()).collect()
+        };
+        let without = names(found(request, None));
+        let once = in_sessions(1, request, &far);
+        assert_eq!(names(after(&once, request)), without, "{request}");
+        let in_one_session = vec![once[0].clone(); 40];
+        assert_eq!(names(after(&in_one_session, request)), without, "{request}");
+        let in_many = in_sessions(6, request, &far);
+        assert_eq!(place(&after(&in_many, request), &far), Some(0), "{request}");
+    }
+}
+
+#[test]
+fn lessons_that_time_alone_linked_are_read_and_do_not_count() {
+    let request = "water the tomatoes on the balcony";
+    let tool = static_tool("open an issue", 0);
+    let old = Experience::of(vec![lesson(request, &tool, Signal::Used)], NOW);
+    assert!(old.is_empty());
+    assert_eq!(old.dropped_ids(), [0]);
+}
+
 #[test]
 fn a_lone_neighbour_of_moderate_likeness_does_not_overturn_a_clear_winner() {
     let mistakes = [
@@ -160,6 +202,28 @@ fn a_tool_counts_as_passed_over_after_three_sessions() {
     assert!(three[at].parts.learned < -0.01, "{three:?}");
 }
 
+/// Nothing speaks for any other tool, so that the place changes by the weak negatives alone.
+#[test]
+fn a_tool_that_three_sessions_passed_over_gives_its_place_to_one_as_near() {
+    let mut requests = REQUESTS.lines().map(|line| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        line["query"].as_str().unwrap().to_owned()
+    });
+    let close = requests.find(|request| {
+        let found = found(request, None);
+        found[0].score - found[1].score < 0.005 && found[0].copies.is_empty()
+    });
+    let request = close.unwrap();
+    let bypassed = static_tool(&request, 0);
+    let in_session = |session| Lesson {
+        session,
+        ..lesson(&request, &bypassed, Signal::Bypassed)
+    };
+    let sessions = |count: u64| (0..count).map(in_session).collect::<Vec<_>>();
+    assert_eq!(place(&after(&sessions(2), &request), &bypassed), Some(0));
+    assert!(place(&after(&sessions(3), &request), &bypassed) > Some(0));
+}
+
 #[test]
 fn failures_sink_a_tool_and_later_successes_lift_it_again() {
     let request = "open an issue about the broken login";
@@ -176,7 +240,7 @@ fn failures_sink_a_tool_and_later_successes_lift_it_again() {
 fn a_lesson_fades_and_is_dropped_after_three_months_without_use() {
     let request = "water the tomatoes on the balcony";
     let tool = static_tool("open an issue", 0);
-    let taught = Experience::of(vec![lesson(request, &tool, Signal::Used)], NOW);
+    let taught = Experience::of(vec![lesson(request, &tool, Signal::SaidThenUsed)], NOW);
     let later = |days: i64| Timestamp(NOW.0 + days * DAY);
     let bonuses = [0, 30, 60, 85].map(|days| {
         let votes = taught.votes(&vector(request), later(days));
@@ -237,7 +301,7 @@ fn lessons_that_come_one_by_one_teach_the_same_as_all_at_once() {
             ..lesson(
                 request,
                 &static_tool(request, id as usize % 3),
-                Signal::Used,
+                Signal::SaidThenUsed,
             )
         })
         .collect();

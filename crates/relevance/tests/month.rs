@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kitbag_domain::{Caller, Outcome, Timestamp};
-use kitbag_relevance::learned::event::{ClientKey, UseEvent, UseKind};
+use kitbag_relevance::learned::event::{CallArguments, ClientKey, UseEvent, UseKind};
 use kitbag_relevance::learned::linker::{DraftContext, LessonDraft, UseLinker};
 use kitbag_relevance::learned::{Experience, Lesson, places};
 
@@ -93,10 +93,11 @@ impl Agent {
             };
             let event = UseEvent {
                 client,
+                run: None,
                 at: now,
                 what,
             };
-            let drafts = self.linker.take(&event, vector, None);
+            let drafts = self.linker.take(&event, vector, CallArguments::default());
             self.learn(drafts, now);
         }
         searches

@@ -117,7 +117,7 @@ impl EmbeddedIntent {
     }
 
     /// The vector of the whole text, if there are vectors.
-    pub(crate) fn vector(&self) -> Option<Arc<[f32]>> {
+    pub fn vector(&self) -> Option<Arc<[f32]>> {
         self.vectors.as_ref().map(|it| it.whole.clone())
     }
 

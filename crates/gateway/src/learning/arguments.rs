@@ -1,7 +1,8 @@
-//! The arguments of a call as a text that can be compared with requests, without anything that
+//! The arguments of a call as texts that can be compared with requests, without anything that
 //! looks like a secret.
 
 use kitbag_clients::{MASK, without_secrets};
+use kitbag_relevance::learned::event::CallArguments;
 use kitbag_upstream::mask::masked;
 use serde_json::Value;
 
@@ -10,28 +11,59 @@ const LONGEST_VALUE: usize = 120;
 /// As much as a long request in words.
 const LONGEST_TEXT: usize = 600;
 
-/// Returns nothing if the arguments say nothing.
-pub(super) fn text(arguments: &str) -> Option<String> {
-    let arguments = without_secrets(serde_json::from_str(arguments).ok()?);
+/// Reads the arguments of a call, which are JSON. There is no text if they say nothing.
+pub fn read(arguments: &str) -> CallArguments {
+    let Ok(arguments) = serde_json::from_str(arguments) else {
+        return CallArguments::default();
+    };
     let mut parts = Vec::new();
-    add(&mut parts, "", &arguments);
-    let mut text = masked(&parts.join(", "));
-    text.truncate(text.floor_char_boundary(LONGEST_TEXT));
-    (!text.is_empty()).then_some(text)
+    add(&mut parts, "", &without_secrets(arguments));
+    let values = parts.iter().filter_map(|part| part.value.as_deref());
+    let values = bounded(&values.collect::<Vec<_>>().join(", "));
+    let named: Vec<String> = parts.iter().map(ArgumentPart::with_name).collect();
+    let text = bounded(&named.join(", "));
+    CallArguments {
+        values,
+        text: (!text.is_empty()).then_some(text),
+    }
 }
 
-/// Adds `name value` for each value, under the name that is nearest to it.
-fn add(parts: &mut Vec<String>, name: &str, value: &Value) {
+fn bounded(text: &str) -> String {
+    let mut text = masked(text);
+    text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+    text
+}
+
+/// One value under the name that is nearest to it; a switch that is on has a name alone.
+struct ArgumentPart {
+    name: String,
+    value: Option<String>,
+}
+
+impl ArgumentPart {
+    fn with_name(&self) -> String {
+        match &self.value {
+            Some(value) => format!("{} {value}", self.name),
+            None => self.name.clone(),
+        }
+    }
+}
+
+fn add(parts: &mut Vec<ArgumentPart>, name: &str, value: &Value) {
+    let mut push = |value: Option<String>| {
+        let name = name.to_owned();
+        parts.push(ArgumentPart { name, value });
+    };
     match value {
         Value::Object(fields) => fields.iter().for_each(|(name, it)| add(parts, name, it)),
         Value::Array(items) => items.iter().for_each(|it| add(parts, name, it)),
         Value::String(text) if !text.trim().is_empty() && text != MASK => {
             let end = text.floor_char_boundary(LONGEST_VALUE);
-            parts.push(format!("{name} {}", &text[..end]));
+            push(Some(text[..end].to_owned()));
         }
-        Value::Number(number) => parts.push(format!("{name} {number}")),
+        Value::Number(number) => push(Some(number.to_string())),
         // That a switch is on tells something, but true and false do not.
-        Value::Bool(true) => parts.push(name.to_owned()),
+        Value::Bool(true) => push(None),
         Value::String(_) | Value::Bool(false) | Value::Null => {}
     }
 }
@@ -61,7 +93,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                text(&arguments.to_string()).as_deref(),
+                read(&arguments.to_string()).text.as_deref(),
                 expected,
                 "{arguments}"
             );
@@ -69,10 +101,19 @@ mod tests {
     }
 
     #[test]
+    fn values_come_without_their_names() {
+        let arguments =
+            json!({ "from": "USD", "amount": 12, "round": true, "password": "hunter2" });
+        assert_eq!(read(&arguments.to_string()).values, "12, USD");
+        assert_eq!(read("no JSON").values, "");
+    }
+
+    #[test]
     fn contents_are_cut() {
         let long = "word ".repeat(1_000);
-        let text =
-            text(&json!({ "a": long, "b": [long, long, long, long, long, long] }).to_string());
-        assert!(text.is_some_and(|it| it.len() <= LONGEST_TEXT));
+        let all = json!({ "a": long, "b": [long, long, long, long, long, long] });
+        let read = read(&all.to_string());
+        assert!(read.text.is_some_and(|it| it.len() <= LONGEST_TEXT));
+        assert!(read.values.len() <= LONGEST_TEXT);
     }
 }

@@ -80,11 +80,9 @@ impl Learned {
 fn used(stored: &StoredLesson) -> Option<(Option<KeyId>, String, Timestamp)> {
     let lesson = &stored.lesson;
     let signal = Signal::parse(&lesson.signal)?;
-    let is_use = matches!(
-        signal,
-        Signal::FoundThenUsed | Signal::Used | Signal::UsedWithoutWords
-    );
-    is_use.then(|| (lesson.credential.clone(), lesson.tool.clone(), lesson.at))
+    signal
+        .is_use()
+        .then(|| (lesson.credential.clone(), lesson.tool.clone(), lesson.at))
 }
 
 /// The lesson, if its context can be compared.

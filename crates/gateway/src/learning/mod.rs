@@ -9,7 +9,7 @@
 //!   they count
 //! - `client_lists`: the tools that each client found and used last, for its list
 
-mod arguments;
+pub mod arguments;
 pub(crate) mod client_lists;
 mod learned;
 mod memory;

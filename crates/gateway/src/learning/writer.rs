@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::ObservedUse;
 use super::arguments;
 use super::memory::LearnedMemory;
-use kitbag_relevance::learned::event::{UseEvent, UseKind};
+use kitbag_relevance::learned::event::{CallArguments, UseEvent, UseKind};
 use kitbag_relevance::learned::linker::{DraftContext, LessonDraft, UseLinker};
 
 /// Events that come within this time are written together.
@@ -104,14 +104,15 @@ impl LessonWriter {
                 Some(words) => self.memory.vector(words).await,
                 None => None,
             };
-            let text = match settings.arguments && left > 0 {
-                true => self.new_arguments(event),
-                false => None,
+            let mut arguments = match settings.arguments {
+                true => self.arguments_of(event),
+                false => CallArguments::default(),
             };
-            left -= usize::from(text.is_some());
+            arguments.text = arguments.text.filter(|_| left > 0);
+            left -= usize::from(arguments.text.is_some());
             let tenant = &event.client.caller.tenant;
             let of_tenant = counts.entry(tenant.clone()).or_insert(0);
-            for draft in self.linker.take(event, vector, text) {
+            for draft in self.linker.take(event, vector, arguments) {
                 *of_tenant += 1;
                 if *of_tenant <= MOST_LESSONS_TOGETHER {
                     lessons.push(self.lesson(event, draft, &model, settings.keep_words).await);
@@ -121,15 +122,15 @@ impl LessonWriter {
         self.memory.keep(&lessons).await;
     }
 
-    /// The arguments of a call as text, unless the same call taught something before.
-    fn new_arguments(&mut self, event: &UseEvent) -> Option<String> {
+    /// The arguments of a call. The same call as before has no text to learn from.
+    fn arguments_of(&mut self, event: &UseEvent) -> CallArguments {
         let UseKind::Called {
             tool,
             arguments: Some(given),
             ..
         } = &event.what
         else {
-            return None;
+            return CallArguments::default();
         };
         let mut hasher = DefaultHasher::new();
         (&event.client.caller, tool, given).hash(&mut hasher);
@@ -137,7 +138,9 @@ impl LessonWriter {
             self.known_calls.clear();
         }
         let is_new = self.known_calls.insert(hasher.finish());
-        is_new.then(|| arguments::text(given)).flatten()
+        let mut read = arguments::read(given);
+        read.text = read.text.filter(|_| is_new);
+        read
     }
 
     async fn lesson(

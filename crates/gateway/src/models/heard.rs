@@ -63,6 +63,6 @@ pub(super) fn observed(gateway: &Gateway, turn: &ModelTurn) {
         outcome: Outcome::Ok,
     });
     for what in said.into_iter().chain([surfaced]).chain(called) {
-        hand_over(gateway, client.clone(), what);
+        hand_over(gateway, client.clone(), None, what);
     }
 }

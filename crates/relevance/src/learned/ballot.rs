@@ -11,9 +11,10 @@ use super::association::{Association, Mark};
 use super::lesson::Signal;
 use super::votes::{Neighbour, Vote};
 
-/// A tool whose contexts are all less alike than this gets no vote, however often it was used there:
-/// about nine in ten pairs of requests for different tools stay below it.
-const RELATED: f32 = 0.5;
+/// A tool whose contexts are all less alike than this gets no vote, however often it was used there: more
+/// than nine in ten pairs of requests for different tools stay below it. From here on, no search in
+/// `evals/week` that has nothing to do with the work changes by a place.
+const RELATED: f32 = 0.55;
 /// The likeness of two requests that have nothing in common, the median over requests for different
 /// tools. The weight of a context grows by the third power of the likeness beyond it. Contexts between
 /// the two still make the neighbourhood larger, and so every share smaller.
@@ -46,6 +47,8 @@ pub(super) struct Ballot<'a> {
     squares_against: f32,
     squares_passed_over: f32,
     bypassing: HashSet<u64>,
+    /// The sessions that used the tool in contexts near enough to speak about the request.
+    using: HashSet<u64>,
     /// The cosine of the nearest context.
     nearest: f32,
     /// The contexts with their cosines. Their lessons are looked up for the tools with a vote alone:
@@ -61,6 +64,9 @@ impl<'a> Ballot<'a> {
         let mut sum = 0.0;
         for mark in &association.marks {
             let weight = mark.weight(now);
+            if mark.signal.is_use() && similarity >= RELATED {
+                self.using.insert(mark.session);
+            }
             if mark.signal == Signal::Bypassed {
                 self.bypassing.insert(mark.session);
                 self.squares_passed_over += (kernel * weight).powi(2);
@@ -117,6 +123,7 @@ impl<'a> Ballot<'a> {
         Vote {
             share,
             nearness: self.nearness(),
+            sessions: self.using.len(),
             bonus: MOST_GAINED * share - MOST_LOST * against / (against + UNDECIDED),
             shared: 0.0,
             neighbours: self.neighbours(now),

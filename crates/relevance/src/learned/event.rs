@@ -8,6 +8,8 @@ use kitbag_domain::{Caller, Outcome, Timestamp};
 #[derive(Debug, Clone)]
 pub struct UseEvent {
     pub client: ClientKey,
+    /// The run of a program that the event is a part of.
+    pub run: Option<Arc<str>>,
     pub at: Timestamp,
     pub what: UseKind,
 }
@@ -21,7 +23,7 @@ pub struct ClientKey {
 
 #[derive(Debug, Clone)]
 pub enum UseKind {
-    /// The person or the model said what is to be done.
+    /// The person or the model said what the calls of this conversation or run are to do.
     Said { words: Arc<str> },
     /// A search for these words found these tools, best first.
     Searched {
@@ -36,6 +38,15 @@ pub enum UseKind {
         arguments: Option<Arc<str>>,
         outcome: Outcome,
     },
+}
+
+/// The arguments of a call, as far as something may be learned from them.
+#[derive(Debug, Clone, Default)]
+pub struct CallArguments {
+    /// The values alone: words in them show that the call followed from the same words.
+    pub values: String,
+    /// Names and values, where they are a context to learn.
+    pub text: Option<String>,
 }
 
 impl ClientKey {

@@ -30,11 +30,14 @@ impl Favourites {
         favourites
     }
 
-    /// The tools of a credential, the most used first, and then those of the others of its tenant.
+    /// The tools of a credential, the most used first, and then those of the others of its tenant. A
+    /// credential that has used nothing has none: what others use says little about its work.
     pub fn of(&self, credential: Option<&KeyId>) -> Vec<&str> {
         let credential = credential.cloned();
-        let own = self.by_credential.get(&credential);
-        let own = own.map_or_else(Vec::new, |tools| ranked(tools.iter()));
+        let Some(own) = self.by_credential.get(&credential) else {
+            return Vec::new();
+        };
+        let own = ranked(own.iter());
         let others = self
             .by_credential
             .iter()
@@ -112,7 +115,7 @@ mod tests {
             (&[":a×1@0", ":b×2@0"], "", "b a"),
             (&[":a×3@90", ":b×1@0"], "", "b a"),
             (&["k:a×1@0", "l:b×9@0", "l:c×1@0"], "k", "a b c"),
-            (&["k:a×1@0", "l:b×9@0"], "", "b a"),
+            (&["k:a×1@0", "l:b×9@0"], "", ""),
         ] {
             let favourites = favourites(uses);
             let found = favourites.of(key(credential).as_ref()).join(" ");

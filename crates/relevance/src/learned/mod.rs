@@ -4,7 +4,7 @@
 //! the same votes. A snapshot never changes; new lessons give a new one.
 //!
 //! # Layout
-//! - [`event`]: what clients do; [`linker`]: the lessons that it teaches
+//! - [`event`]: what clients do; [`linker`]: the lessons that it teaches, where a link is shown
 //! - `lesson`, `association`: a lesson, and those of like contexts as one
 //! - `ballot`, `votes`: the votes of like contexts on a request
 //! - [`favourites`]: the tools that a credential uses, whatever for
@@ -136,7 +136,7 @@ impl Learning {
     }
 
     fn take(&mut self, lesson: &Lesson, now: Timestamp) {
-        if !is_sound(&lesson.context) {
+        if !is_sound(&lesson.context) || !lesson.signal.is_linked() {
             self.dropped.push(lesson.id);
             return;
         }

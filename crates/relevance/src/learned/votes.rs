@@ -29,6 +29,8 @@ pub struct Vote {
     pub share: f32,
     /// 1 if a context of the tool is nearly the same, 0 if all of them are merely alike.
     pub nearness: f32,
+    /// The sessions that used the tool in contexts like this one.
+    pub sessions: usize,
     /// Added to the tool's score; below zero where it failed, or sessions passed it over.
     pub bonus: f32,
     /// The part of the bonus that other tenants' use gave.
@@ -87,6 +89,7 @@ impl Votes {
             joined.bonus += joined.shared;
             joined.share += part * vote.share;
             joined.nearness = joined.nearness.max(vote.nearness);
+            joined.sessions = joined.sessions.max(vote.sessions);
         }
         mixed.confidence = mixed.confidence.max(part * shared.confidence);
         mixed.known = Arc::new(mixed.known.union(&shared.known).cloned().collect());

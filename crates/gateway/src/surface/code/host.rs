@@ -60,12 +60,19 @@ impl Host for ProgramHost {
 
 impl ProgramHost {
     /// The world of a program that begins now. Its calls take a turn of their own: on every surface
-    /// the arguments are checked, and text of servers is data.
-    pub(super) fn begin(mut turn: Turn, aliases: BTreeMap<ServerName, ServerName>) -> Self {
+    /// the arguments are checked, and text of servers is data. `words` are the request that it carries out.
+    pub(super) fn begin(
+        mut turn: Turn,
+        aliases: BTreeMap<ServerName, ServerName>,
+        words: Option<&str>,
+    ) -> Self {
         let run = Arc::new(CodeRun::begin());
         turn.view = View::Merged(Surface::Code);
         turn.run = Some(run.clone());
         turn.origin.run = Some(run.id.clone());
+        if let Some(words) = words {
+            observe::said(&turn, words);
+        }
         Self { turn, run, aliases }
     }
 

@@ -58,7 +58,7 @@ pub(super) async fn run_code(
     };
     asking::carried(turn, params, |turn| async move {
         let (source, started) = (program.source.clone(), Instant::now());
-        let ran = run(turn.clone(), program, BTreeMap::new()).await;
+        let ran = run(turn.clone(), program, BTreeMap::new(), None).await;
         counted(&turn, &ran, started, &source);
         learn::program_ran(&turn, &ran).await;
         Ok(ran.answer)
@@ -81,14 +81,16 @@ impl RanProgram {
     }
 }
 
-/// Runs a program to its end. `aliases` are the servers that names in it stand for.
+/// Runs a program to its end. `aliases` are the servers that names in it stand for, and `words` the request
+/// that it carries out.
 pub(super) async fn run(
     turn: Turn,
     program: Program,
     aliases: BTreeMap<ServerName, ServerName>,
+    words: Option<&str>,
 ) -> RanProgram {
     let source = program.source.clone();
-    let host = ProgramHost::begin(turn, aliases);
+    let host = ProgramHost::begin(turn, aliases, words);
     let sandbox = host.turn.gateway.sandbox.clone();
     let tenant = host.turn.caller().tenant.clone();
     let outcome = sandbox.run(&tenant, program, &host).await;
@@ -100,9 +102,15 @@ pub(super) async fn run(
     }
 }
 
-/// Makes the one call that a program would consist of, under the rules for programs.
-pub(super) async fn call_alone(turn: Turn, tool: String, arguments: Raw) -> RanProgram {
-    let host = ProgramHost::begin(turn, BTreeMap::new());
+/// Makes the one call that a program would consist of, under the rules for programs. `words` are the request
+/// that it carries out.
+pub(super) async fn call_alone(
+    turn: Turn,
+    words: &str,
+    tool: String,
+    arguments: Raw,
+) -> RanProgram {
+    let host = ProgramHost::begin(turn, BTreeMap::new(), Some(words));
     let answer = host.tool_result(tool, arguments).await;
     let (answer, failed) = report::of_call(&host.turn, &host.run, answer);
     RanProgram {

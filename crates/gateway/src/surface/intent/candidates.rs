@@ -30,7 +30,9 @@ pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
     observe::searched(turn, &request.words, names.iter().copied());
     shown::found(turn, names.into_iter());
     let intents = &turn.gateway.services.intents;
-    intents.heard(&turn.client.id, &request.words);
+    let told = found.candidates.iter();
+    let told = told.map(|it| it.entry.tool_name.clone()).collect();
+    intents.heard(&turn.client.id, &request.words, told);
     let head = match found.confident() {
         Some(false) => format!("{UNSURE}; the nearest there is, for run_code:"),
         _ => "Tools for this, for run_code:".to_owned(),

@@ -80,7 +80,13 @@ async fn call(
     arguments: Map<String, Value>,
 ) -> Attempt {
     let turn = &request.turn;
-    let ran = code::call_alone(turn.clone(), entry.exposed.clone(), raw(&arguments)).await;
+    let ran = code::call_alone(
+        turn.clone(),
+        &request.words,
+        entry.exposed.clone(),
+        raw(&arguments),
+    )
+    .await;
     if !ran.has_failed() {
         learn::tool_answered(turn, entry, &request.words, &arguments).await;
     }

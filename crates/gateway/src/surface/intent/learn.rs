@@ -49,7 +49,13 @@ async fn demote(turn: &Turn, template: &LearnedTemplate, used: &LearnedUse) {
 /// Takes note of a program of the model.
 pub(in crate::surface) async fn program_ran(turn: &Turn, ran: &RanProgram) {
     let Some(shape) = &ran.shape else { return };
-    let words = turn.gateway.services.intents.last_words(&turn.client.id);
+    let used = shape
+        .tools
+        .iter()
+        .filter_map(|path| code::entry_at(turn, path));
+    let used: Vec<&str> = used.map(|entry| entry.exposed.as_str()).collect();
+    let intents = &turn.gateway.services.intents;
+    let words = intents.words_behind(&turn.client.id, &used);
     let words = words.or_else(|| shape.purpose.clone());
     let literals = shape
         .literals

@@ -30,7 +30,6 @@ use super::code::{RanProgram, asking};
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::intents::KeptAnswer;
-use crate::observe;
 use crate::reply;
 use crate::run::MadeCall;
 use crate::turn::Turn;
@@ -81,7 +80,6 @@ pub(super) async fn run_intent(
     params: &RawObject,
 ) -> Result<Raw, Failure> {
     asking::carried(turn, params, |turn| async move {
-        observe::said(&turn, &asked.intent);
         let started = Instant::now();
         let asked_tokens = kitbag_budget::estimate(&asked.intent)
             + kitbag_budget::estimate(&Value::Object(asked.params.clone()).to_string());

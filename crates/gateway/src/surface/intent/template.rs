@@ -85,7 +85,7 @@ async fn run(
         wants_shape: false,
     };
     let aliases = offers.bound(template).unwrap_or_default();
-    let ran = code::run(turn.clone(), program, aliases).await;
+    let ran = code::run(turn.clone(), program, aliases, Some(&request.words)).await;
     learn::template_ran(turn, template, learned, &params, &ran).await;
     let ttl = template.cache_for().unwrap_or(turn.gateway.code.cache);
     let ttl = template.read_only().then_some(ttl);

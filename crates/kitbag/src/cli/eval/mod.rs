@@ -12,6 +12,7 @@ mod server;
 mod sets;
 mod surfaces;
 mod task_figures;
+mod week;
 
 use std::process::ExitCode;
 
@@ -33,12 +34,14 @@ const EXAMPLES: &str = "\
 Examples:
   kitbag eval retrieval --dataset evals/p0
   kitbag eval learning --dataset evals/small
+  kitbag eval week --work evals/week --dataset real-tools
   kitbag eval agents --suite suite.json --model anthropic:claude-sonnet-4-5";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
     Retrieval(retrieval::Arguments),
     Learning(learning::Arguments),
+    Week(week::Arguments),
     Agents(Box<agents::Arguments>),
 }
 
@@ -46,6 +49,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     match arguments.verb {
         Verb::Retrieval(arguments) => retrieval::run(&arguments, invocation).await,
         Verb::Learning(arguments) => learning::run(&arguments, invocation).await,
+        Verb::Week(arguments) => week::run(&arguments, invocation).await,
         Verb::Agents(arguments) => agents::run(&arguments, invocation).await,
     }
 }

@@ -54,11 +54,8 @@ pub(super) fn by_tool(lessons: &[StoredLesson]) -> Vec<ToolLessons> {
 fn counted(tool: &str, tenant: &Tenant, lessons: &[&StoredLesson]) -> ToolLessons {
     let last = lessons.iter().map(|it| it.lesson.at).max();
     let last = last.unwrap_or_default();
-    let used = [
-        Signal::FoundThenUsed,
-        Signal::Used,
-        Signal::UsedWithoutWords,
-    ];
+    let used = Signal::ALL.into_iter().filter(|it| it.is_use());
+    let used: Vec<Signal> = used.collect();
     ToolLessons {
         tool: tool.to_owned(),
         tenant: tenant.clone(),

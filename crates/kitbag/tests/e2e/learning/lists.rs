@@ -39,6 +39,23 @@ async fn a_new_client_is_listed_twenty_tools_or_all_of_them() {
 }
 
 #[tokio::test]
+async fn a_new_key_of_a_tenant_that_has_worked_for_long_is_listed_what_a_new_client_is() {
+    let office = Office::open("[tenants.acme]\n[surfaces]\ncold_start = 'all'\n").await;
+    let home = office.home().clone();
+    let worker = office.gateway.visitor("/mcp/adaptive", Era::Legacy);
+    let worker = worker.key(&home.key("acme").await).connect().await;
+    let call = json!({ "tool": "shop__list_ticket", "arguments": { "note": "ticket 7" } });
+    worker.call("call_api", &call).await.told();
+    crate::harness::until("the tenant has a history", async || {
+        (!office.lessons("shop__list_ticket").await.is_empty()).then_some(())
+    })
+    .await;
+    let newcomer = office.gateway.visitor("/mcp/adaptive", Era::Legacy);
+    let newcomer = newcomer.key(&home.key("acme").await).connect().await;
+    assert_eq!(listed(&newcomer).await.len(), 30);
+}
+
+#[tokio::test]
 async fn the_list_follows_the_words_of_the_person_and_shrinks_to_what_is_used() {
     let office = Office::open("").await;
     let home = office.home().clone();

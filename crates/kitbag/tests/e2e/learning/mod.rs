@@ -5,11 +5,12 @@
 //! # Layout
 //! - this file: an office with more tools than a list holds
 //! - [`pairings`]: what a search learns; [`lists`]: what the adaptive surface shows;
-//!   [`hooks`]: what a prompt is told
+//!   [`hooks`]: what a prompt is told; [`unrelated`]: calls that have nothing to do with the words before them
 
 mod hooks;
 mod lists;
 mod pairings;
+mod unrelated;
 
 use std::sync::Arc;
 
@@ -88,9 +89,10 @@ async fn found(client: &Client, words: &str) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Searches with words and then calls a tool, as a model does that knows better.
+/// Searches with words and then calls a tool for them, which the search need not have found: the arguments
+/// show what the call is for.
 async fn teach(client: &Client, words: &str, tool: &str) {
     found(client, words).await;
-    let call = json!({ "tool": tool, "arguments": {} });
+    let call = json!({ "tool": tool, "arguments": { "note": words } });
     client.call("call_api", &call).await.told();
 }

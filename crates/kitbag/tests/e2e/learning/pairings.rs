@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Office, found, teach};
-use crate::harness::{Client, Era, until};
+use crate::harness::{Client, Era, Home, until};
 
 const WORDS: &str = "the penguin is hungry";
 const LIKE_THEM: &str = "our penguin is very hungry again";
@@ -61,6 +61,38 @@ async fn a_pairing_is_learned_for_one_tenant_survives_a_kill_and_can_be_forgotte
     .await;
 }
 
+/// The part of a tool's score that was learned.
+async fn learned_part(home: &Home, tool: &str) -> f64 {
+    let explained = home
+        .kitbag(&["search", UNRELATED, "--explain", "--json"])
+        .await;
+    let explained: Vec<Value> = serde_json::from_str(&explained.stdout).unwrap();
+    let found = explained.iter().find(|it| it["tool_name"] == tool);
+    let found = found.unwrap_or_else(|| panic!("{explained:?}"));
+    found["parts"]["learned"].as_f64().unwrap()
+}
+
+#[tokio::test]
+async fn a_tool_that_three_sessions_passed_over_loses_and_one_session_changes_nothing() {
+    let office = Office::open("").await;
+    let home = office.home().clone();
+    let passed = found(&client(&office, None).await, UNRELATED).await[0].clone();
+    for session in 1..=3 {
+        let client = client(&office, None).await;
+        let shown = found(&client, UNRELATED).await;
+        let place = shown.iter().position(|it| *it == passed).unwrap();
+        teach(&client, UNRELATED, &shown[place + 1]).await;
+        until("the session has taught", async || {
+            let lessons = office.lessons(&passed).await;
+            let passed_over = lessons.iter().filter(|it| it["signal"] == "bypassed");
+            (passed_over.count() == session).then_some(())
+        })
+        .await;
+        let learned = learned_part(&home, &passed).await;
+        assert_eq!(learned < -0.01, session == 3, "{session}: {learned}");
+    }
+}
+
 #[tokio::test]
 async fn the_lessons_behind_a_rank_are_named_and_can_be_given_to_another_tenant() {
     let office = Office::open("[learning]\nkeep_words = true\n[tenants.globex]\n").await;
@@ -92,7 +124,7 @@ async fn the_lessons_behind_a_rank_are_named_and_can_be_given_to_another_tenant(
 async fn nothing_is_learned_where_the_operator_does_not_want_it_and_words_are_not_kept_unasked() {
     let office = Office::open("").await;
     let pupil = client(&office, None).await;
-    let secret = json!({ "tool": TOOL, "arguments": { "note": "the zebra sleeps" } });
+    let secret = json!({ "tool": TOOL, "arguments": { "note": "hungry penguin, zebra" } });
     found(&pupil, WORDS).await;
     pupil.call("call_api", &secret).await.told();
     until("two lessons are there", async || {

@@ -7,7 +7,8 @@ use super::*;
 const MINUTE: i64 = 60_000;
 
 /// A story in lines such as `2 ann searches hungry: a b c`, with the minute first, and the
-/// lessons it teaches, each as `signal tool words`. Words are compared by their first letter.
+/// lessons it teaches, each as `signal tool words`. Words are compared by their first letter, `ann/1` is the
+/// first run of a program of Ann's, and `person` speaks beside the protocol.
 #[track_caller]
 fn check(story: &str, expected: &[&str]) {
     let mut linker = UseLinker::default();
@@ -16,8 +17,9 @@ fn check(story: &str, expected: &[&str]) {
         .flat_map(|line| {
             let event = event(line);
             let vector = event.what.words().map(|words| vector(words));
-            let arguments = line.split_once(" with ").map(|(_, it)| it.to_owned());
-            linker.take(&event, vector, arguments)
+            let text = line.split_once(" with ").map(|(_, it)| it.to_owned());
+            let values = text.clone().unwrap_or_default();
+            linker.take(&event, vector, CallArguments { values, text })
         })
         .map(|draft| told(&draft))
         .collect();
@@ -48,9 +50,14 @@ fn event(line: &str) -> UseEvent {
         _ => panic!("{verb}"),
     };
     let caller = Caller::local();
+    let (client, run) = match client.split_once('/') {
+        Some((client, run)) => (client, Some(run.into())),
+        None => (client, None),
+    };
     let id = (client != "person").then(|| client.into());
     UseEvent {
         client: ClientKey { caller, id },
+        run,
         at: Timestamp(minute.parse::<i64>().unwrap() * MINUTE),
         what,
     }
@@ -81,16 +88,47 @@ fn told(draft: &LessonDraft) -> String {
 }
 
 #[test]
-fn a_call_belongs_to_the_words_before_it() {
+fn a_call_belongs_to_the_search_that_found_its_tool() {
     check(
         "0 ann searches hungry: a b\n1 ann calls a",
         &["found_then_used a hungry"],
     );
     check(
-        "0 ann searches hungry: b\n1 ann calls a",
-        &["used a hungry"],
+        "0 ann searches hungry: a\n1 ann searches thirsty: b\n2 ann calls a",
+        &["found_then_used a hungry"],
     );
-    check("0 ann says hungry\n1 ann calls a", &["used a hungry"]);
+    check(
+        "0 ann searches hungry: a\n1 ann searches thirsty: a\n2 ann calls a",
+        &["found_then_used a thirsty"],
+    );
+    check(
+        "0 person searches hungry: a\n1 ann calls a",
+        &["found_then_used a hungry"],
+    );
+}
+
+#[test]
+fn time_alone_links_nothing() {
+    for story in [
+        "0 ann searches hungry: b\n0 ann calls a",
+        "0 ann searches hungry: a\n11 ann calls a",
+        "0 ann searches hungry: a\n1 ben calls a",
+        "0 person searches hungry: b\n0 ann calls a",
+    ] {
+        check(story, &["used_without_words a"]);
+    }
+}
+
+#[test]
+fn words_belong_to_the_calls_that_they_came_with() {
+    check(
+        "0 ann says hungry\n1 ann calls a",
+        &["said_then_used a hungry"],
+    );
+    check(
+        "0 ann/1 says hungry\n0 ann/1 calls a",
+        &["said_then_used a hungry"],
+    );
     check(
         "0 ann says hungry\n11 ann calls a",
         &["used_without_words a"],
@@ -99,10 +137,65 @@ fn a_call_belongs_to_the_words_before_it() {
         "0 ann says hungry\n1 ben calls a",
         &["used_without_words a"],
     );
-    check("0 person says hungry\n1 ann calls a", &["used a hungry"]);
     check(
-        "0 person says hungry\n1 ann searches thirsty: a\n2 ann calls a",
-        &["found_then_used a thirsty"],
+        "0 person says hungry\n1 ann calls a",
+        &["used_without_words a"],
+    );
+}
+
+#[test]
+fn arguments_that_agree_with_the_words_show_a_link() {
+    let words = "0 ann searches mail the lease to Halden: b";
+    check(
+        &format!("{words}\n1 ann calls a with Halden, our lease"),
+        &[
+            "said_then_used a mail the lease to Halden",
+            "used_without_words a Halden, our lease",
+        ],
+    );
+    // One term in common is chance, and small words and small numbers are nothing.
+    for values in ["Halden, apples", "the, to, my", "12"] {
+        check(
+            &format!("{words}\n1 ann calls a with {values}"),
+            &[&format!("used_without_words a {values}")],
+        );
+    }
+}
+
+#[test]
+fn a_run_of_a_program_neither_takes_words_from_outside_nor_leaves_any() {
+    check(
+        "0 ann/1 searches hungry: a\n0 ann/1 calls a\n1 ann calls b",
+        &["found_then_used a hungry", "used_without_words b"],
+    );
+    for story in [
+        "0 ann searches hungry: a\n1 ann/1 calls a",
+        "0 ann/1 searches hungry: a\n1 ann/2 calls a",
+        "0 ann/1 searches hungry: a\n1 ann calls a",
+        "0 ann/1 says hungry\n1 ann calls a",
+        "0 person searches hungry: a\n1 ann/1 calls a",
+    ] {
+        check(story, &["used_without_words a"]);
+    }
+}
+
+/// What happened in a trial: one program searched, and unrelated calls came after it.
+#[test]
+fn unrelated_calls_after_the_search_of_a_program_teach_nothing_about_its_words() {
+    check(
+        "0 ann/1 searches read a file: read_file read_text\n\
+         0 ann/1 calls read_text with notes.txt\n\
+         1 ann calls current_time with Europe/Zurich\n\
+         2 ann calls read_graph\n\
+         3 ann calls search_nodes with file",
+        &[
+            "found_then_used read_text read a file",
+            "bypassed read_file read a file",
+            "used_without_words read_text notes.txt",
+            "used_without_words current_time Europe/Zurich",
+            "used_without_words read_graph",
+            "used_without_words search_nodes file",
+        ],
     );
 }
 
@@ -110,7 +203,7 @@ fn a_call_belongs_to_the_words_before_it() {
 fn the_same_call_for_the_same_words_teaches_once() {
     check(
         "0 ann says hungry\n1 ann calls a\n1 ann calls a\n2 ann says hungry\n2 ann calls a",
-        &["used a hungry", "used a hungry"],
+        &["said_then_used a hungry", "said_then_used a hungry"],
     );
     check("0 ann calls a\n1 ann calls a", &["used_without_words a"]);
 }
@@ -119,7 +212,7 @@ fn the_same_call_for_the_same_words_teaches_once() {
 fn arguments_teach_beside_the_words() {
     check(
         "0 ann says hungry\n1 ann calls a with x 1",
-        &["used a hungry", "used_without_words a x 1"],
+        &["said_then_used a hungry", "used_without_words a x 1"],
     );
     check("0 ann fails a with x 1", &[]);
 }
@@ -144,8 +237,13 @@ fn better_places_and_shown_tools_are_passed_over_when_the_client_had_to_search()
 
 #[test]
 fn a_failure_counts_against_the_tool_and_a_wrong_call_does_not() {
+    check(
+        "0 ann searches hungry: a\n1 ann fails a",
+        &["failed a hungry"],
+    );
     check("0 ann says hungry\n1 ann fails a", &["failed a hungry"]);
     check("0 ann says hungry\n1 ann errs a", &[]);
+    check("0 ann searches hungry: b\n1 ann fails a", &[]);
 }
 
 #[test]
@@ -165,5 +263,13 @@ fn a_tool_is_abandoned_if_the_words_come_again_and_another_tool_is_called() {
     check(
         "0 ann searches hungry: a\n0 ann calls a\n1 ann searches thirsty: b\n1 ann calls b",
         &["found_then_used a hungry", "found_then_used b thirsty"],
+    );
+    check(
+        "0 ann searches hungry: b\n0 ann calls a\n1 ann searches hungry: b\n1 ann calls b",
+        &["used_without_words a", "found_then_used b hungry"],
+    );
+    check(
+        "0 ann searches hungry: a\n0 ann calls a\n1 ann searches hungry: a\n1 ann calls b",
+        &["found_then_used a hungry", "used_without_words b"],
     );
 }

@@ -1,10 +1,10 @@
 //! Chance that falls the same way on every machine, given the same seed.
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Dice(u64);
+pub(in crate::cli::eval) struct Dice(u64);
 
 impl Dice {
-    pub(super) fn new(seed: u64, round: u64) -> Self {
+    pub(in crate::cli::eval) fn new(seed: u64, round: u64) -> Self {
         let mut dice = Self(seed.rotate_left(32) ^ round);
         // The first numbers of neighbouring seeds resemble each other without this.
         dice.next();
@@ -19,19 +19,19 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    pub(super) fn happens(&mut self, probability: f64) -> bool {
+    pub(in crate::cli::eval) fn happens(&mut self, probability: f64) -> bool {
         // The upper 53 bits fill the fraction of a float exactly.
         ((self.next() >> 11) as f64) < probability * (1_u64 << 53) as f64
     }
 
     /// Returns one of them; nothing if there are none.
-    pub(super) fn pick<'a, T>(&mut self, among: &'a [T]) -> Option<&'a T> {
+    pub(in crate::cli::eval) fn pick<'a, T>(&mut self, among: &'a [T]) -> Option<&'a T> {
         let count = among.len() as u64;
         let position = self.next().checked_rem(count)?;
         among.get(position as usize)
     }
 
-    pub(super) fn shuffle<T>(&mut self, things: &mut [T]) {
+    pub(in crate::cli::eval) fn shuffle<T>(&mut self, things: &mut [T]) {
         for last in (1..things.len()).rev() {
             let other = (self.next() % (last as u64 + 1)) as usize;
             things.swap(last, other);

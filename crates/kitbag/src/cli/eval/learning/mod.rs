@@ -2,7 +2,7 @@
 //! better the tools for other requests are found afterwards.
 
 mod curve;
-mod dice;
+pub(super) mod dice;
 mod report;
 mod stream;
 
@@ -22,7 +22,7 @@ use dice::Dice;
 use kitbag_gateway::index::CapabilityIndex;
 use kitbag_gateway::index::intent::EmbeddedIntent;
 use report::LearningReport;
-use stream::{StreamSplit, Taught};
+use stream::{StreamSplit, Taught, UseHabits};
 
 /// Replay the requests of sets as a stream of use, and measure what it teaches.
 #[derive(Debug, Args)]
@@ -45,6 +45,9 @@ pub(super) struct Arguments {
     /// The share of uses that are of a wrong tool, for the second curve.
     #[arg(long, value_name = "SHARE", default_value_t = 0.2, value_parser = share)]
     wrong: f64,
+    /// A request whose tool was not shown teaches nothing about it, as where no words come with calls.
+    #[arg(long)]
+    found_only: bool,
     /// The number of times that the requests are split anew; the figures are the means.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
     splits: u64,
@@ -58,6 +61,7 @@ Examples:
   kitbag eval learning --dataset evals/small
   kitbag eval learning --dataset one-set --dataset another --json
   kitbag eval learning --dataset evals/small --uses 1,5 --wrong 0.4
+  kitbag eval learning --dataset evals/small --found-only
 
 Of the requests of each tool one half is held out; the other half is used,
 request by request, and the held-out ones are asked after each number of uses.
@@ -142,16 +146,24 @@ impl ReplayedSet {
             let mut dice = Dice::new(arguments.seed, round);
             let split = StreamSplit::of(&self.requests, &mut dice);
             curves.held_out += split.held_out.len();
-            self.replay(&split, 0.0, dice, &mut curves.right);
-            self.replay(&split, arguments.wrong, dice, &mut curves.wrong);
+            let right = UseHabits {
+                wrong: 0.0,
+                found_only: arguments.found_only,
+            };
+            let wrong = UseHabits {
+                wrong: arguments.wrong,
+                ..right
+            };
+            self.replay(&split, right, dice, &mut curves.right);
+            self.replay(&split, wrong, dice, &mut curves.wrong);
         }
         curves
     }
 
     /// Measures every point of a curve on the held-out requests of a split.
-    fn replay(&self, split: &StreamSplit, wrong: f64, dice: Dice, curve: &mut [CurvePoint]) {
+    fn replay(&self, split: &StreamSplit, habits: UseHabits, dice: Dice, curve: &mut [CurvePoint]) {
         for point in curve {
-            let taught = Taught::by(self, split, point.uses, wrong, dice);
+            let taught = Taught::by(self, split, point.uses, habits, dice);
             let experience = Experience::of(taught.lessons, NOW);
             for number in &split.held_out {
                 let request = &self.requests[*number];

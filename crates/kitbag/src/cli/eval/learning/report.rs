@@ -10,6 +10,7 @@ pub(super) struct LearningReport {
     seed: u64,
     splits: u64,
     wrong: f64,
+    found_only: bool,
     sets: Vec<SetCurves>,
 }
 
@@ -25,6 +26,7 @@ impl LearningReport {
             seed: arguments.seed,
             splits: arguments.splits,
             wrong: arguments.wrong,
+            found_only: arguments.found_only,
             sets,
         }
     }
@@ -34,6 +36,7 @@ impl LearningReport {
             "seed": self.seed,
             "splits": self.splits,
             "wrong": self.wrong,
+            "found_only": self.found_only,
             "sets": self.sets.iter().map(set_json).collect::<Vec<_>>(),
             "mean": {
                 "right": jsons(&self.mean(|set| &set.right)),

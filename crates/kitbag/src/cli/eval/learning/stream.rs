@@ -1,8 +1,9 @@
 //! The stream of use: which requests are replayed, and what each of them teaches.
 //!
 //! For each request the client is shown the first five tools of the static ranking. It calls the right
-//! one. If that was among the five, it was found and used; if not, the client came to it in some other
-//! way, such as a second search, and it was used. Those it was shown and did not call are passed over.
+//! one. If that was among the five, it was found and used. If not, the words came with the call, as they do
+//! through the model proxy; with `--found-only` they did not, and the call teaches nothing about them. The
+//! tools that the client was shown and did not call are passed over.
 
 use std::collections::{HashMap, HashSet};
 
@@ -77,6 +78,15 @@ impl<'a> Halves<'a> {
     }
 }
 
+/// How the clients of a stream of use call tools.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct UseHabits {
+    /// The share of the uses that are of another tool.
+    pub(super) wrong: f64,
+    /// A call of a tool that was not shown has no words that came with it.
+    pub(super) found_only: bool,
+}
+
 /// The lessons of a stream of use, and the tools it was about.
 pub(super) struct Taught<'a> {
     pub(super) lessons: Vec<Lesson>,
@@ -85,17 +95,17 @@ pub(super) struct Taught<'a> {
 
 impl<'a> Taught<'a> {
     /// Replays the stream until each tool was used `uses` times, or as often as there are requests
-    /// for it. The share `wrong` of the uses is of another tool.
+    /// for it.
     pub(super) fn by(
         set: &'a ReplayedSet,
         split: &StreamSplit,
         uses: usize,
-        wrong: f64,
+        habits: UseHabits,
         dice: Dice,
     ) -> Self {
         let mut teaching = Teaching {
             set,
-            wrong,
+            habits,
             dice,
             uses: HashMap::new(),
             lessons: Vec::new(),
@@ -112,7 +122,7 @@ impl<'a> Taught<'a> {
 
 struct Teaching<'a> {
     set: &'a ReplayedSet,
-    wrong: f64,
+    habits: UseHabits,
     dice: Dice,
     uses: HashMap<&'a str, usize>,
     lessons: Vec<Lesson>,
@@ -131,14 +141,13 @@ impl<'a> Teaching<'a> {
             }
         }
         for tool in &called {
-            let signal = if request.shown().contains(tool) {
-                Signal::FoundThenUsed
-            } else {
-                Signal::Used
-            };
-            self.learn(number, tool, signal);
+            match request.shown().contains(tool) {
+                true => self.learn(number, tool, Signal::FoundThenUsed),
+                false if self.habits.found_only => {}
+                false => self.learn(number, tool, Signal::SaidThenUsed),
+            }
         }
-        if !called.is_empty() {
+        if called.iter().any(|tool| request.shown().contains(tool)) {
             let bypassed = request.shown().iter().filter(|tool| !called.contains(tool));
             bypassed.for_each(|tool| self.learn(number, tool, Signal::Bypassed));
         }
@@ -146,7 +155,7 @@ impl<'a> Teaching<'a> {
 
     /// The tool that is called: the right one, or by mistake one of those shown or any other.
     fn called(&mut self, right: &'a String, request: &'a ReplayedRequest) -> &'a String {
-        if !self.dice.happens(self.wrong) {
+        if !self.dice.happens(self.habits.wrong) {
             return right;
         }
         let shown = request.shown().iter();

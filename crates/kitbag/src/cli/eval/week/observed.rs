@@ -1,0 +1,147 @@
+//! What the gateway observes of the clients, and what it learns from that.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kitbag_domain::{Caller, Outcome, Timestamp};
+use kitbag_relevance::learned::event::{CallArguments, ClientKey, UseEvent, UseKind};
+use kitbag_relevance::learned::linker::{DraftContext, LessonDraft, UseLinker};
+use kitbag_relevance::{Experience, Lesson, Signal};
+
+use super::work::{TaskCall, Work};
+
+/// Lessons do not age within the week, so that time has no part in the figures.
+pub(super) const NOW: Timestamp = Timestamp(0);
+
+/// The learning part of a gateway, and the truth about the links that it makes.
+pub(super) struct ObservedWeek<'a> {
+    work: &'a Work,
+    linker: UseLinker,
+    pub(super) learned: Experience,
+    lessons: i64,
+    task_of_words: HashMap<&'a str, usize>,
+    pub(super) links: LinkFigures,
+}
+
+/// The lessons that link words and the tool of a call.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LinkFigures {
+    pub(super) calls: usize,
+    pub(super) links: usize,
+    /// The call had nothing to do with the words.
+    pub(super) wrong: usize,
+}
+
+/// Where an event came from.
+#[derive(Debug, Clone)]
+pub(super) struct EventSource {
+    /// None for words that came in beside the protocol.
+    pub(super) client: Option<&'static str>,
+    /// The run of a program.
+    pub(super) run: Option<u64>,
+    pub(super) at: i64,
+}
+
+impl<'a> ObservedWeek<'a> {
+    pub(super) fn new(work: &'a Work) -> Self {
+        let tasks = work.tasks.iter().enumerate();
+        let words = tasks.flat_map(|(number, task)| {
+            let words = task.words.iter();
+            words.map(move |it| (it.as_str(), number))
+        });
+        Self {
+            work,
+            linker: UseLinker::default(),
+            learned: Experience::default(),
+            lessons: 0,
+            task_of_words: words.collect(),
+            links: LinkFigures::default(),
+        }
+    }
+
+    /// A search that found these tools.
+    pub(super) fn searched(&mut self, source: &EventSource, words: &str, found: &[String]) {
+        let what = UseKind::Searched {
+            words: words.into(),
+            found: found.into(),
+        };
+        let vector = self.work.vector(words);
+        let drafts = self
+            .linker
+            .take(&source.event(what), vector, CallArguments::default());
+        self.learn(drafts);
+    }
+
+    /// A call that was made for a task, or for nothing that anybody had said.
+    pub(super) fn called(
+        &mut self,
+        source: &EventSource,
+        call: &TaskCall,
+        cause: Option<usize>,
+        outcome: Outcome,
+    ) {
+        let what = UseKind::Called {
+            tool: call.tool.clone(),
+            arguments: None,
+            outcome,
+        };
+        let drafts = self.linker.take(&source.event(what), None, call.read());
+        self.links.calls += 1;
+        for draft in drafts.iter().filter(|it| links(it, call)) {
+            self.links.links += 1;
+            let DraftContext::Words { words, .. } = &draft.context else {
+                continue;
+            };
+            let task = self.task_of_words.get(&**words).copied();
+            self.links.wrong += usize::from(task != cause);
+        }
+        self.learn(drafts);
+    }
+
+    fn learn(&mut self, drafts: Vec<LessonDraft>) {
+        let mut lessons = Vec::new();
+        for draft in drafts {
+            let context = match draft.context {
+                DraftContext::Words { vector, .. } => Some(vector),
+                DraftContext::Arguments(text) => text.and_then(|it| self.work.vector(&it)),
+            };
+            let Some(context) = context else {
+                continue;
+            };
+            self.lessons += 1;
+            lessons.push(Lesson {
+                tool: draft.tool,
+                context,
+                signal: draft.signal,
+                at: NOW,
+                session: draft.session.cast_unsigned(),
+                id: self.lessons,
+            });
+        }
+        if !lessons.is_empty() {
+            self.learned = self.learned.with(lessons, NOW);
+        }
+    }
+}
+
+impl EventSource {
+    fn event(&self, what: UseKind) -> UseEvent {
+        let client = ClientKey {
+            caller: Caller::local(),
+            id: self.client.map(Arc::from),
+        };
+        UseEvent {
+            client,
+            run: self.run.map(|run| run.to_string().into()),
+            at: Timestamp(self.at),
+            what,
+        }
+    }
+}
+
+/// True for a lesson that the tool of this call serves, or fails, some words.
+fn links(draft: &LessonDraft, call: &TaskCall) -> bool {
+    let is_about_call = !matches!(draft.signal, Signal::Bypassed | Signal::Abandoned);
+    let has_words = matches!(draft.context, DraftContext::Words { .. });
+    is_about_call && has_words && draft.tool == call.tool
+}

@@ -32,7 +32,7 @@ pub(crate) enum Match {
     One(ResolvedName),
     /// The likeliest first, at most [`MOST`].
     Several(Vec<(usize, f32)>),
-    /// What is nearest, with the little confidence that it was meant.
+    /// The nearest things, with the little confidence that one of them was meant.
     Nothing {
         near: Vec<(usize, f32)>,
     },

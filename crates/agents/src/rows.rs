@@ -68,7 +68,7 @@ pub(crate) fn likely(terms: &[(&Term, f32)]) -> Value {
     rows.collect()
 }
 
-/// Returns the row of an agent that has not the capability, as far as documents say.
+/// Returns the row of an agent that does not have the capability, as far as documents say.
 pub(crate) fn without(agent: &str) -> Value {
     json!({ "agent": agent, "available": false })
 }

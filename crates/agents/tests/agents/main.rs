@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
 mod data;
+mod doubt;
 mod export;
 mod protocol;
 mod suite;

@@ -36,7 +36,7 @@ pub struct ActionAnswer {
     pub usage: AnswerUsage,
 }
 
-/// What an answer says that it has cost.
+/// The cost and the usage that an answer names.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct AnswerUsage {
     pub cost_usd: Option<f64>,

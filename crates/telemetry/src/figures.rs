@@ -14,6 +14,8 @@ const MOST_TOOLS: usize = 5_000;
 const MOST_CLIENTS: usize = 1_000;
 const LONGEST_NAME: usize = 64;
 const OTHERS: &str = "(others)";
+/// The templates that are counted apart.
+const MOST_TEMPLATES: usize = 500;
 /// The name that is counted in place of names that clients make up; there may be any number of
 /// those.
 pub const UNKNOWN: &str = "(unknown)";
@@ -30,6 +32,8 @@ pub struct UsageFigures {
     pub clients: HashMap<ClientId, ClientFigures>,
     pub operations: HashMap<(Tenant, OperationPath), OperationFigures>,
     pub events: HashMap<(Tenant, OperationEvent), u64>,
+    /// The runs of each template.
+    pub templates: HashMap<(Tenant, Arc<str>), OperationFigures>,
 }
 
 /// The tokens that lists of tools cost, and those that they would have cost.
@@ -139,6 +143,18 @@ impl UsageFigures {
         *self.events.entry((tenant.clone(), event)).or_default() += 1;
     }
 
+    /// A template was run. Templates that are learned come and go, so those beyond a number are
+    /// counted together.
+    pub fn template_ran(&mut self, tenant: &Tenant, template: &str, ended: &EndedOperation) {
+        let key = (tenant.clone(), Arc::from(template));
+        let key = match self.templates.len() >= MOST_TEMPLATES && !self.templates.contains_key(&key)
+        {
+            true => (tenant.clone(), Arc::from(OTHERS)),
+            false => key,
+        };
+        self.templates.entry(key).or_default().add(ended);
+    }
+
     /// Returns the figures of one tenant, without anything by which the tenant could tell a tool
     /// that is hidden from it from one that does not exist.
     pub fn of(&self, tenant: &Tenant, visible: impl Fn(&str, &ToolFigures) -> bool) -> Self {
@@ -179,6 +195,12 @@ impl UsageFigures {
                 .collect(),
             events: self
                 .events
+                .iter()
+                .filter(|((of, _), _)| own(of))
+                .map(cloned)
+                .collect(),
+            templates: self
+                .templates
                 .iter()
                 .filter(|((of, _), _)| own(of))
                 .map(cloned)

@@ -1,4 +1,4 @@
-//! Whether a tool that says nothing of its effects only reads, judged by its name, its description
+//! Judges whether a tool that says nothing of its effects only reads, by its name, its description
 //! and its parameters.
 //!
 //! The judgement is cautious: a tool that is missed is refused to programs until the operator says

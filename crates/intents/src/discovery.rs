@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-/// What is looked for, and the arguments for the tool that is found.
+/// The thing that is looked for, and the arguments for the tool that is found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Discovery {
     pub words: String,

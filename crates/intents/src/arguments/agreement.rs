@@ -1,4 +1,4 @@
-//! Whether the words of a request are about a tool, and whether they ask for more than it does.
+//! Decides whether the words of a request are about a tool, and whether they ask for more than it does.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use super::role::{Parameter, Role};
 use super::spoken::{PartKind, Spoken};
 use crate::words::singular;
 
-/// What is left of a request beside the arguments that were read from it.
+/// The rest of a request beside the arguments that were read from it.
 #[derive(Debug, Default)]
 pub(super) struct Explained {
     pub(super) named: usize,

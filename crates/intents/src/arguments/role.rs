@@ -1,4 +1,4 @@
-//! What a parameter stands for, by its schema, its name and its description.
+//! The role of a parameter, by its schema, its name and its description.
 
 use kitbag_domain::capability::name_words;
 use serde_json::Value;

@@ -256,7 +256,7 @@ impl<'a> Reader<'a> {
         (to - from == 1).then(|| self.take(from).into())
     }
 
-    /// Where a tool tells `*.ts` here from `**/*.ts` at any depth, a person means any depth.
+    /// A person means any depth, where a tool tells `*.ts` here from `**/*.ts` at any depth.
     fn deep(&self, glob: String) -> String {
         let told = self.tool.description.contains("**/");
         match told && !glob.contains('/') {
@@ -326,7 +326,7 @@ impl<'a> Reader<'a> {
         Some(self.take_range(from, to).into())
     }
 
-    /// What follows a verb that searches, unless the tool itself is named so: `find tea in memory`.
+    /// The words behind a verb that searches, unless the tool itself is named so: `find tea in memory`.
     fn searched(&self) -> Option<(usize, usize)> {
         let verb = self.spoken.folded(0) == "search";
         let end = end_of_text(self.spoken, 1, &self.used);
@@ -337,7 +337,7 @@ impl<'a> Reader<'a> {
         (verb && end > 1 && plain).then_some((1, end))
     }
 
-    /// What follows the verb, if that is the whole name of the tool: `echo hello`.
+    /// The words behind the verb, if that is the whole name of the tool: `echo hello`.
     fn tail(&self) -> Option<(usize, usize)> {
         let whole = self.spoken.folded(0) == self.tool.name.to_lowercase();
         let rest = (1, self.spoken.len());
@@ -353,7 +353,7 @@ impl<'a> Reader<'a> {
         if !parameter.required {
             return self.like_example(parameter);
         }
-        // What a search looks for is a text, and what is searched may stand before it.
+        // A search looks for a text, and the thing that is searched may stand before it.
         let searches = self.spoken.folded(0) == "search";
         let scope = searches && self.spoken.folded_or_none(2) == Some("for");
         if scope && !self.used[1] && self.may_name(1) && !self.is_own(1) {

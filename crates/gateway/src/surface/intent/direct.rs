@@ -59,7 +59,7 @@ pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
 
 enum Choice<'a> {
     Call(&'a CatalogEntry, Map<String, Value>),
-    /// What the best tool lacks.
+    /// The best tool needs something that the words lack.
     Incomplete(String),
     None,
 }

@@ -56,7 +56,7 @@ struct IntentRequest {
     mark: CacheMark,
     /// The last failure, which is the answer if no further step may be tried.
     failed: Option<Raw>,
-    /// What the words lack for the template or tool that fits them best.
+    /// The parts that the words lack for the template or tool that fits them best.
     note: Option<String>,
     /// The call that a template that failed would have consisted of.
     instead: Option<DirectCall>,

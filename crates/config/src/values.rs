@@ -80,6 +80,19 @@ impl Section {
         parse_duration(value.get_ref()).map_err(|problem| self.wrong_at(key, &value, problem))
     }
 
+    /// Reads a duration of which zero means that something is off.
+    pub(crate) fn duration_or_off(
+        &self,
+        key: &str,
+        value: Option<Spanned<RawDuration>>,
+        default: Duration,
+    ) -> Result<Duration, Fault> {
+        if value.as_ref().is_some_and(|it| is_zero(it.get_ref())) {
+            return Ok(Duration::ZERO);
+        }
+        self.duration(key, value, default)
+    }
+
     pub(crate) fn choose<T: Copy>(
         &self,
         key: &str,
@@ -137,6 +150,18 @@ where
     name.get_ref()
         .parse()
         .map_err(|error: E| Fault::new(name.span(), section, error))
+}
+
+fn is_zero(raw: &RawDuration) -> bool {
+    match raw {
+        RawDuration::Seconds(seconds) => *seconds == 0,
+        RawDuration::Text(text) => {
+            text.trim() == "0"
+                || text
+                    .parse::<jiff::SignedDuration>()
+                    .is_ok_and(|it| it.is_zero())
+        }
+    }
 }
 
 fn parse_duration(raw: &RawDuration) -> Result<Duration, Problem> {

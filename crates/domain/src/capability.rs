@@ -64,3 +64,22 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 }
+
+/// Splits `list_issues`, `list-issues` and `listIssues` alike.
+pub fn name_words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut small = false;
+    for c in name.chars() {
+        let begins = c.is_uppercase() && small;
+        if begins || !c.is_alphanumeric() {
+            words.push(String::new());
+        }
+        small = c.is_lowercase() || c.is_numeric();
+        if let Some(word) = words.last_mut() {
+            let letter = c.is_alphanumeric().then(|| c.to_lowercase());
+            word.extend(letter.into_iter().flatten());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}

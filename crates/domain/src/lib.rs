@@ -15,7 +15,8 @@
 //! - [`latency_histogram`]: how long calls took
 //! - [`origin`]: where a request came from
 //! - [`reach`]: how a server is reached; [`template`]: text with variables in it
-//! - [`surface`]: how much a client is shown; [`write_class`]: the effect of a tool
+//! - [`surface`]: how much a client is shown; [`write_class`]: the effect of a tool; [`derived_effect`]: that of
+//!   one which declares none
 //! - [`remedy`]: the advice that comes with an error
 //! - [`sync`]: how a lock is taken; [`fairness`]: which caller gives way when something is full
 //! - [`short_text`]: names that clients and servers chose, cut
@@ -25,6 +26,7 @@ pub mod call_cost;
 pub mod caller;
 pub mod capability;
 pub mod decision;
+pub mod derived_effect;
 pub mod event;
 pub mod exposed_name;
 pub mod fairness;
@@ -47,6 +49,7 @@ pub use call_cost::{CallCost, NanoUsd};
 pub use caller::{Caller, KeyId, Role, RoleError, Tenant, TenantError};
 pub use capability::{Capability, Kind, UnmaskedHash};
 pub use decision::Decision;
+pub use derived_effect::DescribedTool;
 pub use event::{Action, Event};
 pub use exposed_name::ExposedName;
 pub use inquiry::{Inquiry, InquiryKind};

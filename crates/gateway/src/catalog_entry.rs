@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use kitbag_config::DeclaredTool;
-use kitbag_domain::{Capability, ExposedName, Kind, ServerName, WriteClass};
+use kitbag_domain::{
+    Capability, DescribedTool, ExposedName, Kind, ServerName, WriteClass, derived_effect,
+};
 use kitbag_schema::DefinitionOverride;
 use kitbag_wire::{Raw, RawObject};
 use serde_json::Value;
@@ -25,8 +27,10 @@ pub struct CatalogEntry {
     pub definition: Raw,
     /// The tags that its server gave it.
     pub(crate) tags: Vec<String>,
-    /// The effect of a tool, as far as its server says.
+    /// The effect of a tool: what its server says, or else what its name tells.
     pub(crate) write_class: WriteClass,
+    /// True if the server says nothing of the tool's effect.
+    pub(crate) lacks_hints: bool,
     /// The tool file that it comes from; absent for what a server lists.
     pub(crate) declared: Option<Arc<FileTool>>,
 }
@@ -42,6 +46,7 @@ impl CatalogEntry {
             definition: tool.definition.clone(),
             tags: file.tags.clone(),
             write_class: file.write_class(),
+            lacks_hints: false,
             declared: Some(tool.clone()),
         }
     }
@@ -105,12 +110,10 @@ pub(crate) fn expose_name(
     let exposed = free_name(server, &name, taken);
     object.put("name", exposed.as_str());
     let tags = declared_tags(&object);
-    let hints = object.object("annotations").unwrap_or_default();
+    let effect = ToolEffect::of(server, &name, &object);
     Some(CatalogEntry {
-        write_class: WriteClass::from_hints(
-            hints.read("readOnlyHint"),
-            hints.read("destructiveHint"),
-        ),
+        write_class: effect.class,
+        lacks_hints: kind == Kind::Tool && effect.lacks_hints,
         capability: Capability {
             server: server.clone(),
             kind,
@@ -121,6 +124,42 @@ pub(crate) fn expose_name(
         definition: object.to_raw(),
         tags,
         declared: None,
+    })
+}
+
+/// The effect of a tool, and whether its server says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ToolEffect {
+    pub(crate) class: WriteClass,
+    pub(crate) lacks_hints: bool,
+}
+
+impl ToolEffect {
+    /// Reads the hints of a definition; without any, the words of the definition decide if the tool
+    /// only reads.
+    pub(crate) fn of(server: &ServerName, name: &str, definition: &RawObject) -> Self {
+        let hints = definition.object("annotations").unwrap_or_default();
+        let class =
+            WriteClass::from_hints(hints.read("readOnlyHint"), hints.read("destructiveHint"));
+        let lacks_hints = class == WriteClass::Unknown;
+        let class = match lacks_hints && only_reads(server, name, definition) {
+            true => WriteClass::Read,
+            false => class,
+        };
+        Self { class, lacks_hints }
+    }
+}
+
+fn only_reads(server: &ServerName, name: &str, definition: &RawObject) -> bool {
+    let description: String = definition.read("description").unwrap_or_default();
+    let schema: Value = definition.read("inputSchema").unwrap_or_default();
+    let properties = schema["properties"].as_object();
+    let parameters = properties.into_iter().flat_map(|it| it.keys());
+    derived_effect::only_reads(&DescribedTool {
+        server: server.as_str(),
+        name,
+        description: &description,
+        parameters: &parameters.map(String::as_str).collect::<Vec<_>>(),
     })
 }
 
@@ -168,6 +207,7 @@ fn expose_uri(server: &ServerName, definition: &Raw, field: &str) -> Option<Cata
         definition: definition.clone(),
         tags: Vec::new(),
         write_class: WriteClass::Read,
+        lacks_hints: false,
         declared: None,
     })
 }

@@ -1,8 +1,8 @@
 //! Decides if a program may call a tool that does more than read, and asks the person where the
 //! rules say so.
 
-use kitbag_domain::WriteClass;
 use kitbag_domain::text::visible;
+use kitbag_domain::{WriteClass, derived_effect};
 use kitbag_policy::CodeWrites;
 use kitbag_wire::meta::method;
 use kitbag_wire::{Raw, RawObject, raw};
@@ -22,7 +22,7 @@ pub(crate) async fn consent(turn: &Turn, target: &CallTarget) -> Result<(), Fail
     }
     match turn.policy().writes_from_code(turn.caller()) {
         CodeWrites::Allow => Ok(()),
-        CodeWrites::Deny => Err(refusal(target, "the rules of this gateway forbid that")),
+        CodeWrites::Deny => Err(refusal(turn, target, "the rules of this gateway forbid it")),
         CodeWrites::Ask => ask(turn, run, target).await,
     }
 }
@@ -51,7 +51,7 @@ async fn ask(turn: &Turn, run: &CodeRun, target: &CallTarget) -> Result<(), Fail
     let question = question(&tool, target);
     let capabilities = &turn.client.capabilities;
     if !capabilities.can_answer(method::ELICIT, Some(&question)) {
-        return Err(refusal(target, "this client cannot ask the person for it"));
+        return Err(refusal(turn, target, "this client cannot ask the person"));
     }
     let answer = turn.back.clone().ask(method::ELICIT, Some(question)).await;
     let answer = answer.map_err(|error| Failure::ClientRefused { error })?;
@@ -61,7 +61,7 @@ async fn ask(turn: &Turn, run: &CodeRun, target: &CallTarget) -> Result<(), Fail
             run.permit(&tool);
             Ok(())
         }
-        Consent::No => Err(refusal(target, "the person did not permit it")),
+        Consent::No => Err(refusal(turn, target, "the person did not permit it")),
     }
 }
 
@@ -119,11 +119,27 @@ fn shown_arguments(target: &CallTarget) -> String {
     format!("{cut}{more}")
 }
 
-fn refusal(target: &CallTarget, why: &str) -> Failure {
+/// Names the one line of configuration that would let the call pass, and the way that is open now.
+fn refusal(turn: &Turn, target: &CallTarget, why: &str) -> Failure {
     let tool = tool_name(target);
+    let capability = &target.capability;
+    let changes = derived_effect::names_change(capability.server.as_str(), &capability.name);
+    let (effect, line) = match write_class(turn, target) {
+        WriteClass::Unknown if !changes => (
+            "does not say whether it only reads",
+            format!("`write_class = \"read\"` under [tools.{tool}], if it only reads"),
+        ),
+        _ => (
+            "may change something",
+            "`code_writes = \"allow\"` under [policy]".to_owned(),
+        ),
+    };
+    let person = match &target.executor {
+        Executor::Api(_) => String::new(),
+        _ => format!(" The person can run it with `kitbag call {tool}`."),
+    };
     let reason = format!(
-        "`{tool}` may do more than read, and a program may call it only with permission: {why}. Call it outside \
-         a program, or the operator sets `code_writes` in [policy] or declares `write_class` for it in [tools]"
+        "`{tool}` {effect}, and {why}. Programs and run_intent may call it once the configuration has {line}.{person}"
     );
     Failure::Denied { reason }
 }

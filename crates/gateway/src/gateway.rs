@@ -217,6 +217,14 @@ impl Gateway {
             .unwrap_or(tool.write_class)
     }
 
+    /// True if the tool is taken to read only because of its name and description.
+    pub(crate) fn derives_read(&self, tool: &CatalogEntry) -> bool {
+        let declared = self.declared.get(&tool.plain_name);
+        tool.lacks_hints
+            && tool.write_class == WriteClass::Read
+            && declared.is_none_or(|declared| declared.write_class.is_none())
+    }
+
     /// Builds the catalog anew from what the servers listed last.
     pub(crate) fn rebuild_catalog(&self) {
         let listings: BTreeMap<_, _> = self

@@ -4,7 +4,7 @@
 //! The words stand in the description of a tool, because every client shows those to its model, and
 //! many clients ignore the instructions of a server.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kitbag_budget::GuideRow;
@@ -18,6 +18,27 @@ use crate::tool_files::CarriedOutBy;
 
 /// With the words before the rows, and where the estimate is too low, 120 tokens.
 const TOKENS: usize = 90;
+/// For the surface that is to cost least.
+const TOKENS_OF_NAMES: usize = 30;
+
+/// Returns the names of the servers and APIs that a caller may know of, and nothing of what they are
+/// for.
+pub(crate) fn names(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Option<String> {
+    let tools = tools_by_provider(gateway, catalog, caller);
+    let count = |name: &str| tools.get(name).map_or(0, Vec::len);
+    let providers = gateway.providers.iter().map(kitbag_apis::Provider::spec);
+    let providers = providers.filter(|it| gateway.server_visible(catalog, caller, &it.name));
+    let names = servers(gateway, catalog, caller).map(|it| it.as_str().to_owned());
+    let names: BTreeSet<String> = names
+        .chain(providers.map(|it| it.name.to_string()))
+        .chain(tools.keys().map(|it| (*it).to_owned()))
+        .collect();
+    let rows: Vec<GuideRow> = names
+        .into_iter()
+        .map(|name| row(&name, None, count(&name)))
+        .collect();
+    (!rows.is_empty()).then(|| kitbag_budget::guide(rows, TOKENS_OF_NAMES))
+}
 
 /// Returns the servers and APIs that a caller may know of, and what each is for. The same as long as
 /// the configuration and the lists of the servers are: it neither depends on which server runs nor on

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use kitbag_config::ServerLock;
-use kitbag_domain::{ServerName, UnmaskedHash};
+use kitbag_domain::{ServerName, UnmaskedHash, WriteClass};
 use kitbag_store::StoredListing;
 use kitbag_upstream::{CallError, Listing, ListingProblem, Server};
 use tokio::sync::Semaphore;
@@ -37,6 +37,7 @@ pub async fn list_unknown(host: Arc<GatewayHost>) {
     let wanted = |server: &&Arc<Server>| server.listing().is_none() || server.is_missed();
     let unknown: Vec<_> = gateway.upstreams.iter().filter(wanted).cloned().collect();
     if unknown.is_empty() {
+        mention_unannotated_tools(&gateway);
         return mention_unknown_tools(&gateway);
     }
     let places = ListingPlaces::default();
@@ -50,7 +51,26 @@ pub async fn list_unknown(host: Arc<GatewayHost>) {
         tools = host.gateway().catalog().tools.len(),
         "every server has been asked what it offers"
     );
+    mention_unannotated_tools(&host.gateway());
     mention_unknown_tools(&host.gateway());
+}
+
+/// Tells the operator how many tools do not say if they only read, which decides what programs may
+/// call.
+fn mention_unannotated_tools(gateway: &Gateway) {
+    let catalog = gateway.catalog();
+    let unannotated = catalog.tools.iter().filter(|it| it.lacks_hints);
+    let (read, unknown): (Vec<_>, Vec<_>) =
+        unannotated.partition(|it| gateway.write_class(it) == WriteClass::Read);
+    if read.is_empty() && unknown.is_empty() {
+        return;
+    }
+    tracing::info!(
+        unannotated = read.len() + unknown.len(),
+        taken_to_read = read.len(),
+        "some tools do not say whether they only read; programs may call those that are taken to read, \
+         and `write_class` in [tools] decides for others"
+    );
 }
 
 async fn list_first(host: &Arc<GatewayHost>, server: &Arc<Server>, places: &ListingPlaces) {

@@ -85,6 +85,11 @@ pub enum RouteEvent {
 /// The first step of every request. Kept results are of no mode: they cost nothing.
 pub const FIRST: RouteStep = RouteStep::Cache;
 
+/// Decides where a request begins that asks for discovery by its name.
+pub fn discovery_first(flags: &RouteFlags) -> RouteTurn {
+    unknown_intent(discovery(flags))
+}
+
 /// Decides what follows a step that ended so.
 pub fn after(flags: &RouteFlags, step: RouteStep, end: StepEnd) -> RouteTurn {
     match (step, end) {

@@ -88,10 +88,11 @@ pub enum RunFailure {
     TooLong { after: Duration },
     #[error("the program used more than {} of processor time", seconds(.after))]
     TooBusy { after: Duration },
-    #[error("the program needed more than {bytes} bytes of memory")]
+    #[error("the program needed more than {} of memory", size(*.bytes))]
     TooMuchMemory { bytes: usize },
     #[error(
-        "the program returned more than {most} bytes; return less, such as only the fields that are needed"
+        "the program returned more than {}; return less, such as only the fields that are needed",
+        size(*.most)
     )]
     TooMuchOutput { most: usize },
     #[error("the program made more than {most} calls and did not stop when they were refused")]
@@ -128,6 +129,51 @@ fn thrown(message: &str, line: Option<usize>, column: Option<usize>) -> String {
     }
 }
 
+/// Whole seconds, unless there are few of them.
 fn seconds(time: &Duration) -> String {
-    format!("{} s", time.as_secs_f32())
+    match time.as_secs() {
+        few @ ..5 if time.subsec_millis() > 0 => {
+            let tenths = time.subsec_millis() / 100;
+            format!("{few}.{tenths} s")
+        }
+        seconds => format!("{seconds} s"),
+    }
+}
+
+/// A size as a person would write it: `128 MiB`, `1 MB`.
+fn size(bytes: usize) -> String {
+    let units = [
+        (1 << 20, "MiB"),
+        (1_000_000, "MB"),
+        (1 << 10, "KiB"),
+        (1_000, "kB"),
+    ];
+    let fitting = units
+        .iter()
+        .find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));
+    match fitting {
+        Some((unit, name)) => format!("{} {name}", bytes / unit),
+        None => format!("{bytes} bytes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_told_in_numbers_for_people() {
+        for (bytes, expected) in [
+            (128 << 20, "128 MiB"),
+            (1_000_000, "1 MB"),
+            (100_000, "100 kB"),
+            (4_096, "4 KiB"),
+            (1_001, "1001 bytes"),
+        ] {
+            assert_eq!(size(bytes), expected);
+        }
+        assert_eq!(seconds(&Duration::from_millis(30_500)), "30 s");
+        assert_eq!(seconds(&Duration::from_millis(2_500)), "2.5 s");
+        assert_eq!(seconds(&Duration::from_secs(2)), "2 s");
+    }
 }

@@ -176,7 +176,7 @@ impl ToolSchemas {
 
     fn result(&self, extent: &Extent) -> TypeText {
         let output = self.output.as_ref();
-        output.map_or_else(TypeText::any, |output| {
+        output.map_or_else(TypeText::unknown_result, |output| {
             written(output, extent, extent.output_levels)
         })
     }
@@ -184,7 +184,7 @@ impl ToolSchemas {
     /// The comment before several lines, or behind one.
     fn comments(&self, extent: &Extent) -> (String, String) {
         if extent.has_lines {
-            let comment = comment::block(&visible_line(&self.description));
+            let comment = comment::line(&visible_line(&self.description));
             let line = comment.map_or_else(String::new, |comment| format!("{comment}\n"));
             return (line, String::new());
         }

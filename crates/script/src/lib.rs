@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! - [`javascript`] (`types`, `result`): the program that an engine can run
-//! - [`mod@shape`]: the program without its literals
+//! - [`mod@shape`]: the program without its literals; [`mod@origins`]: where variables come from
 //! - `parse`, `fence`, `nesting`: from text to a syntax tree
 //! - `edits`: changes to a text that leave every line where it was
 //! - `unsupported`: the parts of the languages that a program here cannot use
@@ -10,6 +10,7 @@
 mod edits;
 mod fence;
 mod nesting;
+mod origins;
 mod parse;
 mod position;
 mod result;
@@ -22,6 +23,7 @@ mod unsupported;
 use oxc_allocator::Allocator;
 use serde::{Deserialize, Serialize};
 
+pub use origins::{VariableOrigin, origins};
 pub use shape::shape;
 
 /// A mistake in a program that keeps it from being run, with the place where it stands.

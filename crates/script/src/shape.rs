@@ -10,6 +10,8 @@ mod purpose;
 
 use oxc_allocator::Allocator;
 
+pub(crate) use calls::tool_call;
+
 use crate::{ProgramShape, SyntaxMistake, javascript, parse};
 
 /// Returns the shape of a program.

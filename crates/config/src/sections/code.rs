@@ -242,7 +242,7 @@ pub(crate) fn build(raw: RawCode, ground: &Ground) -> Result<Code, Fault> {
             || ground.data_dir.join("templates"),
             |path| ground.path(&path),
         ),
-        cache: section.duration("cache", raw.cache, default.cache)?,
+        cache: section.duration_or_off("cache", raw.cache, default.cache)?,
         best_effort: section
             .choose("isolation", raw.isolation, &isolation)?
             .unwrap_or_default(),
@@ -305,6 +305,10 @@ mod tests {
             "[code]\nmemory_mb = 4096",
             "line 2, in `code.memory_mb`: expected a number between 0 and 512, found 4096",
         );
+        for zero in ["0", "'0'", "'0s'"] {
+            let code = config(&format!("[code]\ncache = {zero}")).unwrap().code;
+            assert!(code.cache.is_zero(), "{zero} switches the cache off");
+        }
         check(
             "[code]\nisolation = 'none'",
             "line 2, in `code.isolation`: `none` is none of `required`, `best_effort`",

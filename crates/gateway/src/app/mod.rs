@@ -158,7 +158,7 @@ impl App {
             Some(listing) => listing,
             None => list_servers::refresh(&self.host, server, Changes::default()).await?,
         };
-        Ok(ServerReport::of(&listing, started.elapsed()))
+        Ok(ServerReport::of(name, &listing, started.elapsed()))
     }
 
     /// The tools a local client sees at the endpoint, as far as they are known.

@@ -3,10 +3,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use kitbag_domain::{ServerName, Timestamp};
+use kitbag_domain::{ServerName, Timestamp, WriteClass};
 use kitbag_upstream::{Listing, Server};
-use kitbag_wire::Era;
+use kitbag_wire::{Era, RawObject};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::catalog_entry::ToolEffect;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ServerReport {
@@ -15,6 +17,11 @@ pub struct ServerReport {
     pub tools: usize,
     pub prompts: usize,
     pub resources: usize,
+    /// The tools that do not say whether they only read, and how many of them are taken to.
+    #[serde(default)]
+    pub unannotated: usize,
+    #[serde(default)]
+    pub taken_to_read: usize,
     #[serde(
         rename = "took_ms",
         serialize_with = "milliseconds",
@@ -52,7 +59,14 @@ pub struct ServerStatus {
 }
 
 impl ServerReport {
-    pub(super) fn of(listing: &Listing, took: Duration) -> Self {
+    pub(super) fn of(server: &ServerName, listing: &Listing, took: Duration) -> Self {
+        let effects = listing.tools.iter().filter_map(|definition| {
+            let definition = RawObject::open(definition).ok()?;
+            let name: String = definition.read("name")?;
+            Some(ToolEffect::of(server, &name, &definition))
+        });
+        let unannotated: Vec<ToolEffect> = effects.filter(|it| it.lacks_hints).collect();
+        let taken_to_read = unannotated.iter().filter(|it| it.class == WriteClass::Read);
         let problems = listing.problems.iter();
         Self {
             era: listing.era,
@@ -60,6 +74,8 @@ impl ServerReport {
             tools: listing.tools.len(),
             prompts: listing.prompts.len(),
             resources: listing.resources.len() + listing.templates.len(),
+            taken_to_read: taken_to_read.count(),
+            unannotated: unannotated.len(),
             took,
             problems: problems
                 .map(|it| format!("{}: {}", it.about, it.what))

@@ -46,6 +46,7 @@ fn page(gateway: &Gateway, caller: &Caller, format: MetricsFormat) -> String {
     lists(&mut page, &tables);
     calls(&mut page, &tables.published(gateway.metrics_per_tool));
     operations(&mut page, &tables);
+    templates(&mut page, &tables);
     model_requests(&mut page, gateway, caller);
     servers(&mut page, gateway, &catalog, caller);
     let (indexed, embedded) = gateway.indexed(&catalog, caller);
@@ -156,6 +157,34 @@ fn operations(page: &mut MetricsPage, tables: &UsageFigures) {
         "kitbag_operation_events",
         "Fallbacks, and what became of templates",
         events,
+    );
+}
+
+/// Writes how often each template was used, and how well it did.
+fn templates(page: &mut MetricsPage, tables: &UsageFigures) {
+    let rows = || {
+        tables.templates.iter().map(|((tenant, template), it)| {
+            (
+                vec![("tenant", tenant.as_str()), ("template", &**template)],
+                it,
+            )
+        })
+    };
+    let ended = rows().flat_map(|(labels, it)| {
+        let outcomes = it.ended.outcomes();
+        outcomes
+            .map(move |(outcome, count)| (with(labels.clone(), "outcome", outcome.as_str()), count))
+    });
+    page.counters(
+        "kitbag_template_runs",
+        "Runs of templates, by how they ended",
+        ended,
+    );
+    let answered = rows().map(|(labels, it)| (labels, it.answered));
+    page.counters(
+        "kitbag_template_tokens_answered",
+        "Estimated tokens of what templates answered",
+        answered,
     );
 }
 

@@ -69,6 +69,20 @@ pub(crate) fn for_people(tables: &UsageFigures) -> Value {
         });
         (it.asked + it.answered, row)
     });
+    let templates = tables.templates.iter().map(|((tenant, template), it)| {
+        let outcomes: Map<String, Value> = it.ended.outcomes().map(counted).collect();
+        let runs = it.ended.count();
+        let succeeded = outcomes
+            .get("ok")
+            .and_then(Value::as_u64)
+            .unwrap_or_default();
+        let row = json!({
+            "tenant": tenant, "template": **template, "runs": runs, "outcomes": outcomes,
+            "succeeded": succeeded as f64 / runs.max(1) as f64,
+            "seconds": it.ended.seconds, "answered": it.answered,
+        });
+        (runs, row)
+    });
     let events = tables.events.iter().map(|((tenant, event), count)| {
         json!({ "tenant": tenant, "event": event.as_str(), "count": count })
     });
@@ -79,6 +93,7 @@ pub(crate) fn for_people(tables: &UsageFigures) -> Value {
         "tools": dearest_first(tools),
         "clients": dearest_first(clients),
         "operations": dearest_first(operations),
+        "templates": dearest_first(templates),
         "events": events.collect::<Vec<_>>(),
     })
 }

@@ -119,6 +119,10 @@ impl Meter {
         lock(&self.tables).operated(&client.caller.tenant, ended);
     }
 
+    pub(crate) fn template_ran(&self, client: &McpClient, template: &str, ended: &EndedOperation) {
+        lock(&self.tables).template_ran(&client.caller.tenant, template, ended);
+    }
+
     pub(crate) fn happened(&self, client: &McpClient, event: OperationEvent) {
         lock(&self.tables).happened(&client.caller.tenant, event);
     }

@@ -9,7 +9,7 @@ use super::choice;
 use super::tools::AlwaysOn;
 use crate::catalog::Catalog;
 use crate::gateway::Gateway;
-use crate::guide::guide;
+use crate::guide::{guide, names};
 use crate::observe;
 use crate::turn::Turn;
 use crate::view::View;
@@ -31,10 +31,11 @@ pub(crate) fn always_on(turn: &Turn) -> Vec<Raw> {
         return Vec::new();
     };
     let guide = surface.is_frugal().then(|| guide_of(turn)).flatten();
+    let behind = behind(turn, surface, guide);
     let tools = AlwaysOn::ALL.into_iter();
     tools
         .filter(|tool| tool.is_on(surface, &turn.gateway.code))
-        .map(|tool| guided(tool, surface, guide.as_deref()))
+        .map(|tool| guided(tool, surface, behind.as_deref()))
         .collect()
 }
 
@@ -44,6 +45,18 @@ fn guide_of(turn: &Turn) -> Option<Arc<str>> {
     let told = &turn.gateway.services.told_guides;
     told.note(turn.caller(), guide.as_deref());
     guide
+}
+
+/// Returns what stands behind the tool that finds others: on the surface that is to cost least, only
+/// names.
+fn behind(turn: &Turn, surface: Surface, guide: Option<Arc<str>>) -> Option<String> {
+    match surface {
+        Surface::Code => {
+            let names = names(&turn.gateway, &turn.catalog, turn.caller())?;
+            Some(format!("Behind it: {names}."))
+        }
+        _ => Some(format!("Behind it, in their authors' words: {}.", guide?)),
+    }
 }
 
 /// Returns the tool that finds other tools on a surface.
@@ -56,16 +69,15 @@ fn finder(surface: Surface) -> Option<AlwaysOn> {
 }
 
 /// Returns the definition of an always-on tool, with the guide if it is the one that finds others.
-fn guided(tool: AlwaysOn, surface: Surface, guide: Option<&str>) -> Raw {
+fn guided(tool: AlwaysOn, surface: Surface, behind: Option<&str>) -> Raw {
     let definition = tool.definition();
-    match guide.filter(|_| finder(surface) == Some(tool)) {
+    match behind.filter(|_| finder(surface) == Some(tool)) {
         None => definition.clone(),
-        Some(guide) => {
+        Some(behind) => {
             let mut object = RawObject::open(definition).unwrap_or_default();
             let own: String = object.read("description").unwrap_or_default();
             let own = own.trim_end_matches('.');
-            let said = format!("{own}. Behind it, in their authors' words: {guide}.");
-            object.put("description", &said);
+            object.put("description", &format!("{own}. {behind}"));
             object.to_raw()
         }
     }

@@ -199,7 +199,7 @@ impl AlwaysOn {
                 json!(["intent"]),
             ),
             Self::RunCode => (
-                "JS: return await tools.server.tool(args)",
+                "JS: return await tools.server.tool(args); search(text), describe(name)",
                 json!({ "code": text }),
                 json!(["code"]),
             ),

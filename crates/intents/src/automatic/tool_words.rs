@@ -1,5 +1,7 @@
 //! The words that mean a tool: its name with the verb in front, with and without its server.
 
+use kitbag_domain::capability::name_words;
+
 use super::OfferedTool;
 use crate::pattern::IntentPattern;
 use crate::template::is_parameter_name;
@@ -42,7 +44,7 @@ pub(super) fn shortest(offered: &OfferedTool<'_>) -> String {
 }
 
 fn words_of(offered: &OfferedTool<'_>) -> Vec<String> {
-    verb_first(name_words(offered))
+    verb_first(own_words(offered))
 }
 
 const LISTING: [&str; 2] = ["list", "count"];
@@ -71,8 +73,11 @@ fn reads(verb: &str) -> bool {
 
 /// Returns the words of a tool's name, without those of its server in front if a verb and a noun are
 /// left.
-fn name_words(offered: &OfferedTool<'_>) -> Vec<String> {
-    let (server, mut words) = (split(offered.server.as_str()), split(offered.name));
+fn own_words(offered: &OfferedTool<'_>) -> Vec<String> {
+    let (server, mut words) = (
+        name_words(offered.server.as_str()),
+        name_words(offered.name),
+    );
     if words.starts_with(&server) && words.len() > server.len() + 1 {
         words.drain(..server.len());
     }
@@ -86,28 +91,5 @@ fn verb_first(mut words: Vec<String>) -> Vec<String> {
     if last && words.len() > 1 {
         words.rotate_right(1);
     }
-    words
-}
-
-/// Splits `list_issues`, `list-issues` and `listIssues` alike.
-fn split(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut small = false;
-    for c in name.chars() {
-        let begins = c.is_uppercase() && small;
-        if begins || !c.is_alphanumeric() {
-            words.push(String::new());
-        }
-        small = c.is_lowercase() || c.is_numeric();
-        if let Some(word) = words.last_mut() {
-            word.extend(
-                c.is_alphanumeric()
-                    .then(|| c.to_lowercase())
-                    .into_iter()
-                    .flatten(),
-            );
-        }
-    }
-    words.retain(|word| !word.is_empty());
     words
 }

@@ -3,9 +3,11 @@
 //!
 //! - `text`: a template as people write it, and the checks; [`parameters`]: the schema
 //! - [`mod@file`]: a template in a TOML file, and the place of a mistake in it
+//! - [`mod@draft`]: a template from the definition of a tool
 //! - `pasting`: programs that expect text to be pasted into them
 //! - [`problem`]: the mistakes of a template
 
+pub mod draft;
 pub mod file;
 pub mod parameters;
 mod pasting;

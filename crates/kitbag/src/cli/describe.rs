@@ -4,13 +4,14 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use kitbag_domain::ServerName;
+use kitbag_domain::{ExposedName, ServerName};
 use serde_json::Value;
 
 use super::Invocation;
 use super::completions::tools;
 use super::gateway::{JoinChoice, ReachedGateway, owner};
 use super::output::{Output, one_line, printable, table};
+use super::templates::reads;
 use kitbag_gateway::failure::Failure;
 use kitbag_gateway::signature::kind;
 use kitbag_schema::near;
@@ -47,7 +48,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 
 /// Returns the definition, or an error with the names that are near. If it is not known, its server
 /// is asked, or all are if the name does not say which.
-async fn find(
+pub(super) async fn find(
     gateway: &mut ReachedGateway,
     name: &str,
     owner: Option<ServerName>,
@@ -89,12 +90,24 @@ fn for_people(name: &str, definition: &Value) -> String {
         .collect();
     let call = format!("Call it: kitbag call {name}{}", needed.concat());
     let description = printable(description.trim());
-    let hints = hints(definition);
+    let hints = match hints(definition) {
+        said if said.is_empty() && reads_by_name(name, definition) => {
+            "Its server does not say what it does; by its name and description it only reads."
+                .to_owned()
+        }
+        said => said,
+    };
     let head: Vec<_> = [name, &description, &hints]
         .into_iter()
         .filter(|text| !text.is_empty())
         .collect();
     format!("{}\n\n{takes}\n{}", head.join("\n\n"), printable(&call))
+}
+
+fn reads_by_name(name: &str, definition: &Value) -> bool {
+    let named = ExposedName::split(name);
+    let named = named.and_then(|(server, tool)| Some((server.parse().ok()?, tool)));
+    named.is_some_and(|(server, tool)| reads(&server, tool, definition))
 }
 
 /// Returns what the tool's server says of the tool's effects.

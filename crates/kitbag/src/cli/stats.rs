@@ -49,6 +49,11 @@ fn for_people(counted: &Value) -> String {
             "operations",
             &["tenant", "path", "count", "asked", "answered", "efficiency"],
         ),
+        shown(
+            counted,
+            "templates",
+            &["tenant", "template", "runs", "succeeded", "answered"],
+        ),
         shown(counted, "events", &["tenant", "event", "count"]),
         shown(counted, "tools", &["tenant", "tool", "answers", "returned"]),
     ];

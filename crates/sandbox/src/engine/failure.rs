@@ -19,10 +19,12 @@ pub(crate) fn thrown<'js>(
         .as_object()
         .and_then(|error| property(ctx, error, "stack"));
     let place = stack.and_then(|stack| program.place(&stack));
-    let callee = place.and_then(|place| program.callee(place));
-    let message = named(message(ctx, thrown), callee);
+    let path = place.and_then(|place| program.path_at(place));
+    let message = named(message(ctx, thrown), path);
     let circumstances = Circumstances {
         message: &message,
+        path,
+        source: program.source,
         ..circumstances
     };
     let hint = circumstances.hint();
@@ -47,13 +49,23 @@ pub(crate) fn is_out_of_memory<'js>(
     }
 }
 
-/// The engine does not say what is no function.
-fn named(message: String, callee: Option<&str>) -> String {
-    match callee {
-        Some(callee) if message == "TypeError: not a function" => {
-            format!("TypeError: {callee} is not a function")
-        }
-        _ => message,
+/// The engine says neither what is no function nor what is undefined.
+fn named(message: String, path: Option<&str>) -> String {
+    let Some(path) = path else { return message };
+    if message == "TypeError: not a function" {
+        return format!("TypeError: {path} is not a function");
+    }
+    let property = message.strip_prefix("TypeError: cannot read property '");
+    let property = property.and_then(|rest| rest.split_once("' of "));
+    let Some((property, value @ ("undefined" | "null"))) = property else {
+        return message;
+    };
+    let owner = path
+        .strip_suffix(property)
+        .map(|owner| owner.trim_end_matches(['.', '?']));
+    match owner.filter(|owner| !owner.is_empty()) {
+        Some(owner) => format!("{message}: `{owner}` is {value}"),
+        None => message,
     }
 }
 

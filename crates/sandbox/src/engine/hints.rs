@@ -1,8 +1,12 @@
 //! Advice for the slips that models make most.
 
+use std::collections::HashMap;
+
 use indexmap::IndexMap;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
+
+use super::request::tool_name;
 
 /// The state of the program when it failed.
 #[derive(Debug, Clone, Copy, Default)]
@@ -11,14 +15,21 @@ pub(crate) struct Circumstances<'a> {
     pub message: &'a str,
     /// True if there are calls without an answer.
     pub calls_are_open: bool,
-    /// The tool that answered last, and its answer.
-    pub last_answer: Option<(&'a str, &'a RawValue)>,
+    /// The kind of the last answer of each tool.
+    pub answers: Option<&'a HashMap<String, String>>,
+    /// The path that stands at the place of the mistake, such as `issues.map`.
+    pub path: Option<&'a str>,
+    /// The program, as its author wrote it.
+    pub source: &'a str,
 }
 
 impl Circumstances<'_> {
     pub(crate) fn hint(&self) -> Option<String> {
         if let Some((_, name)) = self.message.split_once("ReferenceError: ") {
             return undefined_name(name.split(' ').next()?);
+        }
+        if self.message.contains(OF_PROMISE) {
+            return Some(MISSING_AWAIT.to_owned());
         }
         if !MISTAKEN_VALUE
             .iter()
@@ -29,20 +40,49 @@ impl Circumstances<'_> {
         if self.calls_are_open {
             return Some(MISSING_AWAIT.to_owned());
         }
-        let (tool, answer) = self.last_answer?;
-        Some(format!("{tool} returned {}", kind(answer)))
+        self.origin()
+    }
+
+    /// Says which call the value came from. Of a value that the program made itself, nothing is
+    /// known; if there was only one call, that is the one.
+    fn origin(&self) -> Option<String> {
+        let answers = self.answers?;
+        let variable = self
+            .path
+            .and_then(|path| path.split(['.', '?', '[']).next());
+        let origin = variable.and_then(|name| {
+            let origin = kitbag_script::origins(self.source).remove(name)?;
+            Some((name, origin))
+        });
+        if let Some((name, origin)) = origin {
+            let tool = tool_name(&origin.tool);
+            let kind = answers.get(&tool)?;
+            let relation = if origin.whole {
+                "is what"
+            } else {
+                "comes from what"
+            };
+            return Some(format!("`{name}` {relation} {tool} returned: {kind}"));
+        }
+        let mut answers = answers.iter();
+        match (answers.next(), answers.next()) {
+            (Some((tool, kind)), None) => Some(format!("{tool} returned {kind}")),
+            _ => None,
+        }
     }
 }
 
 /// The engine says so if a value is not of the kind that the program takes it for.
 const MISTAKEN_VALUE: &[&str] = &["not a function", "cannot read property", "not iterable"];
 
-const MISSING_AWAIT: &str = "a call returns a promise: write `await` before it, \
+/// The prelude says so if a program reads a property of a promise.
+const OF_PROMISE: &str = "of a promise";
+
+const MISSING_AWAIT: &str = "did you forget `await`? A call returns a promise: write `await` before it, \
                              as in `(await tools.server.tool(args)).items`";
 
 /// Said of a value that has the words for a promise in it.
-pub(crate) const PROMISE_IN_TEXT: &str =
-    "the value contains [object Promise]: write `await` before the call that belongs there";
+pub(crate) const PROMISE_IN_TEXT: &str = "the value contains [object Promise]; did you forget `await`? Write `await` before the call that belongs there";
 
 fn undefined_name(name: &str) -> Option<String> {
     if OUTSIDE.contains(&name) {
@@ -79,7 +119,8 @@ const OUTSIDE: &[&str] = &[
     "XMLHttpRequest",
 ];
 
-fn kind(answer: &RawValue) -> String {
+/// The kind of an answer, in a few words.
+pub(crate) fn kind(answer: &RawValue) -> String {
     match serde_json::from_str::<IndexMap<String, IgnoredAny>>(answer.get()) {
         Ok(object) if object.is_empty() => "an empty object".to_owned(),
         Ok(object) => format!("an object with {}", keys(&object)),
@@ -119,15 +160,24 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(message: &str, open: bool, answer: Option<&str>, expected: &str) {
-        let answer = answer.map(|json| RawValue::from_string(json.to_owned()).unwrap());
+    fn check(message: &str, open: bool, answers: &[(&str, &str)], source: &str, expected: &str) {
+        let answers = answers.iter().map(|(tool, json)| {
+            let answer = RawValue::from_string((*json).to_owned()).unwrap();
+            ((*tool).to_owned(), kind(&answer))
+        });
+        let answers: HashMap<String, String> = answers.collect();
         let circumstances = Circumstances {
             message,
             calls_are_open: open,
-            last_answer: answer.as_deref().map(|answer| ("git.log", answer)),
+            answers: Some(&answers),
+            path: message
+                .strip_prefix("TypeError: ")
+                .and_then(|it| it.split(' ').next()),
+            source,
         };
         let hint = circumstances.hint().unwrap_or_default();
         assert!(hint.contains(expected), "{hint}");
+        assert!(!expected.is_empty() || hint.is_empty(), "{hint}");
     }
 
     #[test]
@@ -135,28 +185,62 @@ mod tests {
         check(
             "ReferenceError: fetch is not defined",
             false,
-            None,
+            &[],
+            "",
             "no network",
         );
         check(
             "ReferenceError: github is not defined",
             false,
-            None,
+            &[],
+            "",
             "tools.github.",
         );
-        check("TypeError: not a function", true, Some("[]"), "`await`");
         check(
-            "TypeError: r.map is not a function",
-            false,
-            Some(r#"{"items":[]}"#),
-            "git.log returned an object with the keys `items`",
+            "TypeError: not a function",
+            true,
+            &[("git.log", "[]")],
+            "",
+            "`await`",
         );
+        check(
+            "TypeError: cannot read property 'items' of a promise",
+            false,
+            &[],
+            "",
+            "did you forget `await`",
+        );
+        check("Error: mine", true, &[], "", "");
+    }
+
+    #[test]
+    fn a_value_is_explained_with_the_call_that_it_came_from() {
+        let both = [("git.log", r#"{"items":[]}"#), ("fs.read", "\"text\"")];
+        let source = "const log = await tools.git.log(); const top = await tools.fs.read();\n\
+                      const { items } = log; const mine = {};";
+        for (message, expected) in [
+            (
+                "TypeError: top.map is not a function",
+                "`top` is what fs.read returned: a text",
+            ),
+            (
+                "TypeError: log.map is not a function",
+                "`log` is what git.log returned: an object with the keys `items`",
+            ),
+            (
+                "TypeError: items.x is not a function",
+                "`items` comes from what git.log returned",
+            ),
+            ("TypeError: mine.map is not a function", ""),
+        ] {
+            check(message, false, &both, source, expected);
+        }
         check(
             "TypeError: cannot read property 'a' of undefined",
             false,
-            Some("[1]"),
-            "a list",
+            &[("git.log", "[1]")],
+            "",
+            "git.log returned a list",
         );
-        check("Error: mine", true, None, "");
     }
 }

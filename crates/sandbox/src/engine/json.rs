@@ -176,7 +176,7 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
 
     /// A date, among others, says itself what it is in JSON.
     fn converted(&self, value: Value<'js>) -> Result<Value<'js>, NoJson> {
-        let Some(object) = value.as_object() else {
+        let Some(object) = value.as_object().filter(|it| !it.as_value().is_promise()) else {
             return Ok(value);
         };
         match object.get::<_, Value<'js>>("toJSON")?.into_function() {

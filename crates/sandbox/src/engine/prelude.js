@@ -2,7 +2,7 @@
 // here is genuine; a program that changes the built-in objects later confuses only itself.
 (native, params) => {
   "use strict";
-  const { freeze, defineProperty, values } = Object;
+  const { freeze, defineProperty, setPrototypeOf, values } = Object;
   const { Promise, Proxy, TypeError } = globalThis;
 
   class ToolError extends Error {
@@ -23,6 +23,17 @@
   const branch = (child) =>
     new Proxy({ __proto__: null }, { get: (_, name) => (isTool(name) ? child(name) : undefined) });
   const tools = branch((server) => branch((tool) => member(server, tool)));
+
+  // A property of a promise is `undefined` without a word, which hides a forgotten `await`.
+  const known = Object.prototype;
+  const forgotten = (name) => {
+    throw new TypeError(`cannot read property '${name}' of a promise`);
+  };
+  const get = (_, name, promise) => {
+    if (name === Symbol.toPrimitive) return () => forgotten("toString");
+    return typeof name === "symbol" || name in known ? Reflect.get(known, name, promise) : forgotten(name);
+  };
+  setPrototypeOf(Promise.prototype, new Proxy(known, { get }));
 
   const setTimeout = (callback, milliseconds, ...args) => {
     if (typeof callback !== "function") throw new TypeError("setTimeout needs a function");

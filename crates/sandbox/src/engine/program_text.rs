@@ -35,18 +35,33 @@ impl ProgramText<'_> {
         Some(ProgramPlace { column, ..place })
     }
 
-    /// The function that was called at a place, such as `issues.map`.
-    pub(crate) fn callee(&self, place: ProgramPlace) -> Option<&str> {
+    /// The path that stands at a place or ends there, such as `issues.map`. Engines point before,
+    /// into or behind the last name of it.
+    pub(crate) fn path_at(&self, place: ProgramPlace) -> Option<&str> {
         let line = line(self.source, place.line)?;
-        let end = line
+        let at = line
             .char_indices()
             .nth(place.column.checked_sub(1)?)
             .map_or(line.len(), |(at, _)| at);
-        let before = line[..end].trim_end_matches('(');
+        let before = line[..at].trim_end_matches('(');
         let start = before
             .rfind(|letter| !is_part_of_path(letter))
-            .map_or(0, |at| at + 1);
-        Some(before.get(start..)?).filter(|callee| callee.contains('.') && !callee.starts_with('.'))
+            .map_or(0, |at| {
+                at + before[at..].chars().next().map_or(1, char::len_utf8)
+            });
+        let end = match before.len() == at {
+            true => line[at..]
+                .find(|letter: char| !is_part_of_name(letter) && letter != '.')
+                .map_or(line.len(), |length| at + length),
+            false => before.len(),
+        };
+        let path = line.get(start..end)?.trim_matches(['.', '?']);
+        let begins = path
+            .chars()
+            .next()
+            .is_some_and(|it| it.is_alphabetic() || matches!(it, '_' | '$'));
+        let whole = !line[..start].ends_with([')', ']', '"', '\'', '`']);
+        (path.contains('.') && begins && whole).then_some(path)
     }
 }
 
@@ -86,7 +101,11 @@ fn after(line: &str, letters: usize) -> String {
 }
 
 fn is_part_of_path(letter: char) -> bool {
-    letter.is_alphanumeric() || matches!(letter, '_' | '$' | '.' | '?')
+    is_part_of_name(letter) || matches!(letter, '.' | '?')
+}
+
+fn is_part_of_name(letter: char) -> bool {
+    letter.is_alphanumeric() || matches!(letter, '_' | '$')
 }
 
 #[cfg(test)]
@@ -94,11 +113,11 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(source: &str, code: &str, stack: &str, place: (usize, usize), callee: Option<&str>) {
+    fn check(source: &str, code: &str, stack: &str, place: (usize, usize), path: Option<&str>) {
         let text = ProgramText { source, code };
         let found = text.place(stack).unwrap();
         assert_eq!((found.line, found.column), place);
-        assert_eq!(text.callee(found), callee);
+        assert_eq!(text.path_at(found), path);
     }
 
     #[test]
@@ -116,6 +135,20 @@ mod tests {
             "at f (program.js:2:17)",
             (1, 9),
             Some("r.map"),
+        );
+        check(
+            "  c.split(' ')",
+            "  c.split(' ')",
+            "at f (program.js:2:5)",
+            (1, 5),
+            Some("c.split"),
+        );
+        check(
+            "load().split(' ')",
+            "load().split(' ')",
+            "at f (program.js:2:13)",
+            (1, 13),
+            None,
         );
         check(
             "f()",

@@ -180,7 +180,7 @@ fn string<'js>(ctx: &Ctx<'js>, value: &Value<'js>, call: &str) -> Result<String>
     }
 }
 
-fn tool_name(tool: &ToolPath) -> String {
+pub(crate) fn tool_name(tool: &ToolPath) -> String {
     match tool {
         ToolPath::Exposed(name) => name.clone(),
         ToolPath::Member { server, tool } => format!("{server}.{tool}"),

@@ -39,8 +39,8 @@ pub(crate) struct ProgramDesk<'js> {
     pub timers: Timers<'js>,
     pub console: Console,
     pub unanswered: RefCell<HashMap<u64, Unanswered<'js>>>,
-    /// The tool that answered last, and its answer, for advice.
-    last_answer: RefCell<Option<(String, Box<RawValue>)>>,
+    /// The kind of the last answer of each tool, for advice.
+    answers: RefCell<HashMap<String, String>>,
 }
 
 impl<'a, 'js> ProgramWorld<'a, 'js> {
@@ -154,12 +154,10 @@ impl<'a, 'js> ProgramWorld<'a, 'js> {
     }
 
     fn told(&self, thrown: &Value<'js>) -> RunFailure {
-        let last = self.desk.last_answer.borrow();
+        let answers = self.desk.answers.borrow();
         let circumstances = Circumstances {
             calls_are_open: self.awaits_answers(),
-            last_answer: last
-                .as_ref()
-                .map(|(tool, answer)| (tool.as_str(), &**answer)),
+            answers: Some(&answers),
             ..Circumstances::default()
         };
         failure::thrown(&self.ctx, thrown, self.text, circumstances)
@@ -184,13 +182,16 @@ impl<'js> ProgramDesk<'js> {
             timers: Timers::default(),
             console: Console::new(job.output, pipe.clone()),
             unanswered: RefCell::default(),
-            last_answer: RefCell::default(),
+            answers: RefCell::default(),
         }
     }
 
     fn remember(&self, request: Unanswered<'js>, answer: HostAnswer, heard: bool) {
         match answer {
-            Ok(answer) => drop(self.last_answer.replace(Some((request.name, answer)))),
+            Ok(answer) => {
+                let kind = hints::kind(&answer);
+                self.answers.borrow_mut().insert(request.name, kind);
+            }
             Err(error) if !heard => self.console.write(
                 ConsoleLevel::Warn,
                 format!(

@@ -199,7 +199,39 @@ async fn a_mistake_is_told_with_its_place_and_a_hint() {
         ),
         (
             "for (const i of tools.bench.issues()) {}",
-            &["not iterable", "write `await`"],
+            &["not iterable", "did you forget `await`"],
+        ),
+        (
+            "const r = tools.bench.issues();\nawait sleep(20);\nreturn r.items",
+            &["line 3", "cannot read property 'items' of a promise", "did you forget `await`"],
+        ),
+        (
+            "const { items } = tools.bench.issues(); return items",
+            &["'items' of a promise", "did you forget `await`"],
+        ),
+        (
+            "const list = async () => (await tools.bench.issues()).items;\nreturn list().length",
+            &["line 2", "'length' of a promise", "did you forget `await`"],
+        ),
+        (
+            "return JSON.stringify({ all: tools.bench.issues() })",
+            &["of a promise", "did you forget `await`"],
+        ),
+        (
+            "return tools.bench.echo({ text: `got ${tools.bench.issues()}` })",
+            &["of a promise", "did you forget `await`"],
+        ),
+        (
+            "const c = await tools.bench.issues();\nreturn c.split(' ')",
+            &["line 2", "TypeError: c.split is not a function", "`c` is what bench.issues returned: an object with the keys"],
+        ),
+        (
+            "const c = await tools.bench.issues(); const e = await tools.bench.echo({});\nreturn e.map(x => x)",
+            &["e.map is not a function", "`e` is what bench.echo returned: an object with the keys `tool`"],
+        ),
+        (
+            "const c = await tools.bench.issues();\nreturn c.data.items",
+            &["`c.data` is undefined"],
         ),
         (
             "return { list: [tools.bench.issues()] }",
@@ -258,12 +290,12 @@ async fn a_call_without_await_is_finished_and_a_promise_in_a_text_is_noticed() {
     let sandbox = Sandbox::new(settings());
     let outcome = run(
         &sandbox,
-        "tools.bench.issues(); return `${tools.bench.issues()}`",
+        "tools.bench.issues(); return Object.prototype.toString.call(tools.bench.issues())",
     )
     .await;
     assert_eq!(told(&outcome), Ok(json!("[object Promise]")));
     assert!(
-        outcome.console[0].text.contains("write `await`"),
+        outcome.console[0].text.contains("did you forget `await`"),
         "{:?}",
         outcome.console
     );

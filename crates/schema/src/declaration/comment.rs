@@ -26,10 +26,11 @@ const LIMITS: [&str; 12] = [
     "maxItems",
 ];
 
-/// Returns a comment with a text that cannot end it.
-pub(super) fn block(text: &str) -> Option<String> {
-    let text = cut(text.to_owned(), MAX_DESCRIPTION).replace("*/", "* /");
-    (!text.is_empty()).then(|| format!("/** {text} */"))
+/// Returns a comment with a text of one line. Only the end of the line ends such a comment, so that
+/// a pattern such as `**/*.ts` stays as it is.
+pub(super) fn line(text: &str) -> Option<String> {
+    let text = cut(text.to_owned(), MAX_DESCRIPTION);
+    (!text.is_empty()).then(|| format!("// {text}"))
 }
 
 /// Returns the description of a part of a schema with its limits.

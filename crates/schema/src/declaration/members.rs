@@ -50,7 +50,7 @@ impl TypeWriter<'_> {
 
     fn comment(&self, schema: &Value) -> Option<String> {
         let text = self.extent.has_comments.then(|| comment::text(schema))?;
-        comment::block(&text)
+        comment::line(&text)
     }
 
     fn braced(&self, lines: &[String], level: usize) -> String {

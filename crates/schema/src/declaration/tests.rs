@@ -10,7 +10,7 @@ use super::*;
 #[track_caller]
 fn check(schema: &Value, expect: &str) {
     let text = short(&json!({ "inputSchema": schema }));
-    assert_eq!(text, format!("f({expect}): Promise<any>"));
+    assert_eq!(text, format!("f({expect}): Promise<string | any>"));
 }
 
 /// Checks the type of a required argument in a line.
@@ -204,15 +204,15 @@ fn the_full_form_says_in_comments_what_types_cannot_say() {
     }));
     assert_eq!(
         text,
-        "/** Lists. All of them. */
+        "// Lists. All of them.
 f(args: {
-  /** First day (format: date-time) */
+  // First day (format: date-time)
   since: string;
   page?: {
-    /** default: 5, minimum: 1, maximum: 9 */
+    // default: 5, minimum: 1, maximum: 9
     size?: number;
   };
-}): Promise<any>"
+}): Promise<string | any>"
     );
 }
 
@@ -234,6 +234,21 @@ fn text_of_a_server_stays_within_its_comment_and_hides_nothing() {
 }
 
 #[test]
+fn a_comment_shows_patterns_and_comment_marks_as_the_server_wrote_them() {
+    let glob = "Use **/*.ts, /* not */ *.ts // ever";
+    let text = full(&json!({
+        "description": glob,
+        "inputSchema": { "properties": { "p": { "type": "string", "description": glob, "default": "**/*" } } },
+    }));
+    assert_eq!(
+        text,
+        format!(
+            "// {glob}\nf(args?: {{\n  // {glob} (default: **/*)\n  p?: string;\n}}): Promise<string | any>"
+        )
+    );
+}
+
+#[test]
 fn a_large_schema_is_cut_to_the_size() {
     let long = "word ".repeat(100);
     let many: serde_json::Map<_, _> = (0..300)
@@ -246,10 +261,10 @@ fn a_large_schema_is_cut_to_the_size() {
         .collect();
     let names: Vec<&String> = many.keys().collect();
     let definition = json!({ "inputSchema": { "properties": many } });
-    assert!(short(&definition).ends_with("; /*…*/ }): Promise<any>"));
+    assert!(short(&definition).ends_with("; /*…*/ }): Promise<string | any>"));
     assert!(full(&definition).len() <= MAX_FULL);
     let required = json!({ "inputSchema": { "properties": many, "required": names } });
-    assert_eq!(short(&required), "f(args: object): Promise<any>");
+    assert_eq!(short(&required), "f(args: object): Promise<string | any>");
 }
 
 #[test]

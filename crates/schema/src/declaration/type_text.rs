@@ -24,6 +24,11 @@ impl TypeText {
         Self::one(ANY)
     }
 
+    /// The result of a tool that declares none: mostly text, otherwise anything.
+    pub(super) fn unknown_result() -> Self {
+        Self::one("string | any")
+    }
+
     pub(super) fn object() -> Self {
         Self::one(OBJECT)
     }

@@ -148,7 +148,9 @@ impl CallSearch {
 }
 
 /// Returns the tool that a call names, and the arguments that the tool gets.
-fn tool_call<'c, 'a>(it: &'c CallExpression<'a>) -> Option<(ToolPath, &'c [Argument<'a>])> {
+pub(crate) fn tool_call<'c, 'a>(
+    it: &'c CallExpression<'a>,
+) -> Option<(ToolPath, &'c [Argument<'a>])> {
     if is_name(&it.callee, CALL) {
         let (name, arguments) = it.arguments.split_first()?;
         let name = literal::text(name.as_expression()?)?;

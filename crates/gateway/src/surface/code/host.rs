@@ -106,7 +106,7 @@ impl ProgramHost {
     /// A tool or an HTTP API as a program is told of it.
     fn listed(&self, name: &str) -> Option<Value> {
         if let Some(entry) = self.turn.catalog.tool(name) {
-            let class = self.turn.gateway.write_class(entry).as_str();
+            let class = self.effect(entry);
             let signature = declared(entry, DeclarationSize::Short);
             return Some(json!({ "name": name, "signature": signature, "effect": class }));
         }
@@ -116,7 +116,20 @@ impl ProgramHost {
 
     fn describe(&self, tool: &ToolPath) -> Result<Raw, Failure> {
         let entry = path::visible_entry(&self.turn, tool)?;
-        Ok(raw(&declared(entry, DeclarationSize::Full)))
+        let declared = declared(entry, DeclarationSize::Full);
+        Ok(raw(&format!("// {}\n{declared}", self.effect(entry))))
+    }
+
+    /// The effect of a tool, and where that is known from unless its server says it.
+    fn effect(&self, entry: &CatalogEntry) -> &'static str {
+        let gateway = &self.turn.gateway;
+        match gateway.write_class(entry) {
+            WriteClass::Read if gateway.derives_read(entry) => "read-only (derived from its name)",
+            WriteClass::Read => "read-only",
+            WriteClass::Write => "writes",
+            WriteClass::Destructive => "destructive",
+            WriteClass::Unknown => "may write: its server does not say",
+        }
     }
 
     async fn call(&self, called: CalledTool) -> Result<Raw, HostError> {

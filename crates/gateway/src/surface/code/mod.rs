@@ -76,6 +76,10 @@ pub(super) struct RanProgram {
 }
 
 impl RanProgram {
+    pub(super) fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
     pub(super) fn has_failed(&self) -> bool {
         self.outcome != Outcome::Ok
     }

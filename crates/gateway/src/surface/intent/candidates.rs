@@ -17,13 +17,25 @@ use crate::surface::tools::AlwaysOn;
 const MENTIONED: usize = 5;
 
 pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
+    match listed(request).await {
+        Some(tools) => {
+            let note = request.note.iter().map(|note| format!(" {note}"));
+            let head = format!("Nothing was run.{}", note.collect::<String>());
+            Attempt::told(&format!("{head} {tools}"))
+        }
+        None => Attempt::Nothing,
+    }
+}
+
+/// The tools as lines, if any may do.
+pub(super) async fn listed(request: &IntentRequest) -> Option<String> {
     let turn = &request.turn;
     let most = USUAL_LIMIT + MENTIONED;
     let found = find_for(turn, AlwaysOn::RunIntent.name(), &request.words, most).await;
     let best = found.candidates.iter().take(USUAL_LIMIT);
     let lines: Vec<String> = best.filter_map(|it| line(request, &found, it)).collect();
     if lines.is_empty() {
-        return Attempt::Nothing;
+        return None;
     }
     let names = found.candidates.iter().take(USUAL_LIMIT);
     let names: Vec<&str> = names.map(|it| it.entry.tool_name.as_str()).collect();
@@ -41,7 +53,7 @@ pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
     let parts = language.into_iter().chain([head]).chain(lines);
     let withheld = found.withheld.counts().lines();
     let parts = parts.chain(mentioned(request, &found)).chain(withheld);
-    Attempt::told(&parts.collect::<Vec<_>>().join("\n"))
+    Some(parts.collect::<Vec<_>>().join("\n"))
 }
 
 /// A tool with its types, or the request that reaches an HTTP API.

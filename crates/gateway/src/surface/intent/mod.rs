@@ -14,11 +14,13 @@ mod template;
 
 use std::time::{Duration, Instant};
 
+use kitbag_domain::text::visible_line;
 use kitbag_domain::{Outcome, ServerName};
 use kitbag_intents::cache::NewResult;
 use kitbag_intents::route::{self, RouteNext, RouteTurn, StepEnd};
 use kitbag_intents::{
-    CacheKey, CacheMark, CacheSubject, DirectCall, RouteCounter, RouteEvent, RouteStep,
+    CacheKey, CacheMark, CacheSubject, DirectCall, Discovery, RouteCounter, RouteEvent, RouteStep,
+    TemplateName,
 };
 use kitbag_telemetry::operations::{EndedOperation, OperationEvent, OperationPath};
 use kitbag_wire::{Raw, RawObject, raw};
@@ -53,6 +55,8 @@ struct IntentRequest {
     mark: CacheMark,
     /// The last failure, which is the answer if no further step may be tried.
     failed: Option<Raw>,
+    /// The parts that the words lack for the template or tool that fits them best.
+    note: Option<String>,
     /// The call that a template that failed would have consisted of.
     instead: Option<DirectCall>,
 }
@@ -66,6 +70,10 @@ enum Attempt {
         keep: Option<(Duration, Vec<ServerName>)>,
     },
     Nothing,
+    /// A template or tool fits the words, which lack something for it.
+    Incomplete {
+        note: String,
+    },
     Failed {
         answer: Raw,
         may_have_written: bool,
@@ -93,6 +101,7 @@ pub(super) async fn run_intent(
             given: asked.params,
             mark,
             failed: None,
+            note: None,
             instead: None,
         };
         let intents = request.turn.gateway.services.intents.clone();
@@ -112,28 +121,63 @@ impl IntentRequest {
     async fn carried_out(&mut self) -> (RouteStep, Raw) {
         let flags = self.turn.gateway.code.route;
         let mut step = route::FIRST;
+        if let Some(sought) = Discovery::of(&self.words, &self.given) {
+            let begun = route::discovery_first(&flags);
+            self.words = sought.words;
+            self.given = sought.arguments;
+            self.told(&begun);
+            match begun.next {
+                RouteNext::Try(first) => step = first,
+                _ => return (RouteStep::Candidates, self.unknown()),
+            }
+        }
         loop {
             let attempt = self.attempt(step).await;
             let next = route::after(&flags, step, attempt.end());
+            if let Attempt::Incomplete { note } = &attempt {
+                self.note.get_or_insert_with(|| note.clone());
+            }
             self.told(&next);
             match (next.next, attempt) {
                 (RouteNext::Try(next), attempt) => {
-                    if let Attempt::Failed {
-                        answer, instead, ..
-                    } = attempt
-                    {
-                        self.failed = Some(answer);
-                        self.instead = instead;
-                    }
+                    self.take_note(attempt);
                     step = next;
                 }
                 (_, Attempt::Done { answer, keep }) => {
                     self.keep(&answer, keep);
                     return (step, answer);
                 }
-                (_, Attempt::Failed { answer, .. }) => return (step, answer),
-                (_, Attempt::Nothing) => return (step, self.unknown()),
+                (_, Attempt::Failed { answer, .. }) => {
+                    return (step, self.with_candidates(answer).await);
+                }
+                (_, Attempt::Nothing | Attempt::Incomplete { .. }) => {
+                    return (step, self.unknown());
+                }
             }
+        }
+    }
+
+    /// Keeps what a step without an answer leaves for the next ones.
+    fn take_note(&mut self, attempt: Attempt) {
+        match attempt {
+            Attempt::Failed {
+                answer, instead, ..
+            } => {
+                self.failed = Some(answer);
+                self.instead = instead;
+            }
+            Attempt::Done { .. } | Attempt::Nothing | Attempt::Incomplete { .. } => {}
+        }
+    }
+
+    /// A failure with the tools that the model can go on with.
+    async fn with_candidates(&self, failed: Raw) -> Raw {
+        if !self.turn.gateway.code.route.enable_capability_discovery {
+            return failed;
+        }
+        match candidates::listed(self).await {
+            Some(tools) => with_text(failed, &tools),
+            None => failed,
         }
     }
 
@@ -162,9 +206,10 @@ impl IntentRequest {
                 .happened(&self.turn.client, OperationEvent::CacheMiss);
             return Attempt::Nothing;
         };
-        let age = since.elapsed().as_secs();
-        let answer = with_text(answer, &format!("[a kept result, {age} s old]"));
-        Attempt::Done { answer, keep: None }
+        Attempt::Done {
+            answer: with_age(&answer, since.elapsed()),
+            keep: None,
+        }
     }
 
     fn keep(&self, answer: &Raw, keep: Option<(Duration, Vec<ServerName>)>) {
@@ -193,13 +238,30 @@ impl IntentRequest {
         let tenant = self.turn.caller().tenant.as_str();
         match next.event {
             Some(RouteEvent::FallingBackToDiscovery) => {
-                tracing::info!(tenant, "falling_back_to_discovery");
+                let intent = self.words_for_log();
+                let lacks = self.note.as_deref();
+                tracing::info!(tenant, intent, lacks, "falling_back_to_discovery");
             }
-            Some(RouteEvent::CodeExecutionFailed) => {
-                tracing::warn!(tenant, "code_execution_failed");
-            }
-            None => {}
+            // Told with its template and error where the template ran.
+            Some(RouteEvent::CodeExecutionFailed) | None => {}
         }
+    }
+
+    fn template_failed(&self, template: &TemplateName, answer: &Raw) {
+        const LONGEST: usize = 300;
+        let tenant = self.turn.caller().tenant.as_str();
+        let intent = self.words_for_log();
+        let error = visible_line(&text_of(answer));
+        let error = &error[..error.floor_char_boundary(LONGEST)];
+        tracing::warn!(tenant, intent, template = %template, error, "code_execution_failed");
+    }
+
+    /// The first words of the request on one line. Parameters may hold anything and stay out.
+    fn words_for_log(&self) -> String {
+        const LONGEST: usize = 200;
+        let mut words = visible_line(&self.words);
+        words.truncate(words.floor_char_boundary(LONGEST));
+        words
     }
 
     fn unknown(&self) -> Raw {
@@ -207,7 +269,7 @@ impl IntentRequest {
             return failed.clone();
         }
         let failure = Failure::params(
-            "nothing here is known to do this; say it in other words, or write a program for run_code",
+            "nothing was run, because nothing here is known to do this; say it in other words, or write a program for run_code",
         );
         reply::tool_result(&failure, self.turn.client.era)
     }
@@ -257,7 +319,7 @@ impl Attempt {
     fn end(&self) -> StepEnd {
         match self {
             Self::Done { .. } => StepEnd::Done,
-            Self::Nothing => StepEnd::Nothing,
+            Self::Nothing | Self::Incomplete { .. } => StepEnd::Nothing,
             Self::Failed {
                 may_have_written, ..
             } => StepEnd::Failed {
@@ -265,6 +327,28 @@ impl Attempt {
             },
         }
     }
+}
+
+/// The text of an answer.
+fn text_of(answer: &Raw) -> String {
+    let content: Vec<Raw> = RawObject::open(answer)
+        .ok()
+        .and_then(|it| it.read("content"))
+        .unwrap_or_default();
+    let blocks = content.iter().filter_map(|it| RawObject::open(it).ok());
+    let texts: Vec<String> = blocks.filter_map(|it| it.read("text")).collect();
+    texts.join(" ")
+}
+
+/// The key under which a result that was kept says how many seconds ago it was read.
+const KEPT: &str = "io.kitbag/kept_s";
+
+/// Says the age of a kept result where programs read it and models are not charged for it.
+fn with_age(answer: &Raw, age: Duration) -> Raw {
+    let answer = RawObject::open(answer).unwrap_or_default();
+    let meta = answer.object("_meta").unwrap_or_default();
+    let meta = meta.with(KEPT, &age.as_secs());
+    answer.with("_meta", &meta.to_raw()).to_raw()
 }
 
 fn event_of(counter: RouteCounter) -> OperationEvent {

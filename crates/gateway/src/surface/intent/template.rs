@@ -3,9 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use kitbag_domain::sync::lock;
+use kitbag_domain::text::visible_line;
 use kitbag_domain::{ExposedName, ServerName};
+use kitbag_intents::arguments::zones;
 use kitbag_intents::set::SimilarityBar;
 use kitbag_intents::{
     DirectCall, IntentTemplate, LearnedTemplate, MissingParameter, ServerOffer, TemplateMatch,
@@ -13,6 +16,7 @@ use kitbag_intents::{
 };
 use kitbag_relevance::dense::similarity;
 use kitbag_sandbox::Program;
+use kitbag_telemetry::operations::{EndedOperation, OperationPath};
 use kitbag_wire::raw;
 use serde_json::{Map, Value, json};
 
@@ -29,11 +33,15 @@ pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
     let set = turn.gateway.templates.with_learned(templates);
     let offers = ServerOffers::of(turn);
     match find(request, &set, &offers).await {
-        Some(TemplateMatch::Ready { template, params }) => {
-            run(request, &offers, &template, params, &learned).await
-        }
+        Some(TemplateMatch::Ready {
+            template,
+            mut params,
+        }) => match settle_zones(&template, &mut params) {
+            Ok(()) => run(request, &offers, &template, params, &learned).await,
+            Err(note) => Attempt::Incomplete { note },
+        },
         Some(TemplateMatch::Incomplete { template, missing }) => {
-            Attempt::told(&needs(&template, &missing))
+            Attempt::told(&format!("Nothing was run. {}", needs(&template, &missing)))
         }
         None => direct::simple(request).await,
     }
@@ -77,7 +85,7 @@ async fn run(
 ) -> Attempt {
     let turn = &request.turn;
     if let Some(misfit) = misfit(turn, template, &params) {
-        return Attempt::told(&misfit);
+        return Attempt::told(&format!("Nothing was run. {misfit}"));
     }
     let program = Program {
         source: template.code().to_owned(),
@@ -85,11 +93,41 @@ async fn run(
         wants_shape: false,
     };
     let aliases = offers.bound(template).unwrap_or_default();
+    let started = Instant::now();
     let ran = code::run(turn.clone(), program, aliases, Some(&request.words)).await;
+    let ended = EndedOperation {
+        path: OperationPath::Template,
+        outcome: ran.outcome(),
+        latency: started.elapsed(),
+        asked: 0,
+        answered: kitbag_budget::price(ran.answer.get()),
+    };
+    let meter = &turn.gateway.services.meter;
+    meter.template_ran(&turn.client, template.name().as_str(), &ended);
     learn::template_ran(turn, template, learned, &params, &ran).await;
     let ttl = template.cache_for().unwrap_or(turn.gateway.code.cache);
     let ttl = template.read_only().then_some(ttl);
-    Attempt::ended(ran, ttl, offers.only_call(template, params))
+    let ended = Attempt::ended(ran, ttl, offers.only_call(template, params));
+    if let Attempt::Failed { answer, .. } = &ended {
+        request.template_failed(template.name(), answer);
+    }
+    ended
+}
+
+/// Puts names of zones where the words have places, or says what is none.
+fn settle_zones(template: &IntentTemplate, params: &mut Map<String, Value>) -> Result<(), String> {
+    let zones = direct::zone_names();
+    if zones.is_empty() {
+        return Ok(());
+    }
+    let settled = zones::settle(&template.parameters().schema(), params, zones);
+    settled.map_err(|(name, text)| {
+        format!(
+            "`{}` does this, and `{}` is no time zone for {name}; name one, such as Europe/Berlin.",
+            template.name(),
+            visible_line(&text)
+        )
+    })
 }
 
 /// Says what is wrong with the parameters, if anything is.

@@ -161,6 +161,7 @@ fn works(spec: &ServerSpec, report: &ServerReport) -> Vec<Finding> {
                 .mend("nothing has to be done: the rest of what it offers works; tell its makers"),
         }
     }));
+    findings.extend(unannotated(subject, report));
     if report.took > limit / 2 {
         let (took, limit) = (duration(report.took), duration(limit));
         let what = format!("took {took} to start and list, and is given up after {limit}");
@@ -168,6 +169,21 @@ fn works(spec: &ServerSpec, report: &ServerReport) -> Vec<Finding> {
         findings.push(AREA.warning(subject, what).mend(advice));
     }
     findings
+}
+
+/// Notes tools that do not say whether they only read: programs may call only those that do.
+fn unannotated(subject: &str, report: &ServerReport) -> Option<Finding> {
+    let rest = report.unannotated - report.taken_to_read.min(report.unannotated);
+    let read = report.taken_to_read;
+    (rest > 0).then(|| {
+        let what = format!(
+            "{} of its {} do not say whether they only read; {read} more are taken to, by their names",
+            rest,
+            count(report.tools, "tool"),
+        );
+        let advice = "programs ask before they call those, unless `write_class` in [tools] says what they do";
+        AREA.note(subject, what).mend(advice)
+    })
 }
 
 fn fails(spec: &ServerSpec, error: &CallError) -> Finding {

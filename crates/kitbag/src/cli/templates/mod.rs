@@ -2,9 +2,11 @@
 //!
 //! - `known`: all templates of all origins, and how one is found by its name
 //! - `text`: a template for people; `exchange`: templates to and from files
+//! - `make`: a template from the definition of a tool
 
 mod exchange;
 mod known;
+mod make;
 mod text;
 
 use std::path::PathBuf;
@@ -21,6 +23,7 @@ use kitbag_store::Store;
 use serde_json::json;
 
 use self::known::{FoundTemplate, KnownTemplates};
+pub(super) use self::make::reads;
 use super::Invocation;
 use super::completions::templates;
 use super::failure::Advise as _;
@@ -43,6 +46,7 @@ Examples:
   kitbag templates approve learned_list_issues_3f9c1a
   kitbag templates export list_errors --output list_errors.toml
   kitbag templates import list_errors.toml --tenant acme
+  kitbag templates make time__convert_time
 
 A template is a program that carries out requests such as `list errors`. Some
 come with Kitbag, some are files in the folder `templates` beside the database,
@@ -82,6 +86,12 @@ enum Verb {
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// Make a template from a tool, to be changed and put into the folder.
+    #[command(
+        after_help = "Examples:\n  kitbag templates make time__convert_time\n  \
+                      kitbag templates make time__convert_time --output convert.toml"
+    )]
+    Make(make::Arguments),
     /// Take a template from a file; it answers nothing before it is approved.
     #[command(
         after_help = "Examples:\n  kitbag templates import list_errors.toml\n  \
@@ -107,6 +117,10 @@ struct NamedTemplate {
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
+    if let Verb::Make(arguments) = arguments.verb {
+        make::make(&arguments, invocation).await?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let store = open_store(&config, "the learned templates cannot be reached").await?;
     let known = KnownTemplates::read(&config, &store).await?;
     match arguments.verb {
@@ -122,6 +136,8 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
             let found = known.find(&named)?;
             exchange::export(found.template(), output.as_deref(), invocation)?;
         }
+        // Needs no store.
+        Verb::Make(_) => {}
         Verb::Import { file, tenant } => {
             let tenant = tenant.unwrap_or_else(Tenant::local);
             exchange::import(&file, &tenant, &known, &store, invocation).await?;

@@ -63,6 +63,7 @@ fn tools() -> Vec<Value> {
         ("find_order", "Looks an order up.", json!({ "readOnlyHint": true })),
         ("cancel-order", "Takes an order back.", json!({ "readOnlyHint": false })),
         ("weigh", "Weighs an order; nothing is said about its effects.", json!({})),
+        ("list_orders", "Lists orders; nothing is said about its effects.", json!({})),
     ]
     .into_iter()
     .map(|(name, description, annotations)| {

@@ -40,8 +40,39 @@ async fn a_program_only_reads_where_the_person_cannot_be_asked() {
         let client = shop.client(era).await;
         let told = told(&client, CANCEL).await;
         assert!(told.contains("this client cannot ask the person"), "{told}");
+        assert!(
+            told.contains("`code_writes = \"allow\"` under [policy]"),
+            "{told}"
+        );
         assert!(told.contains("[calls] shop__cancel-order denied"), "{told}");
     }
+}
+
+#[tokio::test]
+async fn a_tool_without_hints_whose_name_reads_is_called_and_described_as_derived() {
+    let shop = Shop::open("").await;
+    let client = shop.client(Era::Modern).await;
+    let code = "return (await tools.shop.list_orders({ order: '1' })).order";
+    assert!(told(&client, code).await.starts_with("1\n"));
+    let described = told(&client, "return describe('shop__list_orders')").await;
+    assert!(
+        described.starts_with("// read-only (derived from its name)\n"),
+        "{described}"
+    );
+    let described = told(&client, "return describe('shop__weigh')").await;
+    assert!(
+        described.starts_with("// may write: its server does not say\n"),
+        "{described}"
+    );
+    let log = shop.gateway.log();
+    assert!(
+        log.contains("do not say whether they only read") && log.contains("taken_to_read=1"),
+        "{log}"
+    );
+    let shop = Shop::open("[tools.shop__list_orders]\nwrite_class = 'write'").await;
+    let client = shop.client(Era::Modern).await;
+    let refused = told(&client, code).await;
+    assert!(refused.contains("may change something"), "{refused}");
 }
 
 #[tokio::test]
@@ -50,7 +81,11 @@ async fn a_tool_that_says_nothing_of_its_effects_is_not_taken_to_read() {
     let shop = Shop::open("").await;
     let client = shop.client(Era::Modern).await;
     let refused = told(&client, weigh).await;
-    assert!(refused.contains("may do more than read"), "{refused}");
+    assert!(
+        refused.contains("`write_class = \"read\"` under [tools.shop__weigh]"),
+        "{refused}"
+    );
+    assert!(refused.contains("kitbag call shop__weigh"), "{refused}");
     let shop = Shop::open("[tools.shop__weigh]\nwrite_class = 'read'").await;
     let client = shop.client(Era::Modern).await;
     assert!(told(&client, weigh).await.starts_with("1\n"));

@@ -19,27 +19,23 @@ async fn a_template_answers_with_its_parameters_and_the_same_request_is_answered
         .await
         .told();
     assert!(first.starts_with("order 4711\n"), "{first}");
-    let again = intend(&client, "status of order 4711", &json!({}))
-        .await
-        .told();
-    assert!(again.starts_with("order 4711\n"), "{again}");
-    assert!(again.contains("[a kept result, "), "{again}");
+    let again = intend(&client, "status of order 4711", &json!({})).await;
+    assert_eq!(again.told(), first, "a kept result costs no further token");
+    let age = &again.result()["_meta"]["io.kitbag/kept_s"];
+    assert!(age.is_number(), "{}", again.result());
     let other = intend(&client, "status of order 12", &json!({}))
         .await
         .told();
-    assert!(
-        other.starts_with("order 12\n") && !other.contains("kept"),
-        "{other}"
-    );
+    assert!(other.starts_with("order 12\n"), "{other}");
     assert_eq!(shop.counted("code_execution_success").await, 2);
 
     let write = json!({ "code": "return await tools.shop.cancel_order({ order: '4711' })" });
     client.call("run_code", &write).await;
     let fresh = intend(&client, "status of order 4711", &json!({}))
         .await
-        .told();
+        .result();
     assert!(
-        !fresh.contains("kept"),
+        fresh["_meta"]["io.kitbag/kept_s"].is_null(),
         "a write makes kept results stale: {fresh}"
     );
 }
@@ -64,9 +60,11 @@ async fn a_kept_result_answers_its_tenant_alone_however_the_request_of_another_i
         (&globex, false),
         (&globex, true),
     ] {
-        let told = intend(client, words, &json!({})).await.told();
+        let reply = intend(client, words, &json!({})).await;
+        let told = reply.told();
         assert!(told.starts_with("order 4711\n"), "{told}");
-        assert_eq!(told.contains("[a kept result, "), kept, "{told}");
+        let age = &reply.result()["_meta"]["io.kitbag/kept_s"];
+        assert_eq!(!age.is_null(), kept, "{told}");
     }
     for (words, params) in [
         ("status of order 4711", json!({ "order": "12" })),
@@ -74,9 +72,82 @@ async fn a_kept_result_answers_its_tenant_alone_however_the_request_of_another_i
         ("status of order '4711\0{}'", json!({})),
         ("order status", json!({ "order": "4711\0" })),
     ] {
-        let told = intend(&globex, words, &params).await.told();
-        assert!(!told.contains("[a kept result, "), "{words:?}: {told}");
+        let reply = intend(&globex, words, &params).await;
+        let age = &reply.result()["_meta"]["io.kitbag/kept_s"];
+        assert!(age.is_null(), "{words:?}: {}", reply.told());
     }
+}
+
+#[tokio::test]
+async fn without_a_cache_every_request_is_carried_out() {
+    let templates = [(
+        "status.toml",
+        &*template("order_status", "status of order {order}", STATUS),
+    )];
+    let shop = Shop::open("[code]\ncache = 0\n", &templates).await;
+    let client = shop.client().await;
+    for _ in 0..2 {
+        let result = intend(&client, "status of order 1", &json!({})).await;
+        assert!(result.told().starts_with("order 1\n"), "{}", result.told());
+    }
+    assert_eq!(shop.counted("code_execution_success").await, 2);
+    let page = reqwest::get(format!("{}/metrics", shop.gateway.base));
+    let page = page.await.unwrap().text().await.unwrap();
+    let runs = page
+        .lines()
+        .find(|line| line.starts_with("kitbag_template_runs") && line.contains("order_status"));
+    assert!(runs.is_some_and(|line| line.ends_with(" 2")), "{runs:?}");
+}
+
+#[tokio::test]
+async fn an_argument_is_read_from_the_words_and_a_failed_call_is_followed_by_the_tools() {
+    let shop = Shop::open("", &[]).await;
+    let client = shop.client().await;
+    let told = intend(&client, "look up the order WEB-12", &json!({}))
+        .await
+        .told();
+    assert!(
+        told.contains("WEB-12") && !told.contains("run_code"),
+        "{told}"
+    );
+    let told = intend(&client, "cancel the order WEB-12", &json!({}))
+        .await
+        .told();
+    assert!(
+        told.contains("may change something") && told.contains("Tools for this, for run_code:"),
+        "{told}"
+    );
+    let told = intend(&client, "look up the order", &json!({}))
+        .await
+        .told();
+    assert!(
+        told.starts_with(
+            "Nothing was run. `shop__find_order` seems to do this, and the words lack order"
+        ),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn a_custom_query_looks_for_a_tool_and_passes_by_templates() {
+    let templates = [(
+        "status.toml",
+        &*template("order_status", "status of order {order}", STATUS),
+    )];
+    let shop = Shop::open("", &templates).await;
+    let client = shop.client().await;
+    for (words, params) in [
+        ("custom_query: look an order up", json!({ "order": "8" })),
+        (
+            "new_capability",
+            json!({ "capability": "look an order up", "order": "8" }),
+        ),
+    ] {
+        let told = intend(&client, words, &params).await.told();
+        assert!(told.contains('8') && !told.contains("order 8"), "{told}");
+    }
+    assert_eq!(shop.counted("mcp_discovery_fallback").await, 2);
+    assert_eq!(shop.counted("code_execution_success").await, 0);
 }
 
 #[tokio::test]
@@ -151,7 +222,13 @@ async fn a_request_that_nothing_answers_leads_to_typed_tools() {
         "{told}"
     );
     assert_eq!(shop.counted("mcp_discovery_fallback").await, 1);
-    assert!(shop.gateway.log().contains("falling_back_to_discovery"));
+    assert!(told.starts_with("Nothing was run. "), "{told}");
+    let log = shop.gateway.log();
+    let event = log
+        .lines()
+        .find(|it| it.contains("falling_back_to_discovery"));
+    let intent = "intent=\"take the order of a customer back\"";
+    assert!(event.is_some_and(|it| it.contains(intent)), "{log}");
 }
 
 #[tokio::test]

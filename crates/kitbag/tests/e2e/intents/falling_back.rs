@@ -23,7 +23,16 @@ async fn after_a_template_that_fails_the_tool_that_fits_is_called() {
         .told();
     assert!(told.contains('5') && !told.contains("wrong"), "{told}");
     assert_eq!(shop.counted("mcp_error_fallback").await, 1);
-    assert!(shop.gateway.log().contains("code_execution_failed"));
+    let log = shop.gateway.log();
+    let event = log.lines().find(|it| it.contains("code_execution_failed"));
+    let event = event.unwrap_or_else(|| panic!("{log}"));
+    for field in [
+        "intent=\"look order 5 up\"",
+        "template=find_an_order",
+        "error=\"line 1",
+    ] {
+        assert!(event.contains(field), "{field}: {event}");
+    }
 }
 
 #[tokio::test]

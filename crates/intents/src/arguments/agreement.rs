@@ -1,0 +1,403 @@
+//! Decides whether the words of a request are about a tool, and whether they ask for more than it does.
+
+use std::collections::HashSet;
+
+use kitbag_domain::WriteClass;
+use kitbag_domain::capability::name_words;
+use serde_json::Value;
+
+use super::DescribedTool;
+use super::role::{Parameter, Role};
+use super::spoken::{PartKind, Spoken};
+use crate::words::singular;
+
+/// The rest of a request beside the arguments that were read from it.
+#[derive(Debug, Default)]
+pub(super) struct Explained {
+    pub(super) named: usize,
+    pub(super) unexplained: usize,
+    /// Parts that the call would ignore although they say something in particular.
+    pub(super) ignored_particulars: usize,
+}
+
+/// Verbs that order a change, in groups that mean nearly the same.
+const CHANGING: &[&[&str]] = &[
+    &[
+        "create", "make", "add", "insert", "new", "register", "write", "save", "record", "put",
+    ],
+    &["write", "save", "store", "overwrite"],
+    &["append", "add", "log"],
+    &["delete", "remove", "drop", "erase", "destroy", "forget"],
+    &["update", "edit", "change", "modify", "set", "replace"],
+    &["move", "rename"],
+    &["copy", "duplicate"],
+    &["send", "post", "email", "publish"],
+    &["run", "execute", "start", "launch"],
+    &["stop", "kill", "cancel", "close", "terminate"],
+    &[
+        "commit", "push", "merge", "checkout", "reset", "stage", "revert", "install", "deploy",
+        "upload",
+    ],
+];
+
+const CALCULATING: &[&[&str]] = &[&[
+    "calculate",
+    "compute",
+    "evaluate",
+    "solve",
+    "calculator",
+    "math",
+    "what",
+    "what's",
+    "how",
+]];
+
+/// Words that take something out of a request, or make it depend on something.
+const LIMITING: &[&str] = &[
+    "not",
+    "never",
+    "no",
+    "without",
+    "except",
+    "excluding",
+    "but",
+    "unless",
+    "if",
+    "only",
+    "don't",
+    "doesn't",
+    "instead",
+    "other",
+    "than",
+];
+
+/// Words that say nothing of what is asked for.
+const FILLING: &[&str] = &[
+    "what",
+    "what's",
+    "which",
+    "who",
+    "where",
+    "when",
+    "how",
+    "is",
+    "are",
+    "was",
+    "were",
+    "be",
+    "it",
+    "its",
+    "there",
+    "this",
+    "that",
+    "these",
+    "those",
+    "do",
+    "does",
+    "did",
+    "i",
+    "you",
+    "we",
+    "can",
+    "will",
+    "all",
+    "every",
+    "each",
+    "any",
+    "some",
+    "now",
+    "right",
+    "please",
+    "tell",
+    "give",
+    "show",
+    "get",
+    "list",
+    "see",
+    "want",
+    "know",
+    "need",
+    "let",
+    "look",
+    "out",
+    "up",
+    "me",
+    "us",
+    "have",
+    "has",
+    "got",
+    "into",
+    "exist",
+    "inside",
+    "whole",
+    "entire",
+    "full",
+    "just",
+    "display",
+    "view",
+    "find",
+    "search",
+    "read",
+    "print",
+    "fetch",
+    "return",
+    "thing",
+    "say",
+    "saying",
+    "call",
+    "named",
+    "called",
+    "s",
+    "much",
+    "many",
+    "current",
+    "currently",
+    "content",
+    "here",
+    "open",
+    "using",
+    "use",
+    "value",
+    "name",
+    "do",
+    "two",
+    "their",
+    "them",
+    "your",
+    "text",
+    "recent",
+    "last",
+    "first",
+    "new",
+    "latest",
+    "next",
+    "check",
+    "value",
+    "tool",
+    "may",
+    "could",
+    "should",
+    "would",
+    "everything",
+    "anything",
+    "run",
+    "execute",
+    "load",
+    "visit",
+    "had",
+    "go",
+    "retrieve",
+    "containing",
+    "matching",
+    "mentioning",
+    "line",
+    "lines",
+    "item",
+    "items",
+    "result",
+    "results",
+    "row",
+    "rows",
+];
+
+/// Words of people beside those of authors of tools.
+const SAME: &[(&str, &str)] = &[
+    ("folder", "directory"),
+    ("dir", "directory"),
+    ("subfolder", "directory"),
+    ("repo", "repository"),
+    ("big", "size"),
+    ("large", "size"),
+    ("history", "log"),
+    ("commit", "log"),
+    ("changed", "diff"),
+    ("change", "diff"),
+    ("difference", "diff"),
+    ("picture", "image"),
+    ("photo", "image"),
+    ("column", "schema"),
+    ("structure", "schema"),
+    ("sheet", "worksheet"),
+    ("page", "url"),
+    ("website", "url"),
+    ("webpage", "url"),
+    ("clock", "time"),
+    ("info", "information"),
+    ("detail", "information"),
+    ("metadata", "information"),
+    ("plus", "add"),
+    ("sum", "add"),
+    ("compute", "calculate"),
+    ("zone", "timezone"),
+    ("math", "calculate"),
+];
+
+/// Returns false if the request orders another thing than the tool does.
+pub(super) fn verbs_agree(spoken: &Spoken<'_>, tool: &DescribedTool<'_>) -> bool {
+    if spoken.len() == 0 {
+        return false;
+    }
+    if let Some(agrees) = statement_agrees(spoken, tool) {
+        return agrees;
+    }
+    let same = is_verb_of(spoken, tool);
+    let orders = changes(&verb(spoken));
+    match tool.class {
+        WriteClass::Read => same || !orders,
+        WriteClass::Write | WriteClass::Destructive | WriteClass::Unknown => same,
+    }
+}
+
+/// The verb that a request begins with, as it was written.
+fn verb(spoken: &Spoken<'_>) -> String {
+    spoken.raw(0).to_lowercase()
+}
+
+fn changes(word: &str) -> bool {
+    CHANGING.iter().any(|group| group.contains(&word))
+}
+
+/// True if the request begins with the verb of the tool, or with one that means nearly the same.
+fn is_verb_of(spoken: &Spoken<'_>, tool: &DescribedTool<'_>) -> bool {
+    let (name, verb) = (stems(tool.name), verb(spoken));
+    let groups = CHANGING.iter().chain(CALCULATING);
+    let mut meant = groups
+        .filter(|group| group.contains(&verb.as_str()))
+        .flat_map(|group| group.iter());
+    has_word(tool.name, &verb) || meant.any(|other| name.contains(&stem(other)))
+}
+
+/// A statement of SQL says itself what it does: the tool must name its first word, and one that
+/// only reads is given nothing else. Absent for tools that take no statement.
+fn statement_agrees(spoken: &Spoken<'_>, tool: &DescribedTool<'_>) -> Option<bool> {
+    let parameters = Parameter::all(tool);
+    let mut needed = parameters.iter().filter(|it| it.required);
+    needed.any(|it| it.role == Role::Statement).then_some(())?;
+    let Some(keyword) = statement_start(spoken.text).map(|(_, keyword)| keyword) else {
+        return Some(false);
+    };
+    let words: HashSet<String> = stems_of_text(tool.description)
+        .chain(stems(tool.name))
+        .collect();
+    let reads = matches!(keyword, "SELECT" | "WITH" | "EXPLAIN");
+    let class_agrees = reads == (tool.class == WriteClass::Read);
+    Some(class_agrees && words.contains(&stem(&keyword.to_lowercase())))
+}
+
+/// Returns where a statement of SQL begins, and its first word.
+pub(super) fn statement_start(text: &str) -> Option<(usize, &'static str)> {
+    const KEYWORDS: &[&str] = &[
+        "SELECT", "WITH", "EXPLAIN", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER",
+    ];
+    let places = KEYWORDS.iter().filter_map(|keyword| {
+        let at = text.find(&format!("{keyword} "))?;
+        let alone = !text[..at].ends_with(|it: char| it.is_alphanumeric());
+        alone.then_some((at, *keyword))
+    });
+    places.min()
+}
+
+/// Counts what the tool explains of a request, of which these words are arguments already.
+pub(super) fn explained(spoken: &Spoken<'_>, tool: &DescribedTool<'_>, used: &[bool]) -> Explained {
+    let (name, vocabulary) = (stems(tool.name), vocabulary(tool));
+    let mut explained = Explained::default();
+    let states = statement_agrees(spoken, tool) == Some(true);
+    if states || !name.contains(&stem(&verb(spoken))) && is_verb_of(spoken, tool) {
+        explained.named += 1;
+    }
+    for (at, used) in used.iter().enumerate() {
+        let written = spoken.raw(at).to_lowercase();
+        let word = written.as_str();
+        // A verb counts as it was written: to `find` is not the name of what can `search`.
+        let stem = stem(if at == 0 { word } else { spoken.folded(at) });
+        let is_named = match at {
+            0 => has_word(tool.name, word),
+            _ => names(&name, &stem),
+        };
+        explained.named += usize::from(is_named && spoken.kind(at) != PartKind::Quoted);
+        if *used {
+            continue;
+        }
+        let second_order =
+            at > 0 && changes(word) && matches!(spoken.folded(at - 1), "and" | "then" | "or");
+        if second_order || LIMITING.contains(&word) || spoken.kind(at).is_particular() {
+            explained.ignored_particulars += 1;
+            continue;
+        }
+        let known = is_named || names(&vocabulary, &stem) || at == 0 && is_verb_of(spoken, tool);
+        match spoken.kind(at) {
+            PartKind::Preposition => {}
+            PartKind::Name if !known && !FILLING.contains(&word) => {
+                explained.ignored_particulars += 1;
+            }
+            _ if known || FILLING.contains(&word) => {}
+            _ => explained.unexplained += 1,
+        }
+    }
+    explained
+}
+
+fn has_word(name: &str, word: &str) -> bool {
+    name_words(name).iter().any(|it| it == word)
+}
+
+fn names(words: &HashSet<String>, word: &str) -> bool {
+    let mut same = SAME.iter().filter(|(spoken, _)| stem(spoken) == word);
+    words.contains(word) || same.any(|(_, meant)| words.contains(&stem(meant)))
+}
+
+fn stems(name: &str) -> HashSet<String> {
+    name_words(name).iter().map(|word| stem(word)).collect()
+}
+
+/// The words of a definition.
+fn vocabulary(tool: &DescribedTool<'_>) -> HashSet<String> {
+    let mut words = stems(tool.server);
+    words.extend(stems_of_text(tool.description));
+    let properties = tool.schema["properties"].as_object();
+    for (name, schema) in properties.into_iter().flatten() {
+        words.extend(stems(name));
+        let description = schema["description"].as_str();
+        words.extend(stems_of_text(description.unwrap_or_default()));
+        let choices = schema["enum"].as_array();
+        let choices = choices.into_iter().flatten().filter_map(Value::as_str);
+        words.extend(choices.flat_map(stems));
+    }
+    words
+}
+
+fn stems_of_text(text: &str) -> impl Iterator<Item = String> {
+    let words = text.split(|it: char| !it.is_alphanumeric());
+    words
+        .filter(|it| !it.is_empty())
+        .map(|it| stem(&it.to_lowercase()))
+}
+
+/// True for a word that is never a name: one that requests are made of.
+pub(super) fn is_common(word: &str) -> bool {
+    FILLING.contains(&word) || LIMITING.contains(&word) || changes(word)
+}
+
+/// The stems of the names of a tool and its server.
+pub(super) fn own_stems(tool: &DescribedTool<'_>) -> HashSet<String> {
+    stems(tool.name)
+        .into_iter()
+        .chain(stems(tool.server))
+        .collect()
+}
+
+/// `listed`, `listing` and `lists` are one word.
+pub(super) fn stem(word: &str) -> String {
+    let word = singular(word);
+    for ending in ["ing", "ed"] {
+        if let Some(stem) = word.strip_suffix(ending)
+            && stem.len() >= 4
+        {
+            return stem.trim_end_matches('e').to_owned();
+        }
+    }
+    match word.strip_suffix('e') {
+        Some(stem) if stem.len() >= 4 => stem.to_owned(),
+        _ => word,
+    }
+}

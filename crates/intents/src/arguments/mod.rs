@@ -1,0 +1,107 @@
+//! The arguments of a tool, read from a request in words by the tool's schema.
+//!
+//! A request is carried out only if every required argument stands in it, everything particular in
+//! it (a path, a number, a quoted text, a name) goes into an argument, and its other words are words
+//! of the tool. What is left over is a wish that the call would not fulfil.
+//!
+//! # Layout
+//! - this file: a tool is bound to a request
+//! - [`spoken`]: the parts of a request; [`role`]: what a parameter stands for
+//! - [`values`]: the value of a parameter; [`places`]: where in the request values stand
+//! - [`agreement`]: whether the words are about the tool; [`zones`]: names of time zones
+
+mod agreement;
+mod places;
+mod role;
+mod spoken;
+#[cfg(test)]
+mod tests;
+mod values;
+pub mod zones;
+
+use kitbag_domain::WriteClass;
+use serde_json::{Map, Value};
+
+use self::role::Parameter;
+use self::spoken::Spoken;
+use self::values::Reader;
+use self::zones::ZoneNames;
+use crate::words::SpokenRequest;
+
+/// A tool as its server describes it.
+#[derive(Debug, Clone, Copy)]
+pub struct DescribedTool<'a> {
+    pub server: &'a str,
+    pub name: &'a str,
+    pub description: &'a str,
+    pub class: WriteClass,
+    pub schema: &'a Value,
+}
+
+/// The relation of a tool to a request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Binding {
+    /// The request says all that the tool needs, and nothing that the tool would ignore.
+    Complete(BoundCall),
+    /// The words are about the tool, but these required parameters are not in them.
+    Incomplete(Vec<String>),
+    /// The request asks for something else, or for more.
+    Unrelated,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct BoundCall {
+    pub arguments: Map<String, Value>,
+    /// The words of the request that are in the name of the tool.
+    pub named: usize,
+    /// The words of the request that nothing of the tool explains.
+    pub unexplained: usize,
+}
+
+/// Binds a tool to a request. Arguments that were given win over those that stand in the words.
+pub fn bind(
+    words: &str,
+    given: &Map<String, Value>,
+    tool: &DescribedTool<'_>,
+    zones: &ZoneNames,
+) -> Binding {
+    if words.len() > SpokenRequest::LONGEST {
+        return Binding::Unrelated;
+    }
+    let spoken = Spoken::read(words);
+    let parameters = Parameter::all(tool);
+    let known = given
+        .keys()
+        .all(|name| parameters.iter().any(|it| it.name == name));
+    if !known || !agreement::verbs_agree(&spoken, tool) {
+        return Binding::Unrelated;
+    }
+    let mut reader = Reader::new(&spoken, tool, zones);
+    let mut arguments = given.clone();
+    let mut missing = Vec::new();
+    for parameter in &parameters {
+        if arguments.contains_key(parameter.name) {
+            continue;
+        }
+        match reader.value(parameter, &parameters) {
+            Some(value) => drop(arguments.insert(parameter.name.to_owned(), value)),
+            None if parameter.required => missing.push(parameter.name.to_owned()),
+            None => {}
+        }
+    }
+    let explained = agreement::explained(&spoken, tool, &reader.used);
+    if !missing.is_empty() {
+        return match explained.named > 0 {
+            true => Binding::Incomplete(missing),
+            false => Binding::Unrelated,
+        };
+    }
+    if explained.ignored_particulars > 0 {
+        return Binding::Unrelated;
+    }
+    Binding::Complete(BoundCall {
+        arguments,
+        named: explained.named,
+        unexplained: explained.unexplained,
+    })
+}

@@ -1,0 +1,74 @@
+//! Places in a request where values stand: behind a preposition, beside the noun of a parameter.
+
+use super::DescribedTool;
+use super::agreement::stem;
+use super::role::Parameter;
+use super::spoken::{PartKind, Spoken};
+use kitbag_domain::capability::name_words;
+
+/// Words of a parameter that say that it is a name, not of what.
+const NAMING: &[&str] = &[
+    "name", "names", "id", "ids", "key", "path", "number", "code", "title", "slug", "uid", "to",
+    "from", "by", "the", "filename", "filepath",
+];
+
+/// The words for the thing whose name a parameter is: `table` for `table_name`, and the nouns of the
+/// tool for `name`.
+pub(super) fn nouns(parameter: &Parameter<'_>, tool: &DescribedTool<'_>) -> Vec<String> {
+    let own = parameter.words.iter();
+    let own: Vec<String> = own
+        .filter(|word| !NAMING.contains(&word.as_str()))
+        .map(|word| stem(word))
+        .collect();
+    if !own.is_empty() {
+        return own;
+    }
+    let words = name_words(tool.name);
+    words.iter().skip(1).map(|word| stem(word)).collect()
+}
+
+/// Returns the place of a name beside one of these nouns: `the table orders`, `the orders table`.
+pub(super) fn beside(spoken: &Spoken<'_>, nouns: &[String], used: &[bool]) -> Option<usize> {
+    let is_noun = |at: usize| nouns.contains(&stem(spoken.folded(at)));
+    let found: Vec<usize> = (0..spoken.len()).filter(|at| is_noun(*at)).collect();
+    let free = |at: usize| at < spoken.len() && !used[at] && !is_noun(at);
+    let value = |at: usize| free(at) && spoken.kind(at) != PartKind::Preposition;
+    let behind = found.iter().find_map(|at| {
+        let naming = matches!(spoken.folded_or_none(at + 1), Some("named" | "called"));
+        match naming {
+            true => Some(at + 2).filter(|it| value(*it)),
+            false => Some(at + 1).filter(|it| value(*it)),
+        }
+    });
+    behind.or_else(|| {
+        let before = found.iter().filter(|at| **at > 1).map(|at| at - 1);
+        before.into_iter().find(|it| value(*it))
+    })
+}
+
+/// Returns the range of words behind one of these, up to a preposition that begins another value.
+pub(super) fn behind(spoken: &Spoken<'_>, leads: &[&str], used: &[bool]) -> Option<(usize, usize)> {
+    let mut places = 0..spoken.len();
+    places.find_map(|at| {
+        let leads = leads.contains(&spoken.folded(at)) && !used[at];
+        let end = leads.then(|| end_of_text(spoken, at + 1, used))?;
+        (at + 1 < end).then_some((at + 1, end))
+    })
+}
+
+/// The end of a text that begins at a place: a used word, or a preposition before a value.
+pub(super) fn end_of_text(spoken: &Spoken<'_>, start: usize, used: &[bool]) -> usize {
+    let mut places = start..spoken.len();
+    let end = places.find(|at| {
+        let next = at + 1;
+        let value = |at: usize| used[at] || spoken.kind(at).is_particular();
+        used[*at] || spoken.kind(*at) == PartKind::Preposition && next < spoken.len() && value(next)
+    });
+    end.unwrap_or(spoken.len())
+}
+
+impl Spoken<'_> {
+    pub(super) fn folded_or_none(&self, at: usize) -> Option<&str> {
+        (at < self.len()).then(|| self.folded(at))
+    }
+}

@@ -1,0 +1,322 @@
+//! Claims about what is read from a request, and about what is left alone.
+
+use serde_json::json;
+
+use super::*;
+
+fn zones() -> ZoneNames {
+    let names = [
+        "Asia/Tokyo",
+        "Europe/Berlin",
+        "America/New_York",
+        "UTC",
+        "posix/Asia/Tokyo",
+    ];
+    ZoneNames::of(names.map(str::to_owned))
+}
+
+/// Tools in the manner of real servers: name, description, class, required and optional parameters.
+fn tool(name: &str) -> (&'static str, &'static str, WriteClass, Value) {
+    use WriteClass::{Destructive, Read, Unknown, Write};
+    let text = json!({ "type": "string" });
+    let number = json!({ "type": "integer" });
+    let object = |properties: Value, required: Value| json!({ "type": "object", "properties": properties, "required": required });
+    match name {
+        "read_file" => (
+            "files",
+            "Reads a file.",
+            Read,
+            object(
+                json!({ "path": text, "head": number, "tail": number }),
+                json!(["path"]),
+            ),
+        ),
+        "list_directory" => (
+            "files",
+            "Lists a directory.",
+            Read,
+            object(json!({ "path": text }), json!(["path"])),
+        ),
+        "search_files" => (
+            "files",
+            "Finds files: `*.ext` here, `**/*.ext` at any depth.",
+            Read,
+            object(
+                json!({ "path": text, "pattern": text }),
+                json!(["path", "pattern"]),
+            ),
+        ),
+        "move_file" => (
+            "files",
+            "Moves or renames a file.",
+            Destructive,
+            object(
+                json!({ "source": text, "destination": text }),
+                json!(["source", "destination"]),
+            ),
+        ),
+        "write_file" => (
+            "files",
+            "Writes a file.",
+            Write,
+            object(
+                json!({ "path": text, "content": text }),
+                json!(["path", "content"]),
+            ),
+        ),
+        "delete_file" => (
+            "files",
+            "Deletes a file.",
+            Destructive,
+            object(json!({ "path": text }), json!(["path"])),
+        ),
+        "git_log" => (
+            "git",
+            "Shows the commit logs of a repository",
+            Read,
+            object(
+                json!({ "repo_path": text, "max_count": number }),
+                json!(["repo_path"]),
+            ),
+        ),
+        "convert_time" => (
+            "time",
+            "Converts a time between zones",
+            Read,
+            object(
+                json!({ "source_timezone": text, "time": text, "target_timezone": text }),
+                json!(["source_timezone", "time", "target_timezone"]),
+            ),
+        ),
+        "get_current_time" => (
+            "time",
+            "Gets the current time",
+            Read,
+            object(
+                json!({ "timezone": { "type": "string", "description": "IANA timezone" } }),
+                json!(["timezone"]),
+            ),
+        ),
+        "read_query" => (
+            "db",
+            "Runs a SELECT query",
+            Read,
+            object(json!({ "query": text }), json!(["query"])),
+        ),
+        "write_query" => (
+            "db",
+            "Runs an INSERT, UPDATE or DELETE query",
+            Unknown,
+            object(json!({ "query": text }), json!(["query"])),
+        ),
+        "describe_table" => (
+            "db",
+            "Gets the schema of a table",
+            Read,
+            object(json!({ "table_name": text }), json!(["table_name"])),
+        ),
+        "search_notes" => (
+            "notes",
+            "Searches notes",
+            Read,
+            object(json!({ "query": text }), json!(["query"])),
+        ),
+        "read_range" => (
+            "sheets",
+            "Reads cells of a sheet",
+            Read,
+            object(
+                json!({ "sheet": text, "range": { "type": ["string", "null"], "description": "such as A1:D10" } }),
+                json!(["sheet"]),
+            ),
+        ),
+        other => panic!("no tool {other}"),
+    }
+}
+
+fn told(words: &str, name: &str) -> String {
+    let (server, description, class, schema) = tool(name);
+    let tool = DescribedTool {
+        server,
+        name,
+        description,
+        class,
+        schema: &schema,
+    };
+    match bind(words, &Map::new(), &tool, &zones()) {
+        Binding::Complete(call) if call.unexplained == 0 => {
+            crate::canonical::text(&Value::Object(call.arguments))
+        }
+        Binding::Complete(call) => format!("{} unexplained", call.unexplained),
+        Binding::Incomplete(missing) => format!("lacks {}", missing.join(", ")),
+        Binding::Unrelated => "unrelated".to_owned(),
+    }
+}
+
+#[track_caller]
+fn check(cases: &[(&str, &str, &str)]) {
+    let wrong = cases.iter().filter_map(|(words, tool, expected)| {
+        let told = told(words, tool);
+        (told != *expected).then(|| format!("{words} | {tool}: {told}, not {expected}"))
+    });
+    assert_eq!(wrong.collect::<Vec<_>>(), [""; 0]);
+}
+
+#[test]
+fn arguments_are_read_from_plain_requests() {
+    check(&[
+        (
+            "read /d/notes.txt",
+            "read_file",
+            r#"{"path":"/d/notes.txt"}"#,
+        ),
+        (
+            "show the first 3 lines of \"/d/notes.txt\"",
+            "read_file",
+            r#"{"head":3,"path":"/d/notes.txt"}"#,
+        ),
+        (
+            "show the last 2 lines of notes.txt",
+            "read_file",
+            r#"{"path":"notes.txt","tail":2}"#,
+        ),
+        (
+            "find *.md files in /d",
+            "search_files",
+            r#"{"path":"/d","pattern":"**/*.md"}"#,
+        ),
+        (
+            "move /d/a.txt to /d/b.txt",
+            "move_file",
+            r#"{"destination":"/d/b.txt","source":"/d/a.txt"}"#,
+        ),
+        (
+            "rename a.txt to b.txt",
+            "move_file",
+            r#"{"destination":"b.txt","source":"a.txt"}"#,
+        ),
+        (
+            "write \"hello\" to /d/a.txt",
+            "write_file",
+            r#"{"content":"hello","path":"/d/a.txt"}"#,
+        ),
+        (
+            "show the last commit of /d/repo",
+            "git_log",
+            r#"{"max_count":1,"repo_path":"/d/repo"}"#,
+        ),
+        (
+            "list the last 5 commits in /d/repo",
+            "git_log",
+            r#"{"max_count":5,"repo_path":"/d/repo"}"#,
+        ),
+        (
+            "convert 3pm from New York to Tokyo",
+            "convert_time",
+            r#"{"source_timezone":"America/New_York","target_timezone":"Asia/Tokyo","time":"15:00"}"#,
+        ),
+        (
+            "what time is it in Tokyo?",
+            "get_current_time",
+            r#"{"timezone":"Asia/Tokyo"}"#,
+        ),
+        (
+            "run SELECT a FROM b WHERE c = 'D e'",
+            "read_query",
+            r#"{"query":"SELECT a FROM b WHERE c = 'D e'"}"#,
+        ),
+        (
+            "run \"SELECT a FROM b\"",
+            "read_query",
+            r#"{"query":"SELECT a FROM b"}"#,
+        ),
+        (
+            "describe the orders table",
+            "describe_table",
+            r#"{"table_name":"orders"}"#,
+        ),
+        (
+            "what columns does the table orders have",
+            "describe_table",
+            r#"{"table_name":"orders"}"#,
+        ),
+        (
+            "find notes about green tea",
+            "search_notes",
+            r#"{"query":"green tea"}"#,
+        ),
+        (
+            "read A1:B2 of the sheet Sales",
+            "read_range",
+            r#"{"range":"A1:B2","sheet":"Sales"}"#,
+        ),
+    ]);
+}
+
+#[test]
+fn a_request_for_something_else_or_for_more_is_left_alone() {
+    check(&[
+        ("delete /d/notes.txt", "read_file", "unrelated"),
+        ("read /d/notes.txt", "delete_file", "unrelated"),
+        ("what would delete /d/notes.txt", "delete_file", "unrelated"),
+        ("read /d/notes.txt and delete it", "read_file", "unrelated"),
+        ("read /d/a.txt and /d/b.txt", "read_file", "unrelated"),
+        ("list /d except *.md", "list_directory", "unrelated"),
+        (
+            "list the files in /d that are larger than 5 MB",
+            "list_directory",
+            "unrelated",
+        ),
+        ("read /d/notes.txt", "list_directory", "unrelated"),
+        ("list the frobs in /d", "list_directory", "1 unexplained"),
+        ("run DELETE FROM b", "read_query", "unrelated"),
+        ("run SELECT a FROM b", "write_query", "unrelated"),
+        (
+            "delete everything in /d but a.txt",
+            "delete_file",
+            "unrelated",
+        ),
+        ("do not delete /d/a.txt", "delete_file", "unrelated"),
+        ("unmove /d/a.txt to /d/b.txt", "move_file", "unrelated"),
+        (
+            "what time is it in Atlantis",
+            "get_current_time",
+            "lacks timezone",
+        ),
+        ("show the last commits", "git_log", "lacks repo_path"),
+    ]);
+}
+
+#[test]
+fn given_arguments_win_and_unknown_ones_are_refused() {
+    let (server, description, class, schema) = tool("read_file");
+    let tool = DescribedTool {
+        server,
+        name: "read_file",
+        description,
+        class,
+        schema: &schema,
+    };
+    let bound = |given: Value| bind("read the file", given.as_object().unwrap(), &tool, &zones());
+    let Binding::Complete(call) = bound(json!({ "path": "/x" })) else {
+        panic!("the path is given");
+    };
+    assert_eq!(Value::Object(call.arguments), json!({ "path": "/x" }));
+    assert_eq!(bound(json!({ "nothing": 1 })), Binding::Unrelated);
+}
+
+#[test]
+fn a_place_becomes_the_zone_that_it_is_in() {
+    let schema =
+        json!({ "properties": { "timezone": { "type": "string" }, "name": { "type": "string" } } });
+    let mut arguments = json!({ "timezone": "new york", "name": "Tokyo" });
+    let arguments = arguments.as_object_mut().unwrap();
+    zones::settle(&schema, arguments, &zones()).unwrap();
+    assert_eq!(
+        Value::Object(arguments.clone()),
+        json!({ "timezone": "America/New_York", "name": "Tokyo" })
+    );
+    arguments.insert("timezone".to_owned(), json!("Atlantis"));
+    let none = zones::settle(&schema, arguments, &zones()).unwrap_err();
+    assert_eq!(none, ("timezone".to_owned(), "Atlantis".to_owned()));
+}

@@ -1,0 +1,420 @@
+//! The value of a parameter, found in a request by the parameter's role.
+
+use kitbag_domain::capability::name_words;
+use serde_json::{Value, json};
+
+use super::DescribedTool;
+use super::agreement::{is_common, own_stems, statement_start, stem};
+use super::places::{behind, beside, end_of_text, nouns};
+use super::role::{Parameter, Role};
+use super::spoken::{PartKind, Spoken, clock, is_file_name};
+use super::zones::ZoneNames;
+use crate::words::SpokenRequest;
+
+/// Takes values out of a request, each word once.
+pub(super) struct Reader<'a> {
+    spoken: &'a Spoken<'a>,
+    tool: &'a DescribedTool<'a>,
+    zones: &'a ZoneNames,
+    pub(super) used: Vec<bool>,
+}
+
+/// Words before the value of a parameter that something goes to, or comes from.
+const TO: &[&str] = &["to", "into", "as"];
+const FROM: &[&str] = &["from", "of"];
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(
+        spoken: &'a Spoken<'a>,
+        tool: &'a DescribedTool<'a>,
+        zones: &'a ZoneNames,
+    ) -> Self {
+        let used = vec![false; spoken.len()];
+        Self {
+            spoken,
+            tool,
+            zones,
+            used,
+        }
+    }
+
+    pub(super) fn value(
+        &mut self,
+        parameter: &Parameter<'_>,
+        all: &[Parameter<'_>],
+    ) -> Option<Value> {
+        if parameter.many {
+            return self.list(parameter);
+        }
+        match parameter.role {
+            Role::Choice => self.choice(parameter),
+            Role::Count => self.count(parameter),
+            Role::Number => self.number(parameter),
+            Role::Zone => self.zone(parameter),
+            Role::Path => self.path(parameter, all),
+            Role::Glob => self.glob(parameter),
+            Role::Url => self.first_of(&[PartKind::Url]).map(Value::from),
+            Role::Email => self.first_of(&[PartKind::Email]).map(Value::from),
+            Role::Date => self.first_of(&[PartKind::Date]).map(Value::from),
+            Role::Time => self.time(),
+            Role::Statement => self.statement(),
+            Role::Expression => self.expression(),
+            Role::Text => self.text(parameter),
+            Role::Name => self.name(parameter),
+            Role::Flag => self.flag(parameter),
+            Role::Other => None,
+        }
+    }
+
+    fn take(&mut self, at: usize) -> String {
+        self.take_range(at, at + 1)
+    }
+
+    fn take_range(&mut self, from: usize, to: usize) -> String {
+        self.used[from..to].fill(true);
+        self.spoken.slice(from, to)
+    }
+
+    fn free(&self, kinds: &[PartKind]) -> Vec<usize> {
+        let places = 0..self.spoken.len();
+        places
+            .filter(|at| !self.used[*at] && kinds.contains(&self.spoken.kind(*at)))
+            .collect()
+    }
+
+    fn first_of(&mut self, kinds: &[PartKind]) -> Option<String> {
+        let at = *self.free(kinds).first()?;
+        Some(self.take(at))
+    }
+
+    /// Several values of one kind: all paths, or all quoted texts and names.
+    fn list(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
+        let kinds: &[PartKind] = match parameter.role {
+            Role::Path => &[PartKind::Path],
+            Role::Name | Role::Text if parameter.required => {
+                &[PartKind::Quoted, PartKind::Id, PartKind::Name]
+            }
+            _ => return None,
+        };
+        let places = self.free(kinds);
+        let values: Vec<String> = places.into_iter().map(|at| self.take(at)).collect();
+        (!values.is_empty()).then(|| json!(values))
+    }
+
+    fn choice(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
+        let choices = parameter.schema["enum"].as_array()?;
+        for at in 0..self.spoken.len() {
+            let raw = self.spoken.raw(at);
+            let same = |choice: &&Value| match choice {
+                Value::String(choice) => {
+                    choice.eq_ignore_ascii_case(raw) || *choice == self.spoken.folded(at)
+                }
+                other => raw.parse::<Value>().is_ok_and(|value| value == **other),
+            };
+            if let Some(choice) = choices.iter().find(same).filter(|_| !self.used[at]) {
+                self.used[at] = true;
+                return Some(choice.clone());
+            }
+        }
+        None
+    }
+
+    /// True if all words of an optional switch are said: `raw`, `recursive`.
+    fn flag(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
+        let places = parameter.words.iter().map(|word| {
+            let mut places = 0..self.spoken.len();
+            places.find(|at| !self.used[*at] && self.spoken.folded(*at) == word)
+        });
+        let places: Vec<usize> = places.collect::<Option<_>>()?;
+        places.iter().for_each(|at| self.used[*at] = true);
+        (!parameter.required && !places.is_empty()).then_some(true.into())
+    }
+
+    /// `the last 5 commits`, and one where a singular stands: `the last commit`.
+    fn count(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
+        let ends: &[&str] = match () {
+            () if parameter.has_word(&["head", "first", "top"]) => &["first", "top", "head"],
+            () if parameter.has_word(&["tail", "last"]) => &["last", "tail", "recent"],
+            () => &["first", "top", "last", "recent", "newest"],
+        };
+        let bounded = parameter.has_word(&["head", "tail", "first", "last"]);
+        let before = |at: usize| at > 0 && ends.contains(&self.spoken.folded(at - 1));
+        let numbers = self.free(&[PartKind::Number]);
+        let number = numbers.iter().copied().find(|at| before(*at));
+        let counts = |at: &usize| {
+            let next = self.spoken.folded_or_none(at + 1);
+            next.is_some() && self.spoken.kind(at + 1) == PartKind::Plain
+        };
+        let plain = numbers.first().copied().filter(|at| !bounded && counts(at));
+        if let Some(at) = number.or(plain) {
+            return self.numeric(at, parameter);
+        }
+        let one = (0..self.spoken.len().saturating_sub(1)).find(|at| {
+            ends.contains(&self.spoken.folded(*at))
+                && self.spoken.kind(at + 1) == PartKind::Plain
+                && self
+                    .spoken
+                    .raw(at + 1)
+                    .eq_ignore_ascii_case(self.spoken.folded(at + 1))
+        })?;
+        self.used[one] = true;
+        Some(1.into())
+    }
+
+    fn number(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
+        let numbers = self.free(&[PartKind::Number]);
+        let nouns = nouns(parameter, self.tool);
+        let beside = beside(self.spoken, &nouns, &self.used).filter(|at| numbers.contains(at));
+        let first = numbers.first().copied().filter(|_| parameter.required);
+        self.numeric(beside.or(first)?, parameter)
+    }
+
+    fn numeric(&mut self, at: usize, parameter: &Parameter<'_>) -> Option<Value> {
+        let raw = self.spoken.raw(at);
+        let whole = raw.parse::<i64>().ok().map(Value::from);
+        let value = match parameter.schema["type"].as_str() {
+            Some("integer") => whole?,
+            _ => whole.or_else(|| raw.parse::<f64>().ok().map(Value::from))?,
+        };
+        self.used[at] = true;
+        Some(value)
+    }
+
+    fn zone(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
+        let mut found = Vec::new();
+        for at in 0..self.spoken.len() {
+            let longest = (1..=3).rev().find_map(|length| {
+                let range = at..at + length;
+                let free =
+                    range.end <= self.spoken.len() && !self.used[range.clone()].contains(&true);
+                let place = free.then(|| self.spoken.slice(range.start, range.end))?;
+                let begins = place.chars().next().is_some_and(char::is_uppercase);
+                let zone = self.zones.zone(&place).filter(|_| begins || at > 0)?;
+                Some((range, zone.to_owned()))
+            });
+            found.extend(longest);
+        }
+        let places: Vec<usize> = found.iter().map(|(range, _)| range.start).collect();
+        let chosen = self.directed(parameter, &places)?;
+        let (range, zone) = found.into_iter().find(|(range, _)| range.start == chosen)?;
+        self.take_range(range.start, range.end);
+        Some(zone.into())
+    }
+
+    fn path(&mut self, parameter: &Parameter<'_>, all: &[Parameter<'_>]) -> Option<Value> {
+        let mut places = self.free(&[PartKind::Path, PartKind::Slashed]);
+        let others = all.iter().filter(|it| it.role == Role::Path && it.required);
+        let several = others.count() > 1;
+        if places.is_empty() || several {
+            let quoted = self.free(&[PartKind::Quoted]);
+            let like_path = |at: &usize| self.spoken.raw(*at).contains(['/', '.']);
+            places.extend(quoted.into_iter().filter(like_path));
+        }
+        if self.wants_folder(parameter) {
+            places.retain(|at| !is_file_name(self.spoken.raw(*at)));
+        }
+        places.sort_unstable();
+        let at = match several {
+            true => self.directed(parameter, &places)?,
+            false => *places.first()?,
+        };
+        Some(self.take(at).into())
+    }
+
+    /// True if the tool is about folders, so that the name of a file is no value for it.
+    fn wants_folder(&self, parameter: &Parameter<'_>) -> bool {
+        let folders = ["directory", "folder", "dir"];
+        let name = name_words(self.tool.name);
+        let named = name.iter().any(|it| folders.contains(&it.as_str()));
+        parameter.has_word(&folders) || named
+    }
+
+    /// Of several values, the one that something comes from or goes to, as the parameter wants it.
+    fn directed(&self, parameter: &Parameter<'_>, places: &[usize]) -> Option<usize> {
+        let after =
+            |at: &usize, leads: &[&str]| *at > 0 && leads.contains(&self.spoken.folded(at - 1));
+        let mut places = places.iter().copied();
+        if parameter.has_word(&["destination", "dest", "target", "to", "new", "end"]) {
+            let led = places.clone().find(|at| after(at, TO));
+            return led.or_else(|| places.next_back());
+        }
+        if parameter.has_word(&["source", "src", "from", "old", "start", "origin"]) {
+            let led = places.clone().find(|at| after(at, FROM));
+            return led.or_else(|| places.find(|at| !after(at, TO)));
+        }
+        places.next()
+    }
+
+    fn glob(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
+        let pattern = self.first_of(&[PartKind::Glob]).map(|glob| self.deep(glob));
+        let pattern = pattern.or_else(|| self.first_of(&[PartKind::Quoted]));
+        if pattern.is_some() || !parameter.required {
+            return pattern.map(Value::from);
+        }
+        let leads = ["named", "called", "matching", "for", "like"];
+        let (from, to) = behind(self.spoken, &leads, &self.used)?;
+        (to - from == 1).then(|| self.take(from).into())
+    }
+
+    /// A person means any depth, where a tool tells `*.ts` here from `**/*.ts` at any depth.
+    fn deep(&self, glob: String) -> String {
+        let told = self.tool.description.contains("**/");
+        match told && !glob.contains('/') {
+            true => format!("**/{glob}"),
+            false => glob,
+        }
+    }
+
+    fn time(&mut self) -> Option<Value> {
+        let noon = (0..self.spoken.len())
+            .find(|at| !self.used[*at] && matches!(self.spoken.folded(*at), "noon" | "midnight"));
+        if let Some(at) = noon {
+            let is_noon = self.take(at).eq_ignore_ascii_case("noon");
+            return Some(if is_noon { "12:00" } else { "00:00" }.into());
+        }
+        let at = *self.free(&[PartKind::Time]).first()?;
+        Some(clock(&self.take(at))?.into())
+    }
+
+    /// Everything from the first word of a statement on, as it was written.
+    fn statement(&mut self) -> Option<Value> {
+        let text = self.spoken.text;
+        let (start, _) = statement_start(text)?;
+        let statement = text[start..].trim().trim_end_matches(['"', '`']).trim();
+        let before = text[..start].trim_end_matches(['"', '`', '\'', ' ']);
+        let spoken_before = SpokenRequest::read(before).words.len();
+        self.used[spoken_before.min(self.spoken.len())..].fill(true);
+        Some(statement.into())
+    }
+
+    /// The longest run of numbers and signs of calculation.
+    fn expression(&mut self) -> Option<Value> {
+        let calculates = |word: &str| {
+            let names = ["sqrt(", "sin(", "cos(", "tan(", "log(", "exp(", "abs("];
+            let rest = names.iter().find_map(|name| word.strip_prefix(name));
+            let letters = rest.unwrap_or(word).chars();
+            letters.clone().count() > 0
+                && letters
+                    .clone()
+                    .all(|it| "0123456789.+-*/^%(), ".contains(it))
+        };
+        let fits: Vec<bool> = (0..self.spoken.len())
+            .map(|at| !self.used[at] && calculates(self.spoken.raw(at)))
+            .collect();
+        let from = fits.iter().position(|it| *it)?;
+        let length = fits[from..].iter().take_while(|it| **it).count();
+        let text = self.spoken.slice(from, from + length);
+        let has_sign = text.contains(['+', '*', '/', '^', '%', '(']) || text.contains(" - ");
+        has_sign.then(|| self.take_range(from, from + length).into())
+    }
+
+    /// A quoted text, or what stands behind a word that announces it.
+    fn text(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
+        if let Some(quoted) = self.first_of(&[PartKind::Quoted]) {
+            return Some(quoted.into());
+        }
+        if !parameter.required {
+            return None;
+        }
+        let leads: &[&str] = match parameter.has_word(&["message", "content", "text", "body"]) {
+            true => &["saying", "say"],
+            false => &["for", "about", "matching", "containing", "mentioning", "on"],
+        };
+        let (from, to) = behind(self.spoken, leads, &self.used)
+            .or_else(|| self.tail())
+            .or_else(|| self.searched())?;
+        Some(self.take_range(from, to).into())
+    }
+
+    /// The words behind a verb that searches, unless the tool itself is named so: `find tea in memory`.
+    fn searched(&self) -> Option<(usize, usize)> {
+        let verb = self.spoken.folded(0) == "search";
+        let end = end_of_text(self.spoken, 1, &self.used);
+        let end = (1..end)
+            .find(|at| self.spoken.kind(*at) == PartKind::Preposition)
+            .unwrap_or(end);
+        let plain = (1..end).all(|at| !self.is_own(at) && !is_common(self.spoken.folded(at)));
+        (verb && end > 1 && plain).then_some((1, end))
+    }
+
+    /// The words behind the verb, if that is the whole name of the tool: `echo hello`.
+    fn tail(&self) -> Option<(usize, usize)> {
+        let whole = self.spoken.folded(0) == self.tool.name.to_lowercase();
+        let rest = (1, self.spoken.len());
+        (whole && rest.1 > 1 && !self.used[1..].contains(&true)).then_some(rest)
+    }
+
+    fn name(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
+        let nouns = nouns(parameter, self.tool);
+        let beside = beside(self.spoken, &nouns, &self.used).filter(|at| self.may_name(*at));
+        if let Some(at) = beside {
+            return Some(self.take(at).into());
+        }
+        if !parameter.required {
+            return self.like_example(parameter);
+        }
+        // A search looks for a text, and the thing that is searched may stand before it.
+        let searches = self.spoken.folded(0) == "search";
+        let scope = searches && self.spoken.folded_or_none(2) == Some("for");
+        if scope && !self.used[1] && self.may_name(1) && !self.is_own(1) {
+            return Some(self.take(1).into());
+        }
+        let quoted = [PartKind::Quoted].into_iter().filter(|_| !searches);
+        let kinds: Vec<PartKind> = quoted
+            .chain([PartKind::Id, PartKind::Slashed, PartKind::Name])
+            .collect();
+        if let Some(name) = kinds.into_iter().find_map(|kind| self.first_of(&[kind])) {
+            return Some(name.into());
+        }
+        let leads: &[&str] = match searches {
+            true => &["named", "called", "in", "from"],
+            false => &[
+                "named", "called", "of", "for", "about", "in", "from", "against", "with", "to",
+            ],
+        };
+        let (from, to) = behind(self.spoken, leads, &self.used)?;
+        let single = to - from == 1 && self.may_name(from);
+        self.used[from - 1] |= single;
+        single.then(|| self.take(from).into())
+    }
+
+    /// True for a word of the tool's own name.
+    fn is_own(&self, at: usize) -> bool {
+        own_stems(self.tool).contains(&stem(self.spoken.folded(at)))
+    }
+
+    /// A word in the form of an example that the parameter's description gives: `A1:B2` for `A1:D10`.
+    fn like_example(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
+        let description = parameter.description;
+        let examples = description.split(|it: char| it.is_whitespace() || "\"'`(),;".contains(it));
+        let forms: Vec<String> = examples.filter(|it| it.len() > 1).map(form).collect();
+        let ids = self.free(&[PartKind::Id]);
+        let at = ids
+            .into_iter()
+            .find(|at| forms.contains(&form(self.spoken.raw(*at))))?;
+        Some(self.take(at).into())
+    }
+
+    /// True for a word that can be a name: not one that the request is made of.
+    fn may_name(&self, at: usize) -> bool {
+        let plain = self.spoken.kind(at) == PartKind::Plain;
+        let word = self.spoken.raw(at).to_lowercase();
+        !plain || at > 0 && !is_common(&word)
+    }
+}
+
+/// A text with its letters and digits made alike: `a9:a9` for `A1:D10`.
+fn form(text: &str) -> String {
+    let mut form = String::new();
+    for letter in text.trim_end_matches('.').chars() {
+        let sort = match letter {
+            _ if letter.is_ascii_digit() => '9',
+            _ if letter.is_alphabetic() => 'a',
+            other => other,
+        };
+        if !(matches!(sort, '9' | 'a') && form.ends_with(sort)) {
+            form.push(sort);
+        }
+    }
+    form
+}

@@ -1,0 +1,72 @@
+//! `kitbag templates make`: a template from the definition of a tool.
+
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use clap::Args;
+use clap_complete::ArgValueCandidates;
+use kitbag_domain::{DescribedTool, ExposedName, ServerName, derived_effect};
+use kitbag_intents::template::draft::{DraftedTool, draft};
+use kitbag_schema::member_call;
+use serde_json::Value;
+
+use super::exchange;
+use crate::cli::Invocation;
+use crate::cli::completions::tools;
+use crate::cli::describe;
+use crate::cli::failure::Advise as _;
+use crate::cli::gateway::{JoinChoice, ReachedGateway, owner};
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// The tool, as `kitbag tools` shows it.
+    #[arg(add = ArgValueCandidates::new(tools))]
+    tool: String,
+    /// The file, which must not exist yet; stdout unless given.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    apart: JoinChoice,
+}
+
+pub(super) async fn make(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()> {
+    let config = invocation.config()?;
+    let mut gateway = ReachedGateway::reach(arguments.apart, &config, invocation).await?;
+    let owner = owner(&arguments.tool, &config);
+    let found = describe::find(&mut gateway, &arguments.tool, owner, invocation.output).await;
+    gateway.close().await;
+    let definition = found?;
+    let named = ExposedName::split(&arguments.tool)
+        .and_then(|(server, tool)| Some((server.parse::<ServerName>().ok()?, tool)));
+    let Some((server, tool)) = named else {
+        return Err(anyhow!("`{}` is of no server", arguments.tool))
+            .advise(|| "name a tool as `kitbag tools` shows it".to_owned());
+    };
+    let drafted = draft(&DraftedTool {
+        server: &server,
+        name: tool,
+        call: &member_call(server.as_str(), tool),
+        definition: &definition,
+        reads: reads(&server, tool, &definition),
+    });
+    let template = drafted
+        .map_err(|error| anyhow!("`{}` becomes no template: {error}", arguments.tool))
+        .advise(|| "write one by hand; docs/intents.md has an example".to_owned())?;
+    exchange::export(&template, arguments.output.as_deref(), invocation)
+}
+
+/// True if the server says so, or if it says nothing and the tool's own words do.
+pub(in crate::cli) fn reads(server: &ServerName, tool: &str, definition: &Value) -> bool {
+    let hints = &definition["annotations"];
+    if hints["readOnlyHint"].is_boolean() || hints["destructiveHint"].is_boolean() {
+        return hints["readOnlyHint"] == true;
+    }
+    let properties = definition["inputSchema"]["properties"].as_object();
+    let parameters = properties.into_iter().flat_map(|it| it.keys());
+    derived_effect::only_reads(&DescribedTool {
+        server: server.as_str(),
+        name: tool,
+        description: definition["description"].as_str().unwrap_or_default(),
+        parameters: &parameters.map(String::as_str).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,147 @@
+//! Claims about figures: whose they are, and that there are not too many.
+
+use kitbag_domain::{CallCost, Caller, Capability, Origin, Purpose, Timestamp};
+
+use super::*;
+
+fn tenant(name: &str) -> Tenant {
+    name.parse().unwrap()
+}
+
+fn client<'a>(tenant: &'a Tenant, session: Option<&'a Arc<str>>) -> MeteredClient<'a> {
+    MeteredClient {
+        tenant,
+        name: Some("zed"),
+        session,
+    }
+}
+
+#[test]
+fn a_tenant_is_shown_its_own_figures_alone() {
+    let mut tables = UsageFigures::default();
+    let (acme, globex) = (tenant("acme"), tenant("globex"));
+    tables.answered(&client(&acme, Some(&"one".into())), "git__log", 10);
+    tables.answered(&client(&globex, Some(&"two".into())), "git__log", 99);
+    tables.listed(
+        &client(&globex, None),
+        "search",
+        ListFigures::once(400, 90_000),
+    );
+    let own = tables.of(&"acme".parse().unwrap(), |_, _| true);
+    assert_eq!(
+        (own.surfaces.len(), own.tools.len(), own.clients.len()),
+        (0, 1, 1)
+    );
+    assert!(own.tools.values().all(|tool| tool.returned == 10));
+}
+
+fn seen(tool: &str, outcome: Outcome) -> Observation {
+    Observation {
+        at: Timestamp(0),
+        caller: Caller {
+            tenant: tenant("acme"),
+            ..Caller::local()
+        },
+        client: None,
+        origin: Origin::default(),
+        purpose: Purpose::Use,
+        capability: Capability::tool("fin".parse().unwrap(), tool),
+        outcome,
+        latency: Duration::from_millis(1),
+        cost: CallCost::default(),
+        arguments: None,
+    }
+}
+
+#[test]
+fn what_is_hidden_from_a_tenant_is_counted_with_what_does_not_exist() {
+    let mut tables = UsageFigures::default();
+    tables.called(&seen("payroll", Outcome::Denied), "fin__payroll");
+    tables.called(&seen("nothing", Outcome::Invalid), UNKNOWN);
+    tables.called(&seen("report", Outcome::Ok), "fin__report");
+    let own = tables.of(&"acme".parse().unwrap(), |name, _| name != "fin__payroll");
+    let rows: Vec<_> = own
+        .published(true)
+        .into_iter()
+        .map(|it| {
+            (
+                it.server,
+                it.tool.unwrap().to_string(),
+                it.figures.called.outcomes().collect(),
+            )
+        })
+        .collect::<Vec<(String, String, Vec<_>)>>();
+    assert_eq!(
+        rows,
+        [
+            (
+                String::new(),
+                UNKNOWN.to_owned(),
+                vec![(Outcome::Invalid, 2)]
+            ),
+            (
+                "fin".to_owned(),
+                "fin__report".to_owned(),
+                vec![(Outcome::Ok, 1)]
+            ),
+        ]
+    );
+}
+
+#[test]
+fn tools_of_one_server_are_one_series_unless_each_is_wanted() {
+    let mut tables = UsageFigures::default();
+    for tool in ["a", "b", "c"] {
+        tables.called(&seen(tool, Outcome::Ok), &format!("fin__{tool}"));
+    }
+    let together = tables.published(false);
+    assert_eq!((together.len(), tables.published(true).len()), (1, 3));
+    assert_eq!(
+        (
+            together[0].server.as_str(),
+            together[0].figures.called.count()
+        ),
+        ("fin", 3)
+    );
+}
+
+#[test]
+fn what_strangers_call_themselves_cannot_fill_the_memory() {
+    let (mut tables, acme) = (UsageFigures::default(), tenant("acme"));
+    for number in 0..MOST_TOOLS + 10 {
+        let session = format!("session {number}").into();
+        let visitor = client(&acme, Some(&session));
+        tables.answered(&visitor, &format!("tool {number}"), 1);
+    }
+    assert_eq!(
+        (tables.tools.len(), tables.clients.len()),
+        (MOST_TOOLS + 1, MOST_CLIENTS)
+    );
+    assert_eq!(
+        tables.tools[&("acme".parse().unwrap(), OTHERS.into())].returned,
+        10
+    );
+    assert!(tables.clients.contains_key(&ClientId::Session(
+        format!("session {}", MOST_TOOLS + 9).into()
+    )));
+}
+
+#[test]
+fn a_latency_falls_into_the_bucket_that_reaches_it() {
+    let mut called = CallFigures::default();
+    for (milliseconds, outcome) in [
+        (3, Outcome::Ok),
+        (5, Outcome::Ok),
+        (90_000, Outcome::TimedOut),
+    ] {
+        called.add(outcome, Duration::from_millis(milliseconds));
+    }
+    assert_eq!(
+        (called.latencies[0], called.latencies[BUCKETS.len()]),
+        (2, 1)
+    );
+    assert_eq!(
+        called.outcomes().collect::<Vec<_>>(),
+        [(Outcome::Ok, 2), (Outcome::TimedOut, 1)]
+    );
+}

@@ -273,6 +273,7 @@ mod tests {
                         .iter()
                         .map(|uri| raw(&json!({ "uriTemplate": uri })))
                         .collect(),
+                    skills: Vec::new(),
                     problems: Vec::new(),
                 };
                 (server.parse().unwrap(), Arc::new(listing))

@@ -1,4 +1,4 @@
-//! The lists of a server: tools, prompts, resources and templates, each as the text that it sent.
+//! The lists of a server: tools, prompts, resources, templates and skills, each as the text that it sent.
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::future::{Either, select};
 use kitbag_domain::Timestamp;
-use kitbag_wire::meta::method;
+use kitbag_wire::meta::{extension, method};
 use kitbag_wire::{Era, Raw, RawObject};
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,8 @@ pub struct Listing {
     pub prompts: Vec<Raw>,
     pub resources: Vec<Raw>,
     pub templates: Vec<Raw>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<Raw>,
     /// The problems that did not spoil the rest.
     #[serde(default)]
     pub problems: Vec<ListingProblem>,
@@ -74,6 +76,11 @@ const TEMPLATES: ListKind = ListKind {
     field: "resourceTemplates",
     key: "uriTemplate",
 };
+const SKILLS: ListKind = ListKind {
+    method: method::LIST_SKILLS,
+    field: "skills",
+    key: "uri",
+};
 
 /// The other lists may follow the tools by this much; after that the tools are handed on alone. A
 /// server that answers at all answers all its lists within it.
@@ -89,6 +96,7 @@ impl Listing {
             &mut listing.prompts,
             &mut listing.resources,
             &mut listing.templates,
+            &mut listing.skills,
         ] {
             cut(list);
         }
@@ -108,6 +116,7 @@ impl Listing {
             prompts: Vec::new(),
             resources: Vec::new(),
             templates: Vec::new(),
+            skills: Vec::new(),
             problems: Vec::new(),
         }
     }
@@ -125,7 +134,7 @@ pub(crate) async fn list(
     let tools = pin!(pages_if("tools", connection, TOOLS));
     let rest = pin!(other_lists(connection));
     let mut listing = Listing::introduction(&connection.hello);
-    let (prompts, resources, templates) = match select(tools, rest).await {
+    let (prompts, resources, templates, skills) = match select(tools, rest).await {
         Either::Left((tools, mut rest)) => {
             tools?.move_into(&mut listing, |listing| &mut listing.tools);
             match tokio::time::timeout(OTHER_LISTS_DELAY, &mut rest).await {
@@ -146,17 +155,28 @@ pub(crate) async fn list(
     prompts.move_into(&mut listing, |listing| &mut listing.prompts);
     resources.move_into(&mut listing, |listing| &mut listing.resources);
     templates.move_into(&mut listing, |listing| &mut listing.templates);
+    skills.move_into(&mut listing, |listing| &mut listing.skills);
     Ok(listing)
 }
 
 async fn other_lists(
     connection: &Connection,
-) -> Result<(ListedItems, ListedItems, ListedItems), CallError> {
+) -> Result<(ListedItems, ListedItems, ListedItems, ListedItems), CallError> {
     tokio::try_join!(
         pages_if("prompts", connection, PROMPTS),
         pages_if("resources", connection, RESOURCES),
         pages_if("resources", connection, TEMPLATES),
+        skills(connection),
     )
+}
+
+/// Reads the skills if the server has the extension.
+async fn skills(connection: &Connection) -> Result<ListedItems, CallError> {
+    let extensions = connection.hello.capabilities.object("extensions");
+    match extensions.is_some_and(|it| it.contains(extension::SKILLS)) {
+        true => pages(connection, SKILLS).await,
+        false => Ok(ListedItems::new(SKILLS)),
+    }
 }
 
 /// Reads a list if the server has the capability for it.

@@ -35,7 +35,7 @@ use crate::view::View;
 const MOST_QUESTIONS: usize = 32;
 
 /// The key under which a question names the server that asks it, since the person sees only Kitbag.
-const ASKED_BY: &str = "io.kitbag/server";
+pub(crate) const ASKED_BY: &str = "io.kitbag/server";
 
 pub(crate) async fn carry(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
     match turn.client.era {

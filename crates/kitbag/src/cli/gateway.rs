@@ -18,7 +18,7 @@ use crate::local::answer::answer;
 use crate::local::joined::Joined;
 use crate::local::protocol::{LocalAnswer, LocalRequest, Want};
 use kitbag_gateway::app::{App, CallProgress, Meanwhile, ServerDefinitions, ServerReport};
-use kitbag_gateway::offers::{PromptRow, ResourceRow, ToolRow};
+use kitbag_gateway::offers::{PromptRow, ResourceRow, SkillRow, ToolRow};
 use kitbag_gateway::search::SearchResult;
 use kitbag_gateway::surface::tokens::SurfaceTokens;
 
@@ -135,6 +135,14 @@ impl ReachedGateway {
             |_| {},
         )
         .await
+    }
+
+    /// The skills a local client sees, as far as they are known.
+    pub(super) async fn skills(&mut self) -> anyhow::Result<Vec<SkillRow>> {
+        match self.ask(LocalRequest::Skills).await? {
+            LocalAnswer::Skills(rows) => Ok(rows),
+            other => Err(unexpected(&other)),
+        }
     }
 
     /// The resources and templates a local client sees, as far as they are known.

@@ -11,9 +11,8 @@ use kitbag_relevance::terms::terms;
 use kitbag_relevance::{Document, Index, IndexedTool, nearest_by_words};
 use kitbag_wire::{Raw, RawObject};
 
-use crate::bridge::ASKED_BY;
-use crate::catalog::CatalogEntry;
-use crate::resources::{marked, unmark};
+use crate::catalog_entry::CatalogEntry;
+use crate::resources::{ORIGIN_SERVER, marked, unmark};
 
 /// A skill as its server lists it.
 pub(crate) struct Skill {
@@ -65,7 +64,7 @@ fn mark_skill(skill: &mut RawObject, server: &ServerName) {
     mark_uri(skill, server);
     mark_resources(skill, server);
     let meta = skill.object("_meta").unwrap_or_default();
-    skill.put("_meta", &meta.with(ASKED_BY, server.as_str()));
+    skill.put("_meta", &meta.with(ORIGIN_SERVER, server.as_str()));
 }
 
 fn mark_resources(object: &mut RawObject, server: &ServerName) {

@@ -32,6 +32,14 @@ pub(crate) struct PendingBody {
     pub(crate) bytes: Bytes,
 }
 
+/// Adds the headers of a trace; those that are set otherwise stay as they are.
+pub(crate) fn with_trace(mut headers: HeaderMap, trace: &HeaderMap) -> HeaderMap {
+    for (name, value) in trace {
+        headers.entry(name).or_insert_with(|| value.clone());
+    }
+    headers
+}
+
 impl PendingRequest {
     pub(crate) fn build(&self) -> Result<Request, RequestFault> {
         let mut request = Request::new(self.method.clone(), self.url.clone());

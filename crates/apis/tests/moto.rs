@@ -308,9 +308,15 @@ impl Moto {
             Clock::system(),
             Arc::new(|_: RotatedRefreshToken| unreachable!()),
         );
-        api.call(action, arguments, &credential(user), &tokens)
-            .await
-            .unwrap()
+        api.call(
+            action,
+            arguments,
+            &credential(user),
+            &tokens,
+            &http::HeaderMap::new(),
+        )
+        .await
+        .unwrap()
     }
 }
 

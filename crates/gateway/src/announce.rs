@@ -58,14 +58,17 @@ impl Changes {
             return Self {
                 tools: !after.tools.is_empty(),
                 prompts: !after.prompts.is_empty(),
-                resources: !(after.resources.is_empty() && after.templates.is_empty()),
+                resources: !(after.resources.is_empty()
+                    && after.templates.is_empty()
+                    && after.skills.is_empty()),
             };
         };
         Self {
             tools: differ(&before.tools, &after.tools),
             prompts: differ(&before.prompts, &after.prompts),
             resources: differ(&before.resources, &after.resources)
-                || differ(&before.templates, &after.templates),
+                || differ(&before.templates, &after.templates)
+                || differ(&before.skills, &after.skills),
         }
     }
 }

@@ -32,6 +32,9 @@ pub(crate) enum CallSubject {
     Tool(String),
     Prompt(String),
     Resource(String),
+    Skill(String),
+    /// The files below a URI.
+    Directory(String),
     Completion(CompletionReference),
     /// A list of one server, untouched.
     List(&'static str),
@@ -62,6 +65,16 @@ impl McpCall {
 
     pub(crate) fn resource(params: RawObject) -> Result<Self, Failure> {
         let subject = CallSubject::Resource(required(&params, "uri")?);
+        Ok(Self { subject, params })
+    }
+
+    pub(crate) fn skill(params: RawObject) -> Result<Self, Failure> {
+        let subject = CallSubject::Skill(required(&params, "uri")?);
+        Ok(Self { subject, params })
+    }
+
+    pub(crate) fn directory(params: RawObject) -> Result<Self, Failure> {
+        let subject = CallSubject::Directory(required(&params, "uri")?);
         Ok(Self { subject, params })
     }
 
@@ -127,9 +140,10 @@ impl CallSubject {
             Self::Prompt(name) | Self::Completion(CompletionReference::Prompt(name)) => {
                 (Kind::Prompt, name)
             }
-            Self::Resource(uri) | Self::Completion(CompletionReference::Resource(uri)) => {
-                (Kind::Resource, uri)
-            }
+            Self::Resource(uri)
+            | Self::Skill(uri)
+            | Self::Directory(uri)
+            | Self::Completion(CompletionReference::Resource(uri)) => (Kind::Resource, uri),
             Self::List(_) | Self::Task(..) => (Kind::Tool, ""),
         }
     }
@@ -140,6 +154,8 @@ impl CallSubject {
             Self::Tool(_) => method::CALL_TOOL,
             Self::Prompt(_) => method::GET_PROMPT,
             Self::Resource(_) => method::READ_RESOURCE,
+            Self::Skill(_) => method::GET_SKILL,
+            Self::Directory(_) => method::READ_DIRECTORY,
             Self::Completion(_) => method::COMPLETE,
             Self::List(method) => method,
             Self::Task(TaskMethod::Get, _) => "tasks/get",

@@ -19,7 +19,8 @@ use crate::catalog_entry::{URI, URI_TEMPLATE, expose_name, expose_uris};
 use crate::drift::judge;
 use crate::per_caller::PerCaller;
 use crate::places_before::places_before;
-use crate::resources::{ResourceRoutes, Visible, marked};
+use crate::resources::{ResourceRoutes, Visible, marked, unmark};
+use crate::skills::{Skill, SkillIndex};
 use crate::tool_files::{FileTool, FileTools};
 
 #[derive(Debug, Default)]
@@ -28,6 +29,7 @@ pub struct Catalog {
     pub(crate) prompts: Vec<Arc<CatalogEntry>>,
     pub(crate) resources: Vec<Arc<CatalogEntry>>,
     pub(crate) templates: Vec<Arc<CatalogEntry>>,
+    pub(crate) skills: Vec<Arc<CatalogEntry>>,
     tools_by_name: HashMap<String, usize>,
     prompts_by_name: HashMap<String, usize>,
     /// The plain names of tools that the operator shows to no client.
@@ -42,6 +44,7 @@ pub struct Catalog {
     listed: HashMap<ServerName, Vec<Option<Arc<CatalogEntry>>>>,
     /// Made when the first request in words comes.
     automatic: OnceLock<AutomaticIntents>,
+    skill_index: OnceLock<SkillIndex>,
     /// The words for what stands behind the search, made with the first list of each caller.
     pub(crate) guides: PerCaller<Option<Arc<str>>>,
 }
@@ -135,6 +138,8 @@ impl Catalog {
         self.resources.extend(resources.map(Arc::new));
         let templates = expose_uris(server, &listing.templates, URI_TEMPLATE);
         self.templates.extend(templates.map(Arc::new));
+        let skills = expose_uris(server, &listing.skills, URI);
+        self.skills.extend(skills.map(Arc::new));
     }
 
     /// Gives a tool the form that the operator wants. Nothing is returned of a tool that no client gets.
@@ -328,11 +333,29 @@ impl Catalog {
 
     /// Returns everything that one server offers.
     pub(crate) fn of_server(&self, server: &ServerName) -> impl Iterator<Item = &CatalogEntry> {
-        let all = [&self.tools, &self.prompts, &self.resources, &self.templates]
+        let resources = [&self.resources, &self.templates, &self.skills];
+        let all = [&self.tools, &self.prompts]
             .into_iter()
+            .chain(resources)
             .flatten()
             .map(|it| &**it);
         all.filter(move |entry| entry.capability.server == *server)
+    }
+
+    /// Returns the skill of which this is a file, by the URI with its server's mark.
+    pub(crate) fn skill_with(&self, uri: &str) -> Option<&CatalogEntry> {
+        let (server, own) = unmark(uri)?;
+        let mut skills = self.skills.iter().map(|it| &**it);
+        skills.find(|it| {
+            let is_own = it.capability.server == server;
+            is_own && (it.capability.name == own || Skill::of(it).files.iter().any(|it| it == own))
+        })
+    }
+
+    /// Returns the index of skills, which is made for the first search.
+    pub(crate) fn skill_index(&self) -> &SkillIndex {
+        self.skill_index
+            .get_or_init(|| SkillIndex::of(&self.skills))
     }
 
     /// Returns the lists of a server that it was built of.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use http::HeaderMap;
 use kitbag_apis::{ActionAnswer, ActionError};
 use kitbag_config::CatalogSettings;
 use kitbag_declared::AuthScheme;
@@ -44,7 +45,9 @@ pub async fn try_out(
     {
         return Ok(CredentialTrial::Called {
             action: action.name.to_string(),
-            outcome: api.call(request, &arguments, &credential, tokens).await,
+            outcome: api
+                .call(request, &arguments, &credential, tokens, &HeaderMap::new())
+                .await,
         });
     }
     let request = file.actions.iter().find_map(|it| it.request.as_ref());

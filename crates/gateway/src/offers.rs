@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalog::{Catalog, CatalogEntry};
 use crate::prompts::{self, PromptArgument};
+use crate::skills::Skill;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ToolRow {
@@ -36,6 +37,17 @@ pub struct ResourceRow {
     pub name: Option<String>,
     pub mime_type: Option<String>,
     pub description: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SkillRow {
+    /// The URI of its `SKILL.md`, with the mark of its server.
+    pub uri: String,
+    pub server: ServerName,
+    pub name: String,
+    pub description: String,
+    /// The number of its files; absent if they are made when they are read.
+    pub files: Option<usize>,
 }
 
 /// The tools a local client sees, as far as they are known.
@@ -75,6 +87,25 @@ pub fn resources(catalog: &Catalog, policy: &Policy) -> Vec<ResourceRow> {
             resource_row(entry, template, &definition)
         })
         .collect()
+}
+
+/// The skills a local client sees, as far as they are known.
+pub fn skills(catalog: &Catalog, policy: &Policy) -> Vec<SkillRow> {
+    let skills = visible(&catalog.skills, policy).map(|entry| {
+        let Skill {
+            name,
+            description,
+            files,
+        } = Skill::of(entry);
+        SkillRow {
+            uri: entry.exposed.clone(),
+            server: entry.capability.server.clone(),
+            name,
+            description,
+            files: (!files.is_empty()).then_some(files.len()),
+        }
+    });
+    skills.collect()
 }
 
 fn resource_row(entry: &CatalogEntry, template: bool, definition: &Raw) -> ResourceRow {

@@ -5,7 +5,7 @@
 
 use kitbag_apis::ProviderAnswer;
 use kitbag_domain::text::visible;
-use kitbag_domain::{Capability, Outcome, WriteClass};
+use kitbag_domain::{Capability, Outcome, TraceParent, WriteClass};
 use kitbag_upstream::CallError;
 use kitbag_wire::meta::result_type;
 use kitbag_wire::{Raw, RawObject, is_too_deep, raw};
@@ -57,7 +57,7 @@ async fn attempt(
     // recorded here.
     record.begin(turn).await?;
     let answer = tokio::select! {
-        answer = dispatch(turn, target) => answer,
+        answer = dispatch(turn, target, record.span()) => answer,
         () = turn.cancelled.cancelled() => Err(Failure::Cancelled),
     };
     if let Some(price) = target.spent() {
@@ -198,18 +198,28 @@ fn check_tool_arguments(
     })
 }
 
-async fn dispatch(turn: &Turn, target: &mut CallTarget) -> Result<Raw, Failure> {
+async fn dispatch(
+    turn: &Turn,
+    target: &mut CallTarget,
+    span: Option<TraceParent>,
+) -> Result<Raw, Failure> {
+    let trace = turn.trace.under(span);
     let capability = &target.capability;
     match &mut target.executor {
         Executor::Mcp(target) => {
             target.outbound.approval = held::approval(turn, capability);
             overrides::complete(turn, capability, target);
+            trace.put_into(&mut target.outbound.params);
             let carried = bridge::carry(turn, target).await;
             let result = carried.map_err(|it| held::explained(turn, target, capability, it))?;
             shallow(target, result)
         }
-        Executor::Api(target) => ask_api(turn, target).await,
+        Executor::Api(target) => {
+            target.request.trace = trace.headers();
+            ask_api(turn, target).await
+        }
         Executor::Declared(target) => {
+            target.trace = trace.headers();
             let done = Box::pin(declared_call::carry_out(turn, target)).await?;
             target.spent = done.spent;
             Ok(done.result)

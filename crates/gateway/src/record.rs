@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use kitbag_domain::{CallCost, Capability, NanoUsd, Observation, Outcome};
+use kitbag_domain::{CallCost, Capability, NanoUsd, Observation, Outcome, TraceParent};
 use kitbag_store::{AuditSink, RowId};
 use kitbag_wire::Raw;
 
@@ -23,6 +23,7 @@ pub(crate) struct CallRecord {
     row: Option<RowId>,
     /// The part of a call that may teach something.
     noted: Option<NotedUse>,
+    span: Option<TraceParent>,
 }
 
 impl CallRecord {
@@ -33,7 +34,13 @@ impl CallRecord {
             started: Instant::now(),
             row: None,
             noted: None,
+            span: turn.gateway.services.meter.new_span(turn.trace.parent),
         }
+    }
+
+    /// Returns the span of the call, if a collector hears of it.
+    pub(crate) fn span(&self) -> Option<TraceParent> {
+        self.span
     }
 
     /// Says what the call is about, and with which arguments, as JSON. A list is about a whole server; it names nothing, and is not
@@ -100,11 +107,12 @@ impl CallRecord {
             observe::called(turn, noted, outcome);
         }
         let tokens = answer.as_ref().ok().and_then(|it| tokens(turn, it));
+        let span = self.span;
         if let Some(observation) = self.finish(outcome, tokens) {
             turn.gateway
                 .services
                 .meter
-                .called(&turn.catalog, &observation);
+                .called(&turn.catalog, &observation, span);
         }
     }
 

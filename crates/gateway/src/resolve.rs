@@ -176,7 +176,7 @@ fn of_all_servers(
             params.put("name", &capability.name);
             Ok(capability)
         }
-        CallSubject::Resource(uri) => {
+        CallSubject::Resource(uri) | CallSubject::Skill(uri) | CallSubject::Directory(uri) => {
             let capability = resource(turn, uri)?;
             params.put("uri", &capability.name);
             Ok(capability)

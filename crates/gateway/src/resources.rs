@@ -199,6 +199,10 @@ impl ResourceRoutes {
 
 const MARK: &str = "kitbag://server/";
 
+/// The key in `_meta` under which a question or a skill names its server, since the client sees only
+/// Kitbag.
+pub(crate) const ORIGIN_SERVER: &str = "io.kitbag/server";
+
 /// A server's own URI with the server in front of it.
 pub(crate) fn marked(owner: &Capability) -> String {
     format!("{MARK}{}/{}", owner.server, owner.name)
@@ -273,6 +277,7 @@ mod tests {
                         .iter()
                         .map(|uri| raw(&json!({ "uriTemplate": uri })))
                         .collect(),
+                    skills: Vec::new(),
                     problems: Vec::new(),
                     unmasked: Vec::new(),
                 };

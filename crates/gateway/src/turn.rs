@@ -17,6 +17,7 @@ use crate::flights::{Flights, HeldMessage};
 use crate::gateway::Gateway;
 use crate::run::{CodeRun, RunQuestion};
 use crate::session::Session;
+use crate::trace::TraceContext;
 use crate::view::View;
 
 /// Notifications a slow client may be behind by; later ones are dropped, answers never are.
@@ -35,6 +36,7 @@ pub(crate) struct Turn {
     pub(crate) back: BackChannel,
     pub(crate) cancelled: CancellationToken,
     pub(crate) origin: Origin,
+    pub(crate) trace: TraceContext,
     pub(crate) purpose: Purpose,
     /// The run of a program that made the call, if a program made it.
     pub(crate) run: Option<Arc<CodeRun>>,
@@ -71,6 +73,7 @@ impl Turn {
             back,
             cancelled: CancellationToken::new(),
             origin: Origin::default(),
+            trace: TraceContext::default(),
             purpose: Purpose::Use,
             run: None,
         }
@@ -95,16 +98,11 @@ impl Turn {
             .server_visible(&self.catalog, self.caller(), server)
     }
 
-    /// The span of the client that a request belongs to may stand in `_meta`, which is nearer to
-    /// the client than a header.
-    pub(crate) fn traced(mut self, params: &RawObject) -> Self {
-        let written = params
-            .get("_meta")
-            .and_then(|meta| RawObject::peek(meta, "traceparent"));
-        let text: Option<String> = written.and_then(|text| serde_json::from_str(text.get()).ok());
-        self.origin.trace = text
-            .and_then(|text| text.parse().ok())
-            .or(self.origin.trace);
+    /// The trace that a request belongs to may stand in `_meta`, which is nearer to the client than
+    /// headers.
+    pub(crate) fn traced(mut self, headers: TraceContext, params: &RawObject) -> Self {
+        self.trace = TraceContext::of_params(params).or(headers);
+        self.origin.trace = self.trace.parent;
         self
     }
 }

@@ -7,7 +7,8 @@
 //! - [`operations`]: programs and requests in words, by the way they took
 //! - [`process`]: what the operating system says of this process
 //! - [`exposition`]: pages of metrics as text
-//! - [`otlp`]: the figures, and a span for each call, to a collector of OpenTelemetry
+//! - [`otlp`]: the figures, and a span for each call, to a collector of OpenTelemetry; [`span_ids`]: the ids
+//!   of a span, chosen before it is written
 
 pub mod exposition;
 pub mod figures;
@@ -15,3 +16,4 @@ pub mod model_requests;
 pub mod operations;
 pub mod otlp;
 pub mod process;
+pub mod span_ids;

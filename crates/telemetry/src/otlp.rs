@@ -28,6 +28,7 @@ use url::Url;
 
 use crate::figures::{BUCKETS, ListFigures, ToolFigures, ToolSeries, UsageFigures};
 use crate::operations::OperationFigures;
+use crate::span_ids::{ChosenIds, with_ids};
 use kitbag_domain::sync::lock;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -80,6 +81,7 @@ impl OtlpExporter {
             .build();
         let traces = SdkTracerProvider::builder()
             .with_batch_exporter(spans)
+            .with_id_generator(ChosenIds::default())
             .with_resource(resource.clone())
             .build();
         let metrics = SdkMeterProvider::builder()
@@ -99,7 +101,8 @@ impl OtlpExporter {
         })
     }
 
-    pub fn called(&self, observation: &Observation, name: &str) {
+    /// A call has ended. Its span has the ids that it was told under, if it was.
+    pub fn called(&self, observation: &Observation, name: &str, ids: Option<TraceParent>) {
         let Observation {
             caller,
             capability,
@@ -133,7 +136,9 @@ impl OtlpExporter {
                     .into_iter()
                     .chain(conventional(observation, name)),
             );
-        let mut span = span.start_with_context(&self.tracer, &parent(origin.trace));
+        let mut span = with_ids(ids, || {
+            span.start_with_context(&self.tracer, &parent(origin.trace))
+        });
         if !matches!(outcome, Outcome::Ok | Outcome::InputRequired) {
             span.set_status(Status::error(outcome.as_str()));
             span.set_attribute(KeyValue::new("error.type", outcome.as_str()));

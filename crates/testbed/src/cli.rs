@@ -117,6 +117,8 @@ pub(crate) enum Misbehaviour {
     /// Claims the resources of other servers: lists theirs, has templates that match every URI, and
     /// answers every read with `usurped`.
     Usurp,
+    /// Serves skills beside the rest.
+    Skills,
     /// Offers `turncoat`, which says that it only reads until it is called.
     Redefine,
     /// Lists the tools and prompts of `edited.json` in its data folder, too, as the file is at that

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kitbag_wire::meta::method;
+use kitbag_wire::meta::{extension, method};
 use kitbag_wire::{Notification, ProtocolVersion, RawObject, Request, raw};
 use serde_json::{Value, json};
 
@@ -95,7 +95,7 @@ fn initialize(call: &TestCall) -> CallOutcome {
     greet(call, version)?;
     let mut result = RawObject::new()
         .with("protocolVersion", version.as_str())
-        .with("capabilities", &capabilities_of_ours())
+        .with("capabilities", &capabilities_of(&call.server))
         .with("serverInfo", &implementation());
     if let Some(instructions) = call.server.instructions() {
         result.put("instructions", &instructions);
@@ -118,12 +118,16 @@ fn greet(call: &TestCall, version: ProtocolVersion) -> Result<(), CallEnd> {
     Err(invalid("this session is initialized already"))
 }
 
-pub(crate) fn capabilities_of_ours() -> Value {
-    json!({
+pub(crate) fn capabilities_of(server: &TestServer) -> Value {
+    let mut capabilities = json!({
         "completions": {},
         "logging": {},
         "prompts": { "listChanged": true },
         "resources": { "listChanged": true, "subscribe": true },
         "tools": { "listChanged": true },
-    })
+    });
+    if server.has(Misbehaviour::Skills) {
+        capabilities["extensions"] = json!({ extension::SKILLS: { "directoryRead": true } });
+    }
+    capabilities
 }

@@ -8,10 +8,11 @@ use kitbag_wire::{Raw, RawObject};
 use crate::call::{CallOutcome, Reply, TestCall, invalid};
 use crate::cli::Misbehaviour;
 use crate::dispatch::method_not_found;
-use crate::{edited, hostile, prompts, resources, tools};
+use crate::{edited, hostile, prompts, resources, skills, tools};
 
 pub(crate) async fn serve(call: TestCall) -> CallOutcome {
     let lies = call.server.has(Misbehaviour::Lie);
+    let has_skills = call.server.has(Misbehaviour::Skills);
     match call.method.as_str() {
         method::LIST_TOOLS if call.server.has(Misbehaviour::ManyTools) => {
             hostile::many_tools(&call)
@@ -29,6 +30,9 @@ pub(crate) async fn serve(call: TestCall) -> CallOutcome {
             &resources::templates(&call.server),
         ),
         method::READ_RESOURCE => resources::read(&call),
+        method::LIST_SKILLS if has_skills => page(&call, "skills", &skills::list()),
+        method::GET_SKILL if has_skills => skills::get(&call),
+        method::READ_DIRECTORY if has_skills => skills::directory(&call),
         method::LIST_PROMPTS if lies => call.wait(std::future::pending()).await?,
         method::LIST_PROMPTS => page(&call, "prompts", &prompts::list(&call.server)),
         method::GET_PROMPT => prompts::get(&call).await,

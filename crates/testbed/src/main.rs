@@ -32,6 +32,7 @@ mod prompts;
 mod resources;
 mod seal;
 mod server;
+mod skills;
 mod sse;
 mod stdio;
 mod subscriptions;

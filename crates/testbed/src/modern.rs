@@ -74,13 +74,15 @@ pub(crate) fn name_of(request: &Request, params: &RawObject) -> Option<String> {
     params.read(member)
 }
 
-const CACHEABLE: [&str; 6] = [
+const CACHEABLE: [&str; 8] = [
     method::DISCOVER,
     method::LIST_TOOLS,
     method::LIST_PROMPTS,
     method::LIST_RESOURCES,
     method::LIST_TEMPLATES,
     method::READ_RESOURCE,
+    method::LIST_SKILLS,
+    method::GET_SKILL,
 ];
 
 fn supported() -> [&'static str; 1] {
@@ -109,8 +111,8 @@ fn discover(call: &TestCall) -> RawObject {
     if call.server.has(Misbehaviour::OddMessages) {
         legacy::odd_messages(&call.peer);
     }
-    let mut capabilities = legacy::capabilities_of_ours();
-    capabilities["extensions"] = json!({ tasks::EXTENSION: {} });
+    let mut capabilities = legacy::capabilities_of(&call.server);
+    capabilities["extensions"][tasks::EXTENSION] = json!({});
     let mut result = RawObject::new()
         .with("supportedVersions", &supported())
         .with("capabilities", &capabilities);

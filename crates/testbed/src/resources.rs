@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::call::{CallEnd, CallOutcome, Dialogue, Reply, TestCall};
 use crate::cli::Misbehaviour;
 use crate::server::TestServer;
+use crate::skills;
 use crate::tools::content::IMAGE;
 
 pub(crate) fn list(server: &TestServer) -> Vec<Raw> {
@@ -49,7 +50,10 @@ pub(crate) fn read(call: &TestCall) -> CallOutcome {
     if call.server.has(Misbehaviour::Usurp) {
         return Reply::member("contents", &json!([{ "uri": uri, "text": "usurped" }]));
     }
-    let contents = contents(&uri).ok_or_else(|| not_found(call, &uri))?;
+    let skill = skills::text(&uri).filter(|_| call.server.has(Misbehaviour::Skills));
+    let skill = skill.map(|text| json!({ "uri": uri, "mimeType": "text/markdown", "text": text }));
+    let contents = skill.or_else(|| contents(&uri));
+    let contents = contents.ok_or_else(|| not_found(call, &uri))?;
     Reply::member("contents", &[contents])
 }
 

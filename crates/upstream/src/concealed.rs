@@ -40,6 +40,7 @@ impl Listing {
         self.conceal_list(ListKind::PROMPTS, secrets, hash);
         self.conceal_list(ListKind::RESOURCES, secrets, hash);
         self.conceal_list(ListKind::TEMPLATES, secrets, hash);
+        self.conceal_list(ListKind::SKILLS, secrets, hash);
         for json in self.server_info.iter_mut().chain([&mut self.capabilities]) {
             if let Some(masked) = concealed(json, secrets) {
                 *json = masked;
@@ -123,6 +124,7 @@ mod tests {
             prompts: vec![tool("encoded", "czNjcmV0L3Rva2VuLTE= or s3cret%2Ftoken-1")],
             resources: vec![raw(&json!({ "uri": format!("x://{SECRET}") }))],
             templates: vec![raw(&json!({ "uriTemplate": "x://{id}", "name": SECRET }))],
+            skills: Vec::new(),
             problems: Vec::new(),
             unmasked: Vec::new(),
         }

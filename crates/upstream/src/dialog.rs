@@ -172,10 +172,13 @@ impl RequestDraft<'_> {
     }
 
     fn request(self, id: i64, over_http: bool) -> OutgoingRequest {
-        let headers = match self.era {
+        let mut headers = match self.era {
             Era::Modern if over_http => self.headers(),
             Era::Modern | Era::Legacy => Vec::new(),
         };
+        if over_http {
+            headers.extend(headers::of_trace(&self.params));
+        }
         let params = (!self.params.is_empty()).then(|| self.params.to_raw());
         OutgoingRequest {
             request: Request::new(id, self.method, params),
@@ -211,4 +214,43 @@ pub(crate) fn client_info() -> Raw {
         raw(&json!({ "name": "kitbag", "title": "Kitbag", "version": env!("CARGO_PKG_VERSION") }))
     });
     INFO.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_request_over_http_names_its_trace_in_headers_in_either_era() {
+        let meta =
+            json!({ "traceparent": "00-aa-bb-01", "baggage": "user=alice", "tracestate": 7 });
+        for (era, over_http, expected) in [
+            (
+                Era::Modern,
+                true,
+                "traceparent: 00-aa-bb-01, baggage: user=alice",
+            ),
+            (
+                Era::Legacy,
+                true,
+                "traceparent: 00-aa-bb-01, baggage: user=alice",
+            ),
+            (Era::Modern, false, ""),
+        ] {
+            let draft = RequestDraft {
+                era,
+                method: "tools/list",
+                params: RawObject::new().with("_meta", &meta),
+                client: None,
+                mirror: None,
+                timeouts: CallTimeouts::of(Duration::from_secs(1)),
+            };
+            let headers = draft.request(1, over_http).headers.into_iter();
+            let traced = headers.filter(|(name, _)| !name.as_str().starts_with("mcp-"));
+            let shown = traced.map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()));
+            assert_eq!(shown.collect::<Vec<_>>().join(", "), expected);
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use kitbag_domain::{Kind, ServerName};
 use kitbag_wire::meta::code;

@@ -14,6 +14,9 @@ use crate::http::PROTOCOL_VERSION;
 const METHOD: HeaderName = HeaderName::from_static(header::METHOD);
 const NAME: HeaderName = HeaderName::from_static(header::NAME);
 
+/// W3C Trace Context and Baggage, by the names that they have in `_meta` as well.
+const TRACE: [&str; 3] = ["traceparent", "tracestate", "baggage"];
+
 /// Each tool that has marked arguments, with those.
 pub(crate) type MirrorTable = HashMap<String, Vec<(HeaderName, HeaderMark)>>;
 
@@ -29,6 +32,16 @@ pub(crate) fn standard(method: &str, params: &RawObject) -> Vec<(HeaderName, Hea
         headers.push((NAME, value(&name)));
     }
     headers
+}
+
+/// The trace that `_meta` names, for what stands between us and the server.
+pub(crate) fn of_trace(params: &RawObject) -> Vec<(HeaderName, HeaderValue)> {
+    let meta = params.object("_meta").unwrap_or_default();
+    let headers = TRACE.into_iter().filter_map(|name| {
+        let value = HeaderValue::try_from(meta.read::<String>(name)?).ok()?;
+        Some((HeaderName::from_static(name), value))
+    });
+    headers.collect()
 }
 
 pub(crate) fn mirrored(table: &MirrorTable, params: &RawObject) -> Vec<(HeaderName, HeaderValue)> {

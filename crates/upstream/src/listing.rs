@@ -1,4 +1,4 @@
-//! The lists of a server: tools, prompts, resources and templates, each as the text that it sent.
+//! The lists of a server: tools, prompts, resources, templates and skills, each as the text that it sent.
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::future::{Either, select};
 use kitbag_domain::{Kind, Timestamp, UnmaskedHash};
-use kitbag_wire::meta::method;
+use kitbag_wire::meta::{extension, method};
 use kitbag_wire::{Era, Raw, RawObject};
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,8 @@ pub struct Listing {
     pub prompts: Vec<Raw>,
     pub resources: Vec<Raw>,
     pub templates: Vec<Raw>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<Raw>,
     /// The problems that did not spoil the rest.
     #[serde(default)]
     pub problems: Vec<ListingProblem>,
@@ -71,6 +73,7 @@ impl Listing {
             &mut listing.prompts,
             &mut listing.resources,
             &mut listing.templates,
+            &mut listing.skills,
         ] {
             cut(list);
         }
@@ -109,6 +112,7 @@ impl Listing {
             prompts: Vec::new(),
             resources: Vec::new(),
             templates: Vec::new(),
+            skills: Vec::new(),
             problems: Vec::new(),
             unmasked: Vec::new(),
         }
@@ -127,7 +131,7 @@ pub(crate) async fn list(
     let tools = pin!(pages_if("tools", connection, ListKind::TOOLS));
     let rest = pin!(other_lists(connection));
     let mut listing = Listing::introduction(&connection.hello);
-    let (prompts, resources, templates) = match select(tools, rest).await {
+    let (prompts, resources, templates, skills) = match select(tools, rest).await {
         Either::Left((tools, mut rest)) => {
             tools?.move_into(&mut listing);
             match tokio::time::timeout(OTHER_LISTS_DELAY, &mut rest).await {
@@ -146,6 +150,7 @@ pub(crate) async fn list(
     prompts.move_into(&mut listing);
     resources.move_into(&mut listing);
     templates.move_into(&mut listing);
+    skills.move_into(&mut listing);
     Ok(listing)
 }
 
@@ -167,12 +172,22 @@ pub(crate) async fn list_again(
 
 async fn other_lists(
     connection: &Connection,
-) -> Result<(ListedItems, ListedItems, ListedItems), CallError> {
+) -> Result<(ListedItems, ListedItems, ListedItems, ListedItems), CallError> {
     tokio::try_join!(
         pages_if("prompts", connection, ListKind::PROMPTS),
         pages_if("resources", connection, ListKind::RESOURCES),
         pages_if("resources", connection, ListKind::TEMPLATES),
+        skills(connection),
     )
+}
+
+/// Reads the skills if the server has the extension.
+async fn skills(connection: &Connection) -> Result<ListedItems, CallError> {
+    let extensions = connection.hello.capabilities.object("extensions");
+    match extensions.is_some_and(|it| it.contains(extension::SKILLS)) {
+        true => pages(connection, ListKind::SKILLS).await,
+        false => Ok(ListedItems::new(ListKind::SKILLS)),
+    }
 }
 
 /// Reads a list if the server has the capability for it.

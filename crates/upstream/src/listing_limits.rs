@@ -62,6 +62,13 @@ impl ListKind {
         kind: None,
         list: |listing| &mut listing.templates,
     };
+    pub(crate) const SKILLS: Self = Self {
+        method: method::LIST_SKILLS,
+        field: "skills",
+        key: "uri",
+        kind: None,
+        list: |listing| &mut listing.skills,
+    };
 
     /// Returns the list of this kind.
     pub(crate) fn of(self, listing: &mut Listing) -> &mut Vec<Raw> {

@@ -8,6 +8,11 @@ pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 pub const PROGRESS_TOKEN: &str = "progressToken";
 
+/// Extensions of the protocol that the gateway knows.
+pub mod extension {
+    pub const SKILLS: &str = "io.modelcontextprotocol/skills";
+}
+
 pub mod method {
     pub const CALL_TOOL: &str = "tools/call";
     pub const CANCELLED: &str = "notifications/cancelled";
@@ -16,6 +21,7 @@ pub mod method {
     pub const DISCOVER: &str = "server/discover";
     pub const ELICIT: &str = "elicitation/create";
     pub const GET_PROMPT: &str = "prompts/get";
+    pub const GET_SKILL: &str = "skills/get";
     pub const INITIALIZE: &str = "initialize";
     pub const INITIALIZED: &str = "notifications/initialized";
     pub const LISTEN: &str = "subscriptions/listen";
@@ -23,12 +29,14 @@ pub mod method {
     pub const LIST_RESOURCES: &str = "resources/list";
     pub const LIST_ROOTS: &str = "roots/list";
     pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
+    pub const LIST_SKILLS: &str = "skills/list";
     pub const LIST_TEMPLATES: &str = "resources/templates/list";
     pub const LIST_TOOLS: &str = "tools/list";
     pub const LOG: &str = "notifications/message";
     pub const PING: &str = "ping";
     pub const PROGRESS: &str = "notifications/progress";
     pub const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
+    pub const READ_DIRECTORY: &str = "resources/directory/read";
     pub const READ_RESOURCE: &str = "resources/read";
     pub const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
     pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";

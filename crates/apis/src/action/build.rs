@@ -8,7 +8,7 @@ use url::Url;
 use super::run::{ActionRun, PageRequest};
 use super::{ActionFault, body};
 use crate::auth::Proof;
-use crate::request::PendingRequest;
+use crate::request::{PendingRequest, with_trace};
 
 /// The characters that stand for themselves everywhere. A space becomes `%20`, which all servers and
 /// signatures agree on.
@@ -34,7 +34,7 @@ impl ActionRun<'_> {
             },
             accept: accepted(self.action.answer.kind),
             body: body.map_or(Ok(None), |body| body::filled(body, values))?,
-            own_headers: self.headers(values)?,
+            own_headers: with_trace(self.headers(values)?, &self.trace),
             proof,
             stayed_at_origin: true,
         })

@@ -28,6 +28,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderMap;
 use kitbag_declared::{ActionDeclaration, ApiDeclaration, WireName};
 use serde_json::{Map, Value};
 use url::Url;
@@ -87,15 +88,17 @@ impl DeclaredApi {
     }
 
     /// Carries out an action with arguments that fit its schema. An answer with any status is an answer.
+    /// `trace` has the headers that tell the API which trace the call belongs to.
     pub async fn call(
         &self,
         action: &ActionDeclaration,
         arguments: &Map<String, Value>,
         credential: &Credential,
         tokens: &TokenCache,
+        trace: &HeaderMap,
     ) -> Result<ActionAnswer, ActionError> {
         self.check(action, credential)?;
-        let run = ActionRun::new(self, action, credential, tokens);
+        let run = ActionRun::new(self, action, credential, tokens).traced(trace);
         let answer = Box::pin(run.carry_out(arguments)).await;
         answer.map_err(|fault| self.error(fault))
     }

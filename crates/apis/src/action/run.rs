@@ -1,5 +1,6 @@
 //! One action being carried out.
 
+use http::HeaderMap;
 use kitbag_declared::{ActionDeclaration, AnswerType};
 use kitbag_fetch::Secrets;
 use serde_json::{Map, Value};
@@ -19,6 +20,7 @@ pub(super) struct ActionRun<'a> {
     pub(super) credential: &'a Credential,
     pub(super) tokens: &'a TokenCache,
     pub(super) deadline: Deadline,
+    pub(super) trace: HeaderMap,
 }
 
 /// The request for one page.
@@ -43,7 +45,13 @@ impl<'a> ActionRun<'a> {
             action,
             credential,
             tokens,
+            trace: HeaderMap::new(),
         }
+    }
+
+    pub(super) fn traced(mut self, trace: &HeaderMap) -> Self {
+        self.trace.clone_from(trace);
+        self
     }
 
     pub(super) async fn carry_out(

@@ -36,7 +36,7 @@ use crate::fault::RequestFault;
 use crate::pace::{Paces, TooEarly};
 use crate::places::RequestPlaces;
 use crate::received::Received;
-use crate::request::{ACCEPT_JSON, PendingBody, PendingRequest};
+use crate::request::{ACCEPT_JSON, PendingBody, PendingRequest, with_trace};
 use error::method_list;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +61,8 @@ pub struct ProviderCall {
     pub query: Vec<(String, String)>,
     /// JSON, sent as it is.
     pub body: Option<Raw>,
+    /// The headers that tell the API which trace the call belongs to.
+    pub trace: HeaderMap,
 }
 
 /// Returns true if the caller may make the request, which is written as [`ProviderCall::subject`]
@@ -169,7 +171,7 @@ impl Provider {
             body: call
                 .body
                 .map(|body| PendingBody::json(body.get().to_owned())),
-            own_headers: self.headers()?,
+            own_headers: with_trace(self.headers()?, &call.trace),
             proof: Proof::Nothing,
             stayed_at_origin: true,
         })

@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::*;
 use http::StatusCode;
-use http::header::{CONTENT_TYPE, LOCATION};
+use http::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use kitbag_domain::Remedy as _;
 use kitbag_fetch::MASK;
 
@@ -144,6 +144,7 @@ fn asking(method: Method, path: &str) -> ProviderCall {
         path: path.to_owned(),
         query: Vec::new(),
         body: None,
+        trace: HeaderMap::new(),
     }
 }
 

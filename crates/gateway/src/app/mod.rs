@@ -47,7 +47,7 @@ use crate::front::tokens::for_people;
 use crate::heard::{SpokenWords, ToolsForWords, hear};
 use crate::host::GatewayHost;
 use crate::list_servers;
-use crate::offers::{self, PromptRow, ResourceRow, ToolRow};
+use crate::offers::{self, PromptRow, ResourceRow, SkillRow, ToolRow};
 use crate::pipeline;
 use crate::secret::request_id;
 use crate::surface;
@@ -170,6 +170,11 @@ impl App {
     pub fn prompts(&self) -> Vec<PromptRow> {
         let gateway = self.host.gateway();
         offers::prompts(&gateway.catalog(), &gateway.policy)
+    }
+
+    pub fn skills(&self) -> Vec<SkillRow> {
+        let gateway = self.host.gateway();
+        offers::skills(&gateway.catalog(), &gateway.policy)
     }
 
     pub fn resources(&self) -> Vec<ResourceRow> {

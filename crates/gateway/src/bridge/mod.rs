@@ -26,15 +26,13 @@ pub(crate) use self::modern_client::{SAME_BREATH, complete, input_required};
 use crate::authored;
 use crate::failure::Failure;
 use crate::resolve::McpTarget;
+use crate::resources::ORIGIN_SERVER;
 use crate::turn::Turn;
 use crate::view::View;
 
 /// Questions a server may put in one call before the first is answered; a person could not answer
 /// that many.
 const MOST_QUESTIONS: usize = 32;
-
-/// The key under which a question names the server that asks it, since the person sees only Kitbag.
-const ASKED_BY: &str = "io.kitbag/server";
 
 pub(crate) async fn carry(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
     match turn.client.era {
@@ -175,7 +173,7 @@ fn signed(params: Option<&Raw>, server: &ServerName) -> Raw {
         .and_then(|params| RawObject::open(params).ok())
         .unwrap_or_default();
     let mut meta = params.object("_meta").unwrap_or_default();
-    meta.put(ASKED_BY, server.as_str());
+    meta.put(ORIGIN_SERVER, server.as_str());
     params.put("_meta", &meta);
     params.to_raw()
 }

@@ -29,6 +29,7 @@ fn offering(tools: &[&str], uris: &[&str], templates: &[&str]) -> Arc<Listing> {
             .iter()
             .map(|uri| raw(&json!({ URI_TEMPLATE: uri })))
             .collect(),
+        skills: Vec::new(),
         problems: Vec::new(),
         unmasked: Vec::new(),
     })

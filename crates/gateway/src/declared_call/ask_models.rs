@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use http::HeaderMap;
 use kitbag_inference::{
     InferenceError, ModelCandidate, ModelKnowledge, ModelRecord, ModelTool, PassedModel,
     PromptAnswer, PromptRequest, candidates,
@@ -25,6 +26,7 @@ pub(super) async fn ask_models(
     tool: ModelTool,
     providers: &ModelProviders,
     arguments: Map<String, Value>,
+    trace: &HeaderMap,
 ) -> Result<CarriedOut, CallRefusal> {
     let request = PromptRequest::read(tool, arguments)?;
     let data = turn.gateway.platform.dated_data().await?;
@@ -42,6 +44,7 @@ pub(super) async fn ask_models(
         day: known.day,
         prompt: &request.prompt,
         prompt_tokens: known.prompt_tokens,
+        trace,
     };
     first_answer(&attempt, &candidates).await
 }

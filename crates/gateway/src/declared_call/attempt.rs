@@ -6,6 +6,7 @@
 
 use std::time::{Duration, Instant};
 
+use http::HeaderMap;
 use kitbag_apis::{ActionAnswer, ActionError, ActionFault, AnswerPart, Credential, RequestFault};
 use kitbag_declared::ActionDeclaration;
 use kitbag_domain::{CallCost, Observation, Outcome};
@@ -28,6 +29,7 @@ pub(super) struct ModelAttempt<'a> {
     pub(super) day: DataOfDay<'a>,
     pub(super) prompt: &'a ModelPrompt,
     pub(super) prompt_tokens: u64,
+    pub(super) trace: &'a HeaderMap,
 }
 
 pub(super) enum FailedAttempt {
@@ -95,7 +97,7 @@ impl ModelAttempt<'_> {
         let arguments = candidate.arguments(self.prompt);
         let tokens = &self.turn.gateway.services.credentials.tokens;
         let api = &found.provider.api;
-        api.call(found.request, &arguments, credential, tokens)
+        api.call(found.request, &arguments, credential, tokens, self.trace)
             .await
     }
 

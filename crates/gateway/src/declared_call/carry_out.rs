@@ -35,7 +35,7 @@ pub(crate) async fn carry_out(turn: &Turn, target: &DeclaredTarget) -> Result<Ca
             answer.map(CarriedOut::unpriced)
         }
         CarriedOutBy::Models(tool, providers) => {
-            ask_models(turn, *tool, providers, chosen.arguments).await
+            ask_models(turn, *tool, providers, chosen.arguments, &target.trace).await
         }
     };
     Ok(done.unwrap_or_else(|refusal| CarriedOut::unpriced(refusal.tool_result())))
@@ -70,7 +70,13 @@ async fn ask_api(
     let credential = credential.map_err(|error| CallRefusal::of_store(&error))?;
     let request = chosen.action.request.as_ref();
     let request = request.expect("every action of a tool with an API is a request");
-    let answer = api.call(request, &chosen.arguments, &credential, &credentials.tokens);
+    let answer = api.call(
+        request,
+        &chosen.arguments,
+        &credential,
+        &credentials.tokens,
+        &target.trace,
+    );
     Ok(answer.await?)
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use http::HeaderMap;
 use kitbag_domain::{NanoUsd, WriteClass};
 use kitbag_manifest::{ToolAction, ToolFile};
 use kitbag_schema::Checker;
@@ -18,6 +19,8 @@ pub(crate) struct DeclaredTarget {
     pub(crate) arguments: Raw,
     /// The price that carrying it out has shown.
     pub(crate) spent: Option<NanoUsd>,
+    /// The headers that tell the API which trace the call belongs to.
+    pub(crate) trace: HeaderMap,
 }
 
 /// An action with arguments that fit its schema.
@@ -34,6 +37,7 @@ impl DeclaredTarget {
             tool,
             arguments: given.unwrap_or_else(|| raw(&RawObject::new())),
             spent: None,
+            trace: HeaderMap::new(),
         }
     }
 

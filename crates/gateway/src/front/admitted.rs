@@ -28,6 +28,7 @@ use crate::reply;
 use crate::session::Session;
 use crate::session::registry::Opened;
 use crate::session::streams::EventId;
+use crate::trace::TraceContext;
 use crate::turn::{BACKLOG, BackChannel, Turn};
 use crate::view::McpEndpoint;
 
@@ -91,7 +92,10 @@ impl AdmittedRequest {
             return self.initialize(request, &params).await;
         }
         match self.session(http) {
-            Ok(session) => self.legacy(session, request, params).await,
+            Ok(session) => {
+                let trace = TraceContext::of_headers(http);
+                self.legacy(session, trace, request, params).await
+            }
             Err(failure) => refuse_at_door(Some(request.id), Era::Legacy, &failure),
         }
     }
@@ -116,7 +120,7 @@ impl AdmittedRequest {
             origin: self.origin,
             ..Turn::new(self.gateway, self.catalog, client, view, back)
         }
-        .traced(&params);
+        .traced(TraceContext::of_headers(http), &params);
         if let Err(failure) = headers::check(&turn, http, &request.method, &params) {
             return refuse_at_door(Some(request.id), Era::Modern, &failure);
         }
@@ -134,6 +138,7 @@ impl AdmittedRequest {
     async fn legacy(
         self,
         session: Arc<Session>,
+        trace: TraceContext,
         request: Request,
         params: RawObject,
     ) -> HttpResponse {
@@ -145,7 +150,7 @@ impl AdmittedRequest {
             origin: self.origin,
             ..Turn::new(self.gateway, self.catalog, client, view, back)
         }
-        .traced(&params);
+        .traced(trace, &params);
         session.begin(&request.id, &turn.cancelled);
         let client = session.clone();
         let work = Work::new(async move {

@@ -128,11 +128,19 @@ fn bridged(mut capabilities: Map<String, Value>) -> Map<String, Value> {
     capabilities
 }
 
+/// The gateway can do what any of the servers can do.
 fn merge(into: &mut Value, from: &Value) {
-    if let (Value::Object(into), Value::Object(from)) = (into, from) {
-        for (key, value) in from {
-            merge(into.entry(key).or_insert_with(|| json!({})), value);
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (key, value) in from {
+                match into.get_mut(key) {
+                    Some(known) => merge(known, value),
+                    None => drop(into.insert(key.clone(), value.clone())),
+                }
+            }
         }
+        (into @ Value::Bool(false), Value::Bool(true)) => *into = Value::Bool(true),
+        _ => {}
     }
 }
 

@@ -21,6 +21,7 @@ use crate::held;
 use crate::meter::ShownList;
 use crate::overrides;
 use crate::pipeline;
+use crate::skills;
 use crate::surface::kept;
 use crate::surface::listed::{always_on, surface_tools};
 use crate::turn::Turn;
@@ -36,6 +37,7 @@ pub(super) enum ListMethod {
     Prompts,
     Resources,
     Templates,
+    Skills,
 }
 
 /// Answers `tools/list`.
@@ -82,6 +84,7 @@ fn merged(turn: &Turn, list: ListMethod, params: &RawObject) -> Result<Raw, Fail
         ListMethod::Prompts => &catalog.prompts,
         ListMethod::Resources => &catalog.resources,
         ListMethod::Templates => &catalog.templates,
+        ListMethod::Skills => &catalog.skills,
     };
     let visible: Vec<&CatalogEntry> = entries
         .iter()
@@ -112,6 +115,7 @@ fn shown(turn: &Turn, list: ListMethod, entry: &CatalogEntry) -> Raw {
         ListMethod::Tools | ListMethod::Prompts => return entry.definition.clone(),
         ListMethod::Resources => false,
         ListMethod::Templates => true,
+        ListMethod::Skills => return skills::shown(entry),
     };
     turn.catalog
         .resource_definition(entry, is_template, &|it| turn.sees(it))
@@ -222,6 +226,7 @@ impl ListMethod {
             Self::Prompts => method::LIST_PROMPTS,
             Self::Resources => method::LIST_RESOURCES,
             Self::Templates => method::LIST_TEMPLATES,
+            Self::Skills => method::LIST_SKILLS,
         }
     }
 
@@ -231,13 +236,14 @@ impl ListMethod {
             Self::Prompts => "prompts",
             Self::Resources => "resources",
             Self::Templates => "resourceTemplates",
+            Self::Skills => "skills",
         }
     }
 
     fn key(self) -> &'static str {
         match self {
             Self::Tools | Self::Prompts => "name",
-            Self::Resources => "uri",
+            Self::Resources | Self::Skills => "uri",
             Self::Templates => "uriTemplate",
         }
     }
@@ -256,7 +262,7 @@ impl ListMethod {
         match self {
             Self::Tools => Kind::Tool,
             Self::Prompts => Kind::Prompt,
-            Self::Resources | Self::Templates => Kind::Resource,
+            Self::Resources | Self::Templates | Self::Skills => Kind::Resource,
         }
     }
 }

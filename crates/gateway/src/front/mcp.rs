@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::pipeline;
 use crate::reply;
 use crate::session::Session;
+use crate::skills::answered;
 use crate::surface;
 use crate::turn::Turn;
 
@@ -103,6 +104,21 @@ async fn either(turn: &Turn, method: &str, params: RawObject) -> Result<Raw, Fai
             } else {
                 result
             })
+        }
+        method::LIST_SKILLS => lists::list(turn, ListMethod::Skills, params).await,
+        method::GET_SKILL => {
+            let asked: String = required(&params, "uri")?;
+            let result = answered(run(turn, McpCall::skill(params)?).await?, &asked);
+            Ok(if turn.client.era == Era::Modern {
+                cacheable(result)
+            } else {
+                result
+            })
+        }
+        method::READ_DIRECTORY => {
+            let asked: String = required(&params, "uri")?;
+            let result = run(turn, McpCall::directory(params)?).await?;
+            Ok(answered(result, &asked))
         }
         "tasks/get" => run(turn, McpCall::task(TaskMethod::Get, params)?).await,
         "tasks/cancel" => run(turn, McpCall::task(TaskMethod::Cancel, params)?).await,

@@ -26,6 +26,7 @@ use crate::reply;
 use crate::secret::{random_token, request_id};
 use crate::session::Session;
 use crate::session::registry::Opened;
+use crate::trace::TraceContext;
 use crate::turn::{BACKLOG, BackChannel, Turn};
 use crate::view::McpEndpoint as Entrance;
 use kitbag_domain::sync::lock;
@@ -179,7 +180,7 @@ impl StdioConnection {
             },
             ..self.turn(gateway, catalog, client, session.as_ref())
         }
-        .traced(&params);
+        .traced(TraceContext::default(), &params);
         let response = mcp::serve(&turn, session.as_deref(), request, params).await;
         reply::sent(&turn, &method, response).await
     }

@@ -37,6 +37,7 @@ fn texts() -> BTreeSet<String> {
         prompts: Vec::new(),
         resources: Vec::new(),
         templates: Vec::new(),
+        skills: Vec::new(),
         problems: Vec::new(),
         unmasked: Vec::new(),
     };

@@ -46,6 +46,7 @@ fn listing(tools: &[Value]) -> Arc<Listing> {
         prompts: Vec::new(),
         resources: Vec::new(),
         templates: Vec::new(),
+        skills: Vec::new(),
         problems: Vec::new(),
         unmasked: Vec::new(),
     })

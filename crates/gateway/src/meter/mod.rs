@@ -12,7 +12,7 @@ mod prices;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use kitbag_domain::{Caller, Capability, Kind, Observation, ServerName, Tenant};
+use kitbag_domain::{Caller, Capability, Kind, Observation, ServerName, Tenant, TraceParent};
 use kitbag_wire::Raw;
 
 use self::prices::Prices;
@@ -26,6 +26,7 @@ use kitbag_telemetry::figures::{ListFigures, MeteredClient, UNKNOWN, UsageFigure
 use kitbag_telemetry::model_requests::{ModelFigures, ModelRequestFigures};
 use kitbag_telemetry::operations::{EndedOperation, OperationEvent};
 use kitbag_telemetry::otlp::{OtlpError, OtlpExporter};
+use kitbag_telemetry::span_ids::new_span;
 use kitbag_wire::Era;
 
 pub struct Meter {
@@ -137,12 +138,23 @@ impl Meter {
         lock(&self.models).clone()
     }
 
+    /// Returns a span for a call that begins; nothing if no collector hears of it.
+    pub(crate) fn new_span(&self, parent: Option<TraceParent>) -> Option<TraceParent> {
+        let _collector = self.telemetry.get()?;
+        Some(new_span(parent))
+    }
+
     /// Something a server or an API was asked to do came to an end.
-    pub(crate) fn called(&self, catalog: &Catalog, observation: &Observation) {
+    pub(crate) fn called(
+        &self,
+        catalog: &Catalog,
+        observation: &Observation,
+        span: Option<TraceParent>,
+    ) {
         let name = label(catalog, &observation.capability);
         lock(&self.tables).called(observation, name);
         if let Some(telemetry) = self.telemetry.get() {
-            telemetry.called(observation, name);
+            telemetry.called(observation, name, span);
         }
     }
 

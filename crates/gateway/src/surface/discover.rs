@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::endpoints;
 use super::groups;
 use super::search::{line, obstacle};
+use super::skills;
 use crate::authored;
 use crate::catalog::CatalogEntry;
 use crate::failure::{Failure, trouble_for};
@@ -29,11 +30,14 @@ pub(super) struct Discover {
     tool: Option<String>,
 }
 
-pub(super) fn discover(turn: &Turn, asked: Discover) -> Result<String, Failure> {
+pub(super) async fn discover(turn: &Turn, asked: Discover) -> Result<String, Failure> {
     match asked {
         Discover {
             tool: Some(tool), ..
-        } => definition(turn, &tool),
+        } => match skills::readable(turn, &tool) {
+            Some(skill) => skills::read(turn, skill, &tool).await,
+            None => definition(turn, &tool),
+        },
         Discover {
             provider: Some(provider),
             ..
@@ -122,10 +126,15 @@ fn one_server(turn: &Turn, server: &Server) -> String {
     let said = server
         .listing()
         .and_then(|listing| quoted(name, listing.instructions.as_deref()?));
-    match (server.trouble(), lines.is_empty()) {
+    let has_nothing = lines.is_empty() && skills::of_server(turn, name).is_empty();
+    match (server.trouble(), has_nothing) {
         (Some(trouble), true) => explain(&trouble_for(turn.caller(), &trouble)),
         (None, true) => format!("{name} offers no tools."),
-        (_, false) => said.into_iter().chain(lines).collect::<Vec<_>>().join("\n"),
+        (_, false) => {
+            let skills = skills::of_server(turn, name);
+            let lines = said.into_iter().chain(lines).chain(skills);
+            lines.collect::<Vec<_>>().join("\n")
+        }
     }
 }
 

@@ -84,7 +84,7 @@ async fn looked(
         }
         AlwaysOn::Discover => {
             let (asked, taken) = arguments(&turn.gateway.services.checker, tool, given)?;
-            (discover::discover(turn, asked)?, taken)
+            (discover::discover(turn, asked).await?, taken)
         }
         AlwaysOn::EnableGroup if surface == Surface::Adaptive => {
             let (asked, taken) = arguments(&turn.gateway.services.checker, tool, given)?;

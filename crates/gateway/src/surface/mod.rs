@@ -12,7 +12,7 @@
 //! - `choice`: the tools that the adaptive surface lists beside them; `shown`: how that list follows
 //!   the client
 //! - `listed`: the tools and instructions that a client begins with; [`tokens`]: what they cost
-//! - `kept`: the rest of a long result, read as a resource
+//! - `kept`: the rest of a long result, read as a resource; `skills`: skills found and read
 
 pub(crate) mod answer;
 mod batch;
@@ -31,6 +31,7 @@ pub(crate) mod reach;
 mod request;
 mod search;
 pub(crate) mod shown;
+mod skills;
 pub mod tokens;
 pub(crate) mod tools;
 

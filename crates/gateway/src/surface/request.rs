@@ -1,7 +1,7 @@
 //! The requests that `call_api` takes: a tool, a request to an HTTP provider, or the rest of a long
 //! result.
 
-use http::Method;
+use http::{HeaderMap, Method};
 use kitbag_apis::ProviderCall;
 use kitbag_budget::notice;
 use kitbag_wire::{Raw, RawObject, raw};
@@ -80,6 +80,7 @@ impl ApiRequest {
                     method: http_method(method)?,
                     query: plain_query(query.unwrap_or_default()),
                     body,
+                    trace: HeaderMap::new(),
                 };
                 Ok(Self::Provider { provider, call })
             }

@@ -9,7 +9,7 @@ use kitbag_upstream::{CallError, StartError};
 use kitbag_wire::RawObject;
 use serde::Deserialize;
 
-use super::shown;
+use super::{shown, skills};
 use crate::catalog::{Catalog, CatalogEntry};
 use crate::failure::trouble_for;
 use crate::find::{REMEDIES, UNSURE, USUAL_LIMIT, find_best};
@@ -36,9 +36,14 @@ pub(super) async fn search(turn: &Turn, asked: SearchArguments) -> String {
         .collect();
     let language = found.language_note();
     let withheld = found.withheld.counts().lines();
+    let skills = skills::found(turn, catalog, &asked.query);
     if lines.is_empty() {
         let told = language.into_iter().chain([nothing(turn)]);
-        return told.chain(withheld).collect::<Vec<_>>().join("\n");
+        return told
+            .chain(withheld)
+            .chain(skills)
+            .collect::<Vec<_>>()
+            .join("\n");
     }
     let tools = found
         .candidates
@@ -57,6 +62,7 @@ pub(super) async fn search(turn: &Turn, asked: SearchArguments) -> String {
         .chain(unsure)
         .chain(lines)
         .chain(withheld)
+        .chain(skills)
         .chain([how])
         .collect::<Vec<_>>()
         .join("\n")

@@ -19,7 +19,7 @@ use crate::local::protocol::{LocalAnswer, LocalRequest, Want};
 use kitbag_gateway::app::{
     App, CallProgress, Meanwhile, ServerDefinitions, ServerReport, SilentServer,
 };
-use kitbag_gateway::offers::{PromptRow, ResourceRow, ToolRow};
+use kitbag_gateway::offers::{PromptRow, ResourceRow, SkillRow, ToolRow};
 use kitbag_gateway::search::SearchResult;
 use kitbag_gateway::surface::tokens::SurfaceTokens;
 
@@ -160,6 +160,14 @@ impl ReachedGateway {
             |_| {},
         )
         .await
+    }
+
+    /// The skills a local client sees, as far as they are known.
+    pub(super) async fn skills(&mut self) -> anyhow::Result<Vec<SkillRow>> {
+        match self.ask(LocalRequest::Skills).await? {
+            LocalAnswer::Skills(rows) => Ok(rows),
+            other => Err(unexpected(&other)),
+        }
     }
 
     /// The resources and templates a local client sees, as far as they are known.

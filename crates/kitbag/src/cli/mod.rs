@@ -3,11 +3,11 @@
 //! stdout is for results, stderr for logs and messages.
 //!
 //! # Layout
-//! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`check`], [`resources`], [`prompts`],
+//! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`check`], [`resources`], [`prompts`], [`skills`],
 //!   [`key`], [`secret`], [`credentials`], [`openapi`], [`context`], [`feedback`], [`audit`], [`templates`],
 //!   [`learned`], [`trust`], [`import`], [`install`], [`hook`], [`doctor`], [`lock`]
 //! - `gateway`: the gateway a verb works with, the one that runs or one of its own
-//! - `listing`: the list of prompts or resources; `content`: a block of an answer, as people read it
+//! - `listing`: the list of prompts, resources or skills; `content`: a block of an answer, as people read it
 //! - `open_store`: the store, for verbs that work with it alone
 //! - [`output`]: tables for people, JSON for programs
 //! - [`progress`]: a sign that work is going on, while it does
@@ -67,6 +67,7 @@ pub mod secret;
 pub mod serve;
 pub mod servers;
 pub mod service;
+pub mod skills;
 pub mod stats;
 pub mod store;
 pub mod templates;
@@ -125,6 +126,7 @@ enum Verb {
     Describe(describe::Arguments),
     Resources(resources::Arguments),
     Prompts(prompts::Arguments),
+    Skills(skills::Arguments),
     Tokens(tokens::Arguments),
     Stats(stats::Arguments),
     Logs(logs::Arguments),
@@ -325,6 +327,7 @@ impl Verb {
             Self::Describe(arguments) => describe::run(arguments, &invocation).await,
             Self::Resources(arguments) => resources::run(arguments, &invocation).await,
             Self::Prompts(arguments) => prompts::run(arguments, &invocation).await,
+            Self::Skills(arguments) => skills::run(arguments, &invocation).await,
             Self::Tokens(arguments) => tokens::run(arguments, &invocation).await,
             Self::Call(arguments) => call::run(arguments, &invocation).await,
             Self::Check(arguments) => check::run(arguments, &invocation).await,

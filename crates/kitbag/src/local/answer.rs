@@ -21,6 +21,7 @@ pub(crate) async fn answer(
         LocalRequest::Prompt { name, arguments } => {
             LocalAnswer::Result(offers::prompt(app, &name, &arguments, meanwhile).await?)
         }
+        LocalRequest::Skills => LocalAnswer::Skills(app.skills()),
         LocalRequest::Resources => LocalAnswer::Resources(app.resources()),
         LocalRequest::Read { uri } => {
             LocalAnswer::Result(offers::read(app, &uri, meanwhile).await?)

@@ -19,7 +19,7 @@ use kitbag_wire::lines::{Line, read_line};
 use crate::cli::failure::CommandFailure;
 use kitbag_gateway::app::{CallProgress, ServerDefinitions, ServerReport, SilentServer, Status};
 use kitbag_gateway::heard::ToolsForWords;
-use kitbag_gateway::offers::{PromptRow, ResourceRow, ToolRow};
+use kitbag_gateway::offers::{PromptRow, ResourceRow, SkillRow, ToolRow};
 use kitbag_gateway::search::SearchResult;
 use kitbag_gateway::surface::tokens::SurfaceTokens;
 
@@ -80,6 +80,7 @@ pub(crate) enum LocalRequest {
         name: String,
         arguments: BTreeMap<String, String>,
     },
+    Skills,
     Resources,
     /// Asks for the contents of a resource.
     Read {
@@ -123,6 +124,7 @@ pub(crate) enum LocalAnswer {
     Definitions(Vec<ServerDefinitions>),
     Prompts(Vec<PromptRow>),
     Resources(Vec<ResourceRow>),
+    Skills(Vec<SkillRow>),
     Found(SearchResult),
     Tokens(SurfaceTokens),
     Result(Value),

@@ -13,6 +13,7 @@
 //! - [`joining`]: clients and commands that share the gateway that runs
 //! - [`keys`]: what a key is for, and how long it is good
 //! - [`rules`]: rules that cannot be walked around
+//! - [`skills`]: skills of servers, listed, found and read; [`trace`]: the trace of a client, handed on
 //! - [`shared_store`]: several gateways over one database, and a database that is away
 //! - [`lock`]: servers that change what a person has approved
 //! - [`login`]: servers that ask who we are
@@ -69,6 +70,8 @@ mod reload;
 mod retrieve;
 mod rules;
 mod shared_store;
+mod skills;
 mod surfaces;
+mod trace;
 mod upstreams;
 mod web_pages;

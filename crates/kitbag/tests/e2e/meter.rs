@@ -246,14 +246,14 @@ pub(crate) async fn get(gateway: &Gateway, path: &str, key: Option<&str>) -> (u1
 type Received = Arc<Mutex<Vec<(String, Bytes)>>>;
 
 /// A collector of OpenTelemetry that keeps what it is sent; it ends with the test.
-struct Collector {
-    url: String,
+pub(crate) struct Collector {
+    pub(crate) url: String,
     received: Received,
     serving: tokio::task::JoinHandle<()>,
 }
 
 impl Collector {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let received = Received::default();
         let router = Router::new()
             .route("/v1/{signal}", post(keep))
@@ -273,7 +273,7 @@ impl Collector {
         self.has_bytes(signal, text.as_bytes())
     }
 
-    fn has_bytes(&self, signal: &str, bytes: &[u8]) -> bool {
+    pub(crate) fn has_bytes(&self, signal: &str, bytes: &[u8]) -> bool {
         let holds = |body: &Bytes| body.windows(bytes.len()).any(|window| window == bytes);
         self.received
             .lock()

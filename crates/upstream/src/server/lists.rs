@@ -1,11 +1,11 @@
 //! Reading the lists of a server, and being sure of them before a call.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kitbag_domain::Kind;
 use kitbag_domain::sync::lock;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::{LiveConnection, Server};
 use crate::error::CallError;

@@ -34,6 +34,7 @@ struct Bench {
     tokens: TokenCache,
     time: TestTime,
     rotated: Arc<Mutex<Vec<RotatedRefreshToken>>>,
+    trace: HeaderMap,
 }
 
 /// A clock that stands still, and jumps where a call waits.
@@ -109,6 +110,7 @@ impl Bench {
             tokens: TokenCache::new(time.clock(), Arc::new(keep)),
             time,
             rotated,
+            trace: HeaderMap::new(),
         }
     }
 
@@ -118,9 +120,13 @@ impl Bench {
         arguments: Value,
     ) -> Result<ActionAnswer, ActionError> {
         let arguments = members(arguments);
-        let call = self
-            .api
-            .call(action, &arguments, &self.credential, &self.tokens);
+        let call = self.api.call(
+            action,
+            &arguments,
+            &self.credential,
+            &self.tokens,
+            &self.trace,
+        );
         let answer = call.await;
         if let Err(error) = &answer {
             let shown = format!("{error} {error:?} {:?}", self.credential);

@@ -278,3 +278,18 @@ async fn redirects_stay_within_the_hosts_and_every_address_is_guarded() {
     );
     assert_eq!(error.code(), "ADDRESS_REFUSED");
 }
+
+#[tokio::test]
+async fn the_trace_of_a_call_goes_along_and_replaces_no_header_of_the_file() {
+    let site = Site::echo().await;
+    let mut bench = Bench::at(&site, |api| {
+        api.headers = vec![header("baggage", "of=file")];
+    });
+    for (name, value) in [("traceparent", "00-aa-bb-01"), ("baggage", "user=alice")] {
+        bench.trace.insert(name, value.parse().unwrap());
+    }
+    bench.call(&get("/x"), json!({})).await.unwrap();
+    let seen = site.seen().remove(0);
+    assert_eq!(seen.header("traceparent"), Some("00-aa-bb-01"));
+    assert_eq!(seen.header("baggage"), Some("of=file"));
+}

@@ -1,0 +1,62 @@
+//! `kitbag skills`: the skills of servers, listed in the same way as by any client.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use kitbag_domain::ServerName;
+use kitbag_domain::text::summary;
+use kitbag_gateway::offers::SkillRow;
+
+use super::Invocation;
+use super::gateway::ReachedGateway;
+use super::listing::{ListArguments, OfferedRow, list};
+use super::output::table;
+
+/// Show the skills a client sees.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(flatten)]
+    listing: ListArguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag skills
+  kitbag skills --server docs --json
+  kitbag resources read kitbag://server/docs/skill://git-workflow/SKILL.md
+
+A skill is read file by file with `kitbag resources read`.";
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    list::<SkillRow>(&arguments.listing, invocation).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl OfferedRow for SkillRow {
+    const NOUN: &'static str = "skills";
+
+    fn server(&self) -> &ServerName {
+        &self.server
+    }
+
+    async fn known(gateway: &mut ReachedGateway) -> anyhow::Result<Vec<Self>> {
+        gateway.skills().await
+    }
+
+    fn table(rows: &[Self]) -> String {
+        table(
+            ["NAME", "SERVER", "URI", "DESCRIPTION"],
+            rows.iter().map(cells),
+        )
+    }
+}
+
+fn cells(row: &SkillRow) -> [String; 4] {
+    [
+        row.name.clone(),
+        row.server.to_string(),
+        row.uri.clone(),
+        summary(&row.description),
+    ]
+}

@@ -179,7 +179,7 @@ fn a_run_of_a_program_neither_takes_words_from_outside_nor_leaves_any() {
     }
 }
 
-/// What happened in a trial: one program searched, and unrelated calls came after it.
+/// The course of a trial: one program searched, and unrelated calls came after it.
 #[test]
 fn unrelated_calls_after_the_search_of_a_program_teach_nothing_about_its_words() {
     check(

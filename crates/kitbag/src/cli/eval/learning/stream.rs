@@ -78,7 +78,7 @@ impl<'a> Halves<'a> {
     }
 }
 
-/// How the clients of a stream of use call tools.
+/// The habits of the clients of a stream of use.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UseHabits {
     /// The share of the uses that are of another tool.

@@ -114,7 +114,7 @@ impl<'a> WorkingWeek<'a> {
         }
     }
 
-    /// Does one or two tasks that nobody announced.
+    /// Does one or two tasks without any words.
     fn call_unannounced(&mut self, client: &'static str, run: Option<u64>) {
         for _ in 0..1 + usize::from(self.dice.happens(0.5)) {
             let task = self.some_task();

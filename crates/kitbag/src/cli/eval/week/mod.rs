@@ -44,7 +44,7 @@ Examples:
 
 Three clients work for seven days: one searches before most of its calls, one
 writes programs, and one is told by hooks what the person says. All of them
-also make calls that nobody announced. Nothing of it is stored.";
+also make calls without any words. Nothing of it is stored.";
 
 pub(super) async fn run(
     arguments: &Arguments,

@@ -1,4 +1,4 @@
-//! What the gateway observes of the clients, and what it learns from that.
+//! The events that the gateway observes of the clients, and the lessons that it learns from them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(super) struct LinkFigures {
     pub(super) wrong: usize,
 }
 
-/// Where an event came from.
+/// The origin of an event.
 #[derive(Debug, Clone)]
 pub(super) struct EventSource {
     /// None for words that came in beside the protocol.
@@ -72,7 +72,7 @@ impl<'a> ObservedWeek<'a> {
         self.learn(drafts);
     }
 
-    /// A call that was made for a task, or for nothing that anybody had said.
+    /// A call that was made for a task, or without any words.
     pub(super) fn called(
         &mut self,
         source: &EventSource,

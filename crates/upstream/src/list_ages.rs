@@ -1,4 +1,4 @@
-//! Whether the lists of a server can be out of date: what it announced, and when they were read.
+//! Tells if the lists of a server can be out of date: what it announced, and when they were read.
 
 use std::sync::Mutex;
 use std::time::Duration;

@@ -32,7 +32,7 @@ fn home() -> Home {
     home
 }
 
-/// What a person sees who has stdout and stderr at a terminal.
+/// Returns the text that a person sees who has stdout and stderr at a terminal.
 fn seen(home: &Home, words: &[&str]) -> String {
     let terminal = Terminal::open();
     let mut command = home.command(words);

@@ -69,7 +69,7 @@ impl ServerDefinitions {
         self.seen.learn(ListedOffer {
             tools: &new_ones(tools, &listing.tools),
             prompts: &new_ones(prompts, &listing.prompts),
-            unmasked: &listing.unmasked,
+            unmasked: &[],
         })
     }
 }

@@ -108,7 +108,8 @@ mod tests {
     fn listed_at(announcements: &[u64], last: u64) -> Vec<u64> {
         let begin = Instant::now();
         let at = |ms: u64| begin + Duration::from_millis(ms);
-        let (mut announced, listed) = (AnnouncedChanges::default(), RefCell::<Vec<u64>>::default());
+        let mut announced = AnnouncedChanges::default();
+        let listed: RefCell<Vec<u64>> = RefCell::default();
         for ms in 0..=last {
             if announcements.contains(&ms) {
                 announced.add("a".parse().unwrap(), &TOOLS, at(ms));

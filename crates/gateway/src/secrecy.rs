@@ -151,7 +151,8 @@ mod tests {
     fn of_what_a_server_is_given_only_secrets_are_masked() {
         let check = |table: &str, expected: &[&str]| {
             let config = parsed(&format!("[servers.a]\n{table}"));
-            let lookup: Lookup = Arc::new(|name| Some(format!("value-of-{name}")));
+            let lookup: Lookup =
+                Arc::new(|name| Some(format!("value-of-{}", name.replace("secret:", "stored-"))));
             let mut found = find_secrets(&config.servers[&"a".parse().unwrap()], &lookup);
             found.sort();
             found.dedup();
@@ -166,11 +167,11 @@ mod tests {
         );
         check(
             &command("env = { PLAIN = 'a ${secret:x}' }"),
-            &["a value-of-secret:x", "value-of-secret:x"],
+            &["a value-of-stored-x", "value-of-stored-x"],
         );
         check(
             &command("args = ['--api-key', 'typed-key-1', '--dir=/srv', '--flag', 'x${secret:y}']"),
-            &["typed-key-1", "value-of-secret:y"],
+            &["typed-key-1", "value-of-stored-y"],
         );
         check(
             "url = 'https://b.example/mcp?token=typed-token-1&page=1'\nheaders = { Authorization = 'Bearer ${X}' }",

@@ -1,4 +1,4 @@
-//! What a person should look at twice in a definition before approving it.
+//! The parts of a definition that a person should look at twice before approving it.
 
 use std::fmt;
 

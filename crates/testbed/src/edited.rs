@@ -59,7 +59,7 @@ fn exists(server: &TestServer, name: &str) -> bool {
     server.in_data_dir(name).is_some_and(|path| path.exists())
 }
 
-/// So often that nobody who waits for silence ever gets it.
+/// So often that a gateway which waits for silence never gets it.
 const EVERY: Duration = Duration::from_millis(5);
 
 /// Announces changes without end, the first of them before the call is answered.

@@ -1,5 +1,5 @@
 //! Definitions without the secrets that their server was given: some servers write them into a
-//! description or an address, and whoever may see the definition must not read them there.
+//! description or an address, and a caller who may see the definition must not read them there.
 
 use kitbag_domain::{Kind, UnmaskedHash};
 use kitbag_fetch::Secrets;

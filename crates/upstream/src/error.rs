@@ -137,10 +137,10 @@ pub enum CallError {
     /// The server forgot the session before it read the call.
     #[error("`{server}` has ended our session")]
     SessionExpired { server: ServerName },
-    /// What the server lists now is not what the request was judged by.
+    /// The server lists something else now than the request was judged by.
     #[error("`{server}` lists other definitions than before")]
     Unapproved { server: ServerName },
-    /// What the server lists now could not be read, so it cannot be judged.
+    /// The list of the server could not be read, so the request cannot be judged.
     #[error("`{server}` did not say within {} what it lists now", in_words(*after))]
     Unlisted { server: ServerName, after: Duration },
     /// Any of the others without the details that are for operators.

@@ -1,4 +1,4 @@
-//! Whether the lists of a server can be out of date: what it announced, and when they were read.
+//! Tells if the lists of a server can be out of date: what it announced, and when they were read.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -176,7 +176,7 @@ mod tests {
     fn a_reading_that_failed_is_still_to_be_made() {
         let ages = ListAges::default();
         let reading = ages.begin(&BOTH);
-        BOTH.map(|kind| ages.take(kind, reading));
+        assert!(BOTH.into_iter().all(|kind| ages.take(kind, reading)));
         ages.doubt(Kind::Prompt);
         ages.begin(&BOTH);
         assert!(!ages.wants_reading());

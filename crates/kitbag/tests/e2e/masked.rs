@@ -1,4 +1,4 @@
-//! Secrets that a server writes into its definitions: nobody reads them there, and none is stored.
+//! Secrets that a server writes into its definitions: no caller reads them there, and none is stored.
 
 use std::fs;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ const VARIABLE: &str = "s3cret-of-the-variable/1";
 const STORED: &str = "s3cret-of-the-store-2";
 const ARGUMENT: &str = "s3cret-of-the-argument-3";
 
-/// What must not be found anywhere: the secrets, and two of their encodings.
+/// The texts that must not be found anywhere: the secrets, and two of their encodings.
 const FORMS: [&str; 5] = [
     VARIABLE,
     STORED,

@@ -80,7 +80,7 @@ fn message<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> String {
         _ => json::shown(ctx, thrown, LONGEST).ok(),
     };
     said.unwrap_or_else(|| {
-        // Showing it threw again; nobody is to take that for the failure.
+        // Showing it threw again, and that is not the failure.
         ctx.catch();
         "the program threw something that cannot be shown".to_owned()
     })

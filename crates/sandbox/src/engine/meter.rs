@@ -33,7 +33,7 @@ impl CpuMeter {
 pub(crate) struct MemoryMeter {
     budget: usize,
     before: usize,
-    /// What the worker needs before any program runs.
+    /// The memory that the worker needs before any program runs.
     own: usize,
 }
 

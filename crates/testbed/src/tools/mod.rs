@@ -94,7 +94,7 @@ async fn run_foreign(call: &TestCall, tool: Option<&ForeignTool>) -> CallOutcome
     }
     match tool.and_then(|tool| tool.answer.as_ref()) {
         Some(answer) => Reply::text(answer.get()),
-        None => ours::echo(call.clone()).await,
+        None => echo(call.clone()).await,
     }
 }
 

@@ -122,7 +122,7 @@ impl Credentials {
         self.current.load_full()
     }
 
-    /// Returns what must be kept from everybody but the server.
+    /// Returns the tokens that only the server may see.
     pub(crate) fn tokens(&self) -> Vec<String> {
         let grant = self.current.load();
         let tokens = grant

@@ -1,4 +1,4 @@
-//! The secrets that a server was given, so that nobody reads them in what it says.
+//! The secrets that a server was given, so that no caller reads them in what it says.
 
 use std::sync::{Arc, Mutex};
 

@@ -16,7 +16,7 @@ pub(super) struct DriftRow {
     /// The words before the difference.
     remark: Option<&'static str>,
     difference: Option<DefinitionDifference>,
-    /// What the person should look at twice.
+    /// The marks that the person should look at twice.
     marks: Vec<Mark>,
 }
 

@@ -141,7 +141,7 @@ async fn what_a_person_should_look_at_twice_is_marked_when_it_is_approved() {
         assert!(approved.stdout.contains(mark), "{approved:?}");
     }
     assert_eq!(approved.stdout.matches("! look twice: ").count(), 2);
-    // Nobody looks at what is locked for the first time, either.
+    // Definitions that are locked for the first time are marked, too.
     fs::remove_file(home.path("kitbag.lock")).unwrap();
     let locked = home.kitbag(&["lock"]).await;
     assert_eq!(locked.code, Some(0), "{locked:?}");

@@ -92,7 +92,7 @@ async fn passes(client: &Client) -> bool {
     passed
 }
 
-/// What a caller is told who wants the prompt.
+/// Returns the answer to a caller that wants the prompt.
 async fn greeting(client: &Client) -> String {
     let wanted = json!({ "name": "good__greet_person" });
     let told = client.request("prompts/get", &wanted).await;
@@ -128,7 +128,7 @@ async fn a_server_that_announces_without_end_does_not_escape_its_lock() {
         let told = greeting(&caller).await;
         assert!(told.contains("held back"), "{spoken:?}: {told}");
 
-        // What was approved again passes, in the midst of the flood.
+        // A definition that was approved again passes, in the midst of the flood.
         publish(&server.home, &[tool("note_read", SAFE)], &[prompt_safe()]);
         until("it passes again", async || {
             caller

@@ -167,7 +167,8 @@ impl Cause {
         match code {
             // A statement that was broken off, a lock that was not given, a deadlock.
             "57014" | "55P03" | "40P01" | "5" | "6" => Self::Busy,
-            "53100" | "13" => Self::Full,
+            // The last is that of the file beside the database, for which there is no room.
+            "53100" | "13" | "4874" => Self::Full,
             // The server is ending, starting, or has no connection left.
             "57P01" | "57P02" | "57P03" | "53300" => Self::Away,
             _ if code.len() == 5 && code.starts_with("08") => Self::Away,

@@ -55,7 +55,7 @@ pub async fn serve(listener: TcpListener, host: Arc<GatewayHost>, ended: Cancell
             () = ended.cancelled() => break,
         }
     }
-    // A listener that nobody accepts from would let new clients wait for nothing.
+    // New clients would wait in the queue of an open listener until this process ends.
     drop(listener);
     let _ = tokio::time::timeout(LAST_CALLS, connections.shutdown()).await;
 }

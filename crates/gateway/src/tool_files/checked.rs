@@ -20,9 +20,9 @@ pub(crate) struct CheckedFiles {
     files: Arc<ToolCatalog>,
     /// The manifests of the directories that have one.
     manifests: Vec<ManifestText>,
-    /// What is wrong with each file alone.
+    /// The mistakes of each file by itself.
     of_files: HashMap<PathBuf, (Arc<ToolFile>, Vec<CheckFinding>)>,
-    /// What the comparison with the manifests found.
+    /// The mistakes that the comparison with the manifests found.
     of_manifests: Vec<CheckFinding>,
 }
 

@@ -53,8 +53,8 @@ impl StartAttempts {
 
     /// Remembers a failed start. Returns true if it is news.
     fn note(&self, failures: &mut Failures, error: &StartError) -> bool {
-        // What a person has to do first, and what a server asked for, is no failure of a start:
-        // the call after it should not have to wait for anything.
+        // A start that waits for a person, or for the time that the server named, has not failed: the
+        // next call should not have to wait for anything else.
         let counts = !error.is_mistake()
             && !matches!(error, StartError::Login(_) | StartError::HeldOff { .. });
         failures.count = if counts { failures.count + 1 } else { 0 };

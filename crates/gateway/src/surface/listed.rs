@@ -64,7 +64,7 @@ fn guided(tool: AlwaysOn, surface: Surface, guide: Option<&str>) -> Raw {
             let mut object = RawObject::open(definition).unwrap_or_default();
             let own: String = object.read("description").unwrap_or_default();
             let own = own.trim_end_matches('.');
-            let said = format!("{own}. Behind it, in their authors' words: {guide}.");
+            let said = format!("{own}. Behind it, as the servers describe themselves: {guide}.");
             object.put("description", &said);
             object.to_raw()
         }

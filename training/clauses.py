@@ -10,7 +10,7 @@ MIN_WORDS = 3
 # What else requests of the training data begin with, where it is rarely a noun.
 MORE_VERBS = (
     "activate adjust append apply approve archive arrange ask assess attach automate book bring buy choose clean click clone close "
-    "compare compile complete compress compute conduct confirm connect copy detect determine draw dump duplicate email ensure "
+    "commit compare compile complete compress compute conduct confirm connect copy detect determine draw dump duplicate email ensure "
     "estimate evaluate explain extract fill filter finalize fix gather give grab identify improve inform install kill launch leave "
     "locate lock log look manage mark measure merge message monitor notify obtain open optimize order organize paraphrase parse pause "
     "pay pick ping play plot populate post predict prepare print provide provision pull purchase push put rank recommend remind "
@@ -37,8 +37,13 @@ def clauses(request):
                 steps.append(words[start:at])
                 start = at
         steps.append(words[start:])
-    steps = [step for step in map(trimmed, steps) if len(step.split()) >= MIN_WORDS][:MAX_CLAUSES]
+    steps = [step for step in map(trimmed, steps) if is_whole(step.split())][:MAX_CLAUSES]
     return steps if len(steps) > 1 else []
+
+
+def is_whole(words):
+    """Whether these are a step rather than a fragment."""
+    return len(words) >= MIN_WORDS or len(words) == 2 and words[0].lower() in VERBS
 
 
 def begins(words, at):

@@ -281,4 +281,4 @@ fn tokens_of(block: &Block<'_>) -> Option<usize> {
 }
 
 /// The tokens of the longest notice.
-const NOTICE_TOKENS: usize = 60;
+const NOTICE_TOKENS: usize = 80;

@@ -4,8 +4,9 @@ use crate::fit::{Cut, Structured};
 use crate::pages::ResultPage;
 
 /// Returns the line below a result that was cut. `read_on` writes the call that reads from an
-/// offset on, such as `call_api(result: "r1", offset: 8000)`.
-pub fn cut(cut: &Cut, read_on: impl FnOnce(usize) -> String) -> String {
+/// offset on, such as `call_api(result: "r1", offset: 8000)`; `instead` says what counts and filters
+/// without reading.
+pub fn cut(cut: &Cut, read_on: impl FnOnce(usize) -> String, instead: &str) -> String {
     // Both figures are estimates; the total must not look smaller than its part.
     let mut line = format!(
         "Cut: about {} of {} tokens shown.",
@@ -21,7 +22,10 @@ pub fn cut(cut: &Cut, read_on: impl FnOnce(usize) -> String) -> String {
         Structured::MovedToText => " structuredContent is given as text.",
     };
     if let Some(offset) = cut.next_offset {
-        line += &format!(" Read on: {}", read_on(offset));
+        line += &format!(
+            " Read on: {}. To count or filter, use {instead} instead of reading on.",
+            read_on(offset)
+        );
     }
     format!("[{line}]")
 }

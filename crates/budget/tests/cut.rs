@@ -164,7 +164,7 @@ fn structured_content_is_whole_or_left_out() {
     let rows = json!({"rows": (0..3_000).collect::<Vec<u32>>()});
     let check = |result: Value, said: &str, blocks: usize| {
         let cut = cut(&result, 1_000);
-        let line = notice::cut(&cut, |offset| format!("read({offset})"));
+        let line = notice::cut(&cut, |offset| format!("read({offset})"), "a tool");
         assert!(line.contains(said), "{line}");
         let answer: Value = serde_json::from_str(cut.answer(&line).get()).unwrap();
         assert!(answer.get("structuredContent").is_none());
@@ -215,14 +215,14 @@ fn the_text_of_a_resource_is_shown_in_part_as_text() {
 fn the_notice_says_how_much_is_shown_and_how_to_read_on() {
     let cut = cut(&text_result(&"word ".repeat(10_000)), 1_000);
     let offset = cut.next_offset.unwrap();
-    let line = notice::cut(&cut, |offset| {
-        format!("call_api(result: \"r1\", offset: {offset})")
-    });
+    let read_on = |offset| format!("call_api(result: \"r1\", offset: {offset})");
+    let line = notice::cut(&cut, read_on, "run_code");
     let expected = format!(
-        "[Cut: about 940 of 10,101 tokens shown. Read on: call_api(result: \"r1\", offset: {offset})]"
+        "[Cut: about 920 of 10,101 tokens shown. Read on: call_api(result: \"r1\", offset: {offset}). \
+         To count or filter, use run_code instead of reading on.]"
     );
     assert_eq!(line, expected);
-    assert!(kitbag_budget::count(&line) < 60);
+    assert!(kitbag_budget::count(&line) < 80);
 }
 
 proptest! {
@@ -243,7 +243,7 @@ proptest! {
             let offset = cut.next_offset.unwrap();
             let whole = cut.pages.whole();
             prop_assert_eq!(whole[..offset].to_owned() + &read_all(&cut.pages, offset, budget), whole);
-            let line = notice::cut(&cut, |offset| format!("call_api(result: \"0123456789ab\", offset: {offset})"));
+            let line = notice::cut(&cut, |offset| format!("call_api(result: \"0123456789ab\", offset: {offset})"), "a tool");
             let answer: Value = serde_json::from_str(cut.answer(&line).get()).unwrap();
             let blocks = answer["content"].as_array().unwrap();
             let tokens: usize = blocks.iter().map(|block| estimate(block["text"].as_str().unwrap())).sum();

@@ -16,11 +16,12 @@ mod service_error;
 mod service_format;
 
 use std::fmt;
+use std::sync::Arc;
 
 use kitbag_config::Prefixes;
 use kitbag_domain::{Lookup, Remedy};
 
-use local::{Local, LocalError};
+use local::{Local, LocalError, Model};
 use service::EmbeddingService;
 use service_error::EmbeddingServiceError;
 
@@ -32,6 +33,16 @@ pub struct TextEmbedder(EmbedderKind);
 enum EmbedderKind {
     Local(Local),
     Endpoint(Box<EmbeddingService>),
+}
+
+/// The words that a model knows.
+pub struct Vocabulary(Arc<Model>);
+
+impl Vocabulary {
+    /// True for a word in small letters that is no mere sequence of pieces to the model.
+    pub fn knows(&self, word: &str) -> bool {
+        self.0.knows_word(word)
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +92,14 @@ impl TextEmbedder {
         matches!(&self.0, EmbedderKind::Local(local) if local.is_built_in())
     }
 
+    /// Returns the words of a model in this process; a service does not say which words it knows.
+    pub async fn vocabulary(&self) -> Option<Vocabulary> {
+        match &self.0 {
+            EmbedderKind::Local(local) => local.model().await.ok().cloned().map(Vocabulary),
+            EmbedderKind::Endpoint(_) => None,
+        }
+    }
+
     /// Finds out if the embedder can work as it is configured.
     pub async fn check(&self) -> Result<(), EmbedderError> {
         if self.is_built_in() {
@@ -119,6 +138,12 @@ impl TextEmbedder {
         if let EmbedderKind::Endpoint(endpoint) = &self.0 {
             endpoint.remembers(dimension);
         }
+    }
+}
+
+impl fmt::Debug for Vocabulary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Vocabulary")
     }
 }
 

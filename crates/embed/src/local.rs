@@ -28,6 +28,12 @@ pub(crate) struct Model {
     prefixes: Prefixes,
 }
 
+impl Model {
+    pub(crate) fn knows_word(&self, word: &str) -> bool {
+        self.encoder.knows_word(word)
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum LocalError {
     #[error("the model in {} cannot be used", path.display())]

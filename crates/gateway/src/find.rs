@@ -17,20 +17,43 @@ use crate::gateway::Gateway;
 use crate::index::Subject;
 use crate::index::intent::EmbeddedIntent;
 use crate::turn::Turn;
+use crate::unfinished::Unfinished;
 use crate::withheld::{MadeSearch, Withheld};
 
-/// The words of an answer where the best tool that was found is only the nearest one.
-pub const UNSURE: &str = "Nothing here clearly does this";
+/// Returns what a search says of an answer that is probably not right; `None` if it is likely to be.
+#[must_use]
+pub fn doubt(confidence: Confidence) -> Option<String> {
+    if confidence.is_likely() {
+        return None;
+    }
+    Some(match confidence.is_hopeless() {
+        true => format!("{NOTHING}; {REMEDIES}. {NEAREST}."),
+        false => format!("No close match; {}. {REWORD}.", NEAREST.to_lowercase()),
+    })
+}
+
+const NOTHING: &str = "Nothing here seems to do this";
 
 /// The ways in which an operator can get a tool for a request that no tool here does.
-pub const REMEDIES: &str =
-    "it would take another server (`kitbag servers find`) or an API (`kitbag openapi import`)";
+const REMEDIES: &str =
+    "it may take another server (`kitbag servers find`) or an API (`kitbag openapi import`)";
+
+const NEAREST: &str = "The nearest are below";
+
+const REWORD: &str = "Reword, or do it in steps (read, then compute)";
 
 /// The tools that a search shows unless it is asked for more or fewer: most tasks need three to five.
 pub(crate) const USUAL_LIMIT: usize = 5;
 
 /// The time that a search waits for a gateway that has just been started.
 const BEGINNING: Duration = Duration::from_secs(10);
+
+/// The longest time that a search waits for servers that have not said what they offer, and for the
+/// index to take in those that have.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A server that fails says so to nobody here, so a search that waits looks again.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// If the text mentions no agent, the built-in tools are in the answer only with a score of at
 /// least `GOOD` that is by `LEAD` better than that of everything else.
@@ -47,6 +70,10 @@ pub(crate) struct Findings {
     pub(crate) degraded: Option<String>,
     /// The language of the request, if the model is known not to know it.
     pub(crate) language: Option<&'static str>,
+    /// The request with its misspelt words corrected, if it had any.
+    pub(crate) corrected: Option<String>,
+    /// What was not known yet when the search was made.
+    pub(crate) unfinished: Unfinished,
     /// The tools that would stand here if nothing kept them out.
     pub(crate) withheld: Withheld,
     /// The catalog to look the tools up in. A search that waited for the index may be about a later
@@ -63,6 +90,19 @@ impl Findings {
         ))
     }
 
+    /// Says which words were searched for, if they are not those of the request.
+    pub(crate) fn correction_note(&self) -> Option<String> {
+        let corrected = self.corrected.as_ref()?;
+        Some(format!("Searched for: {corrected}"))
+    }
+
+    /// What a model reads above an answer that is probably not right. While servers are still being
+    /// asked, nothing more can be said.
+    pub(crate) fn doubt(&self) -> Option<String> {
+        let doubt = self.confidence.and_then(doubt)?;
+        Some(self.unfinished.note().unwrap_or(doubt))
+    }
+
     /// True if a tool is likely to do what was asked; `None` where that cannot be told.
     pub(crate) fn confident(&self) -> Option<bool> {
         self.confidence.map(Confidence::is_likely)
@@ -73,7 +113,13 @@ impl Findings {
 /// goes to a program, or only a part of it to a model, so that its tokens are not counted.
 pub(crate) async fn find_for(turn: &Turn, way: &str, text: &str, top_k: usize) -> Findings {
     let (started, arguments) = (Instant::now(), json!({ "query": text }).to_string());
-    let found = find_best(&turn.gateway, turn.caller(), text, top_k).await;
+    let found = find_settled(
+        &turn.gateway,
+        turn.caller(),
+        text,
+        &best_of(turn.caller(), top_k),
+    )
+    .await;
     let begun = BegunInquiry {
         kind: InquiryKind::Search,
         subject: way,
@@ -94,12 +140,38 @@ pub(crate) async fn find_best(
     text: &str,
     top_k: usize,
 ) -> Findings {
-    let options = Options {
+    find(gateway, caller, text, &best_of(caller, top_k)).await
+}
+
+/// The options of a search for the best few.
+pub(crate) fn best_of(caller: &Caller, top_k: usize) -> Options {
+    Options {
         top_k,
         tenant: Some(caller.tenant.clone()),
         ..Options::default()
+    }
+}
+
+/// The same, for an answer that somebody reads: where it is doubtful, it waits a moment for what the
+/// gateway does not know yet.
+pub(crate) async fn find_settled(
+    gateway: &Gateway,
+    caller: &Caller,
+    text: &str,
+    options: &Options,
+) -> Findings {
+    let found = find(gateway, caller, text, options).await;
+    if found.confident() == Some(true) || !found.unfinished.is_something() {
+        return found;
+    }
+    let mut published = gateway.services.index.published();
+    let settled = async {
+        while Unfinished::of(gateway, caller).is_something() {
+            let _ = tokio::time::timeout(LOOK_AGAIN, published.changed()).await;
+        }
     };
-    find(gateway, caller, text, &options).await
+    let _ = tokio::time::timeout(PATIENCE, settled).await;
+    find(gateway, caller, text, options).await
 }
 
 /// The best for an intent among what a caller may know of.
@@ -111,6 +183,7 @@ pub(crate) async fn find(
 ) -> Findings {
     // A client that starts its own gateway asks before the first words are in the index.
     let _ = tokio::time::timeout(BEGINNING, gateway.services.index.begun()).await;
+    let unfinished = Unfinished::of(gateway, caller);
     let mut intent = gateway.services.index.asked(text).await;
     intent.votes = votes(gateway, caller, &intent).await;
     embed_first(gateway, caller, &intent, options).await;
@@ -144,6 +217,8 @@ pub(crate) async fn find(
         confidence: confidence.filter(|_| can_tell),
         withheld,
         language: intent.language,
+        corrected: intent.corrected,
+        unfinished,
         votes: intent.votes,
         degraded: intent.degraded,
         catalog,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use kitbag_budget::GuideRow;
 use kitbag_domain::{Caller, ServerName};
-use kitbag_relevance::purpose::{gist, of_tools};
+use kitbag_relevance::purpose::{gist, of_descriptions, of_tools, tells_more};
 use kitbag_wire::RawObject;
 
 use crate::catalog::{Catalog, CatalogEntry};
@@ -81,6 +81,13 @@ fn servers<'a>(
     servers
         .filter(|name| !gateway.is_built_in(name))
         .filter(move |name| gateway.server_visible(catalog, caller, name))
+        .filter(|name| has_tools(catalog, name))
+}
+
+/// False for a server that has no tools, or never said so, such as one that cannot be started.
+fn has_tools(catalog: &Catalog, name: &ServerName) -> bool {
+    let listing = catalog.listing(name);
+    listing.is_some_and(|listing| !listing.tools.is_empty())
 }
 
 /// The tools that the caller may see, without those that Kitbag itself carries out.
@@ -102,7 +109,7 @@ fn tools_by_provider<'a>(
     tools
 }
 
-/// Takes the operator's words first, then those of the server, then the names of its tools. A lock
+/// Takes the operator's words first, then those of the server, then those of its tools. A lock
 /// covers the tools of a server and not its other words, so of a locked server those are not taken.
 fn of_server(
     gateway: &Gateway,
@@ -116,7 +123,7 @@ fn of_server(
     let is_locked = gateway.lock.holds(name);
     let about = declared
         .or_else(|| own_words(catalog, name).filter(|_| !is_locked))
-        .or_else(|| named_tools(name.as_str(), tools));
+        .or_else(|| words_of_tools(name.as_str(), tools));
     row(name.as_str(), about, tools.len())
 }
 
@@ -136,13 +143,29 @@ fn own_words(catalog: &Catalog, name: &ServerName) -> Option<String> {
 }
 
 fn of_names(provider: &str, tools: &[&CatalogEntry]) -> GuideRow {
-    row(provider, named_tools(provider, tools), tools.len())
+    row(provider, words_of_tools(provider, tools), tools.len())
 }
 
-fn named_tools(provider: &str, tools: &[&CatalogEntry]) -> Option<String> {
+/// Returns the things that the names of the tools are about. Where the tools are few, or their names
+/// say no more than that of the server, their descriptions say more.
+fn words_of_tools(provider: &str, tools: &[&CatalogEntry]) -> Option<String> {
     let names = tools.iter().map(|it| it.capability.name.as_str());
-    of_tools(names, provider)
+    let things = of_tools(names, provider).filter(|things| tells_more(things, provider));
+    if tools.len() <= FEW_TOOLS || things.is_none() {
+        let described = tools.iter().filter_map(|tool| {
+            let definition = RawObject::open(&tool.definition).ok()?;
+            let text: String = definition.read("description")?;
+            Some((tool.capability.name.as_str(), text))
+        });
+        let described: BTreeMap<&str, String> = described.collect();
+        let deeds = of_descriptions(described.values().map(String::as_str), provider);
+        return deeds.or(things);
+    }
+    things
 }
+
+/// Of so few tools, the descriptions are short enough.
+const FEW_TOOLS: usize = 3;
 
 fn row(name: &str, about: Option<String>, tools: usize) -> GuideRow {
     GuideRow {

@@ -8,6 +8,7 @@ use kitbag_budget::estimate;
 use kitbag_domain::InquiryKind;
 use kitbag_domain::text::visible_line;
 use kitbag_relevance::{Candidate, MAX_TOP_K};
+use kitbag_schema::{LineDetail, signature};
 use kitbag_wire::RawObject;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -16,7 +17,7 @@ use crate::audit::inquiries::{BegunInquiry, Inquirer, InquiryEnd};
 use crate::find::{Findings, find_best};
 use crate::gateway::Gateway;
 use crate::observe;
-use crate::signature::{request, signature};
+use crate::signature::request;
 use crate::surface::shown;
 
 /// The tools for the words of a person.
@@ -79,7 +80,7 @@ fn told(gateway: &Gateway, found: &Findings, candidate: &Candidate) -> Option<Wo
     let line = match found.catalog.tool(&name) {
         Some(entry) => {
             let definition = RawObject::open(&entry.definition).unwrap_or_default();
-            visible_line(&signature(&entry.exposed, &definition))
+            visible_line(&signature(&entry.exposed, &definition, LineDetail::Brief))
         }
         None => request(gateway.providers.get(&name.parse().ok()?)?.spec()),
     };

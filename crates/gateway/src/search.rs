@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::audit::inquiries::{BegunInquiry, Inquirer, InquiryEnd};
-use crate::find::find;
+use crate::find::find_settled;
 use crate::gateway::Gateway;
 use crate::index::Snapshot;
 use crate::withheld::WithheldCounts;
@@ -54,6 +54,12 @@ pub struct SearchResult {
     pub found: Vec<FoundTool>,
     /// The probability that the tools do what was asked; nothing if that cannot be told.
     pub confidence: Option<Confidence>,
+    /// What to say of an answer that is probably not right.
+    #[serde(default)]
+    pub doubt: Option<String>,
+    /// The words that were searched for, if they are not those that were asked.
+    #[serde(default)]
+    pub corrected: Option<String>,
     /// The reason for which the search found less than it could: its language, or that it had no vectors.
     pub warning: Option<String>,
     /// The number of tools that something kept out.
@@ -85,7 +91,7 @@ const OWN_WORDS_TOP: usize = 3;
 
 pub(crate) async fn search(gateway: &Gateway, text: &str, options: &Options) -> SearchResult {
     let (started, caller) = (Instant::now(), Caller::local());
-    let findings = find(gateway, &caller, text, options).await;
+    let findings = find_settled(gateway, &caller, text, options).await;
     let begun = BegunInquiry {
         kind: InquiryKind::Search,
         subject: VERB,
@@ -107,6 +113,11 @@ pub(crate) async fn search(gateway: &Gateway, text: &str, options: &Options) -> 
             .map(|it| FoundTool::of(it, findings.votes.as_ref()))
             .collect(),
         confidence: findings.confidence,
+        doubt: findings.doubt().or_else(|| {
+            let is_empty = findings.candidates.is_empty();
+            findings.unfinished.note().filter(|_| is_empty)
+        }),
+        corrected: findings.corrected.clone(),
         warning: findings.language_note().or(findings.degraded),
         withheld: findings.withheld.counts(),
     }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use kitbag_clients::without_secrets;
 use kitbag_config::Config;
 use kitbag_store::{AuditSink, Store};
 
@@ -82,7 +83,7 @@ impl Services {
             parking: Arc::default(),
             flights: Arc::default(),
             tasks: Arc::default(),
-            checker: Arc::default(),
+            checker: Arc::new(Checker::masking(without_secrets)),
             kept: Arc::default(),
             client_lists: Arc::default(),
             told_guides: Arc::default(),

@@ -18,6 +18,8 @@ pub struct ModelRequest<'a> {
     pub tools: Vec<ListedTool<'a>>,
     /// The functions that the request says the model must or may call.
     pub demanded: Vec<String>,
+    /// True if the request is valid without tools: no other field speaks of them.
+    pub may_lose_all_tools: bool,
     pub dialogue: Dialogue<'a>,
 }
 
@@ -30,6 +32,9 @@ impl<'a> ModelRequest<'a> {
         let array = outline.tools?.get();
         let definitions: Vec<&'a RawValue> = serde_json::from_str(array).ok()?;
         let said = utterances(api, &outline)?;
+        let dialogue = Dialogue::of(said, &outline.vendor_memory());
+        let speaks_of_tools =
+            outline.tool_choice.is_some() || outline.parallel_tool_calls.is_some();
         Some(Self {
             api,
             body,
@@ -39,7 +44,8 @@ impl<'a> ModelRequest<'a> {
                 .map(|it| ListedTool::read(api, it))
                 .collect(),
             demanded: outline.demanded(),
-            dialogue: Dialogue::of(said, &outline.vendor_memory()),
+            may_lose_all_tools: !speaks_of_tools && dialogue.calls.is_empty(),
+            dialogue,
         })
     }
 
@@ -61,6 +67,8 @@ pub(crate) struct RequestOutline<'a> {
     tools: Option<&'a RawValue>,
     #[serde(borrow, default)]
     tool_choice: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    parallel_tool_calls: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub(crate) system: Option<&'a RawValue>,
     #[serde(borrow, default)]

@@ -13,6 +13,11 @@ pub(crate) fn with_tools(
 ) -> String {
     let start = array.as_ptr().addr() - body.as_ptr().addr();
     let (before, after) = (&body[..start], &body[start + array.len()..]);
+    if !is_kept.contains(&true)
+        && let Some(body) = without_tools(before, after)
+    {
+        return body;
+    }
     let mut trimmed = String::with_capacity(body.len());
     trimmed.push_str(before);
     trimmed.push('[');
@@ -20,6 +25,18 @@ pub(crate) fn with_tools(
     trimmed.push(']');
     trimmed.push_str(after);
     trimmed
+}
+
+/// Returns the body without the field, because vendors refuse an empty array of tools. `None` if the
+/// name of the field is written with escapes.
+fn without_tools(before: &str, after: &str) -> Option<String> {
+    let before = before.trim_end().strip_suffix(':')?.trim_end();
+    let before = before.strip_suffix("\"tools\"")?.trim_end();
+    let after = after.trim_start();
+    Some(match before.strip_suffix(',') {
+        Some(before) => format!("{before}{after}"),
+        None => format!("{before}{}", after.strip_prefix(',').unwrap_or(after)),
+    })
 }
 
 /// A mark for the vendor's cache says that everything up to its tool should be cached. The mark of a
@@ -55,4 +72,26 @@ fn marked(definition: &str, mark: Option<&RawValue>) -> String {
         return definition.to_owned();
     };
     format!("{},\"cache_control\":{mark}}}", fields.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_tools;
+
+    #[test]
+    fn a_request_without_tools_has_no_field_for_them() {
+        for (before, after, expected) in [
+            (
+                r#"{"a":1, "tools": "#,
+                r#", "b":2}"#,
+                Some(r#"{"a":1, "b":2}"#),
+            ),
+            (r#"{"tools":"#, r#","b":2}"#, Some(r#"{"b":2}"#)),
+            (r#"{"a":1,"tools" : "#, "}", Some(r#"{"a":1}"#)),
+            (r#"{"tools":"#, "}", Some("{}")),
+            (r#"{"t\u006fols":"#, "}", None),
+        ] {
+            assert_eq!(without_tools(before, after).as_deref(), expected);
+        }
+    }
 }

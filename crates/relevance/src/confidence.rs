@@ -15,6 +15,9 @@ pub(crate) const COMPARED: usize = 5;
 /// are answered rightly.
 const LIKELY: f32 = 0.17;
 
+/// Below this, hardly a request is one that any tool here does.
+const HOPELESS: f32 = 0.05;
+
 /// The fit had no catalog with fewer tools.
 const FEWEST_FITTED: usize = 30;
 
@@ -37,6 +40,11 @@ impl Confidence {
     /// True if the answer is more than the nearest there is.
     pub fn is_likely(self) -> bool {
         self.any >= LIKELY
+    }
+
+    /// True if it is nearly certain that no tool does what was asked.
+    pub fn is_hopeless(self) -> bool {
+        self.any < HOPELESS
     }
 
     /// True if the first tool is more probably right than wrong.

@@ -143,6 +143,17 @@ impl Lexical {
         shared
     }
 
+    /// Returns the number of documents that have a term.
+    pub(crate) fn frequency(&self, term: &str) -> usize {
+        self.blocks.iter().map(|it| it.postings(term).len()).sum()
+    }
+
+    /// True if a term begins with these letters.
+    pub(crate) fn begins_a_term(&self, letters: &str) -> bool {
+        let mut terms = self.blocks.iter().flat_map(|it| it.numbers.keys());
+        terms.any(|term| term.starts_with(letters))
+    }
+
     /// The inverse document frequency, as BM25 defines it: the rarer a word, the higher.
     fn idf(&self, with: usize) -> f32 {
         let (total, with) = (self.documents as f32, with as f32);

@@ -17,6 +17,7 @@
 //!   arithmetic under it
 //! - `confidence`: the probability that the tools found are right; [`eval`]: how good a
 //!   ranking is; [`calibration`]: how true probabilities are
+//! - [`spelling`]: corrects misspelt words of a request
 //! - [`language`]: recognises a request that is not in English
 //! - [`purpose`]: what a server is for, in a few words
 
@@ -43,6 +44,7 @@ pub mod retrieve;
 mod same_task;
 pub mod score;
 mod simd;
+pub mod spelling;
 pub mod steps;
 pub mod terms;
 pub mod text;

@@ -1,5 +1,7 @@
 //! Ranks scored documents: the bonus for the steps of an intent, and the best first.
 
+mod kept_places;
+
 use std::sync::Arc;
 
 use crate::confidence::{COMPARED, Confidence, Signs};

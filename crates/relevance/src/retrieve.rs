@@ -89,6 +89,7 @@ pub fn retrieve(
     ranking.reward_steps(steps, options.weights.steps);
     ranking.add_votes(intent.votes);
     ranking.keep_place_for_new(intent.votes);
+    ranking.keep_places(steps, intent.text);
     ranking.lift_named(&named);
     let best = ranking.best().into_iter();
     Retrieved {

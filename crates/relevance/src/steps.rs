@@ -9,7 +9,7 @@ use crate::text::is_action;
 
 /// More steps than this share the twenty places badly, of which half are kept for steps.
 const MAX_STEPS: usize = 6;
-/// Fewer words are a fragment rather than a step.
+/// Fewer words are a fragment rather than a step, unless they begin with a verb.
 const MIN_WORDS: usize = 3;
 
 /// One step of an intent, embedded.
@@ -42,7 +42,15 @@ fn steps_of(line: &str) -> impl Iterator<Item = String> {
         start = end;
         Some(step)
     })
-    .filter(|step| step.split(' ').count() >= MIN_WORDS)
+    .filter(|step| is_whole(step))
+}
+
+/// True for a step rather than a fragment: `commit it`, but not `Thanks a lot`.
+fn is_whole(step: &str) -> bool {
+    let mut words = step.split(' ');
+    let first = words.next().unwrap_or_default();
+    let more = words.count();
+    more + 1 >= MIN_WORDS || more > 0 && is_verb(first)
 }
 
 /// True if a step begins with the word at this position, which is not the first.
@@ -122,7 +130,7 @@ const OPENINGS: [&str; 16] = [
 /// Other verbs with which requests of the training data begin, and which are rarely nouns.
 const MORE_VERBS: &str = "
     activate adjust append apply approve archive arrange ask assess attach automate book bring buy choose
-    clean click clone close compare compile complete compress compute conduct confirm connect copy detect
+    clean click clone close commit compare compile complete compress compute conduct confirm connect copy detect
     determine draw dump duplicate email ensure estimate evaluate explain extract fill filter finalize fix
     gather give grab identify improve inform install kill launch leave locate lock log look manage mark
     measure merge message monitor notify obtain open optimize order organize paraphrase parse pause pay pick
@@ -183,6 +191,12 @@ mod tests {
             "1. read the log file 2) open a new issue\n3. and tell the team",
             &["read the log file", "open a new issue", "tell the team"],
         );
+    }
+
+    #[test]
+    fn two_words_are_a_step_if_the_first_is_a_verb() {
+        check("read a file then commit it", &["read a file", "commit it"]);
+        check("Thanks all. Delete the old branch.", &[]);
     }
 
     #[test]

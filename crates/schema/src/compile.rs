@@ -22,6 +22,13 @@ pub(super) struct Compiled {
     pub(super) deepest: usize,
 }
 
+impl Compiled {
+    /// True if the schema accepts a value, or cannot check one nested so deep.
+    pub(super) fn accepts(&self, value: &Value) -> bool {
+        depth(value) > self.deepest || self.validator.is_valid(value)
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unusable {
     #[error("it has more than {MAX_BYTES} bytes")]
@@ -98,5 +105,13 @@ impl fmt::Debug for Compiled {
         f.debug_struct("Compiled")
             .field("deepest", &self.deepest)
             .finish_non_exhaustive()
+    }
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
+        _ => 0,
     }
 }

@@ -2,6 +2,7 @@
 //! `tools.github.create_issue(args: { title: string; labels?: string[] }): Promise<any> // Opens an issue`.
 
 mod comment;
+mod line;
 mod literal;
 mod members;
 #[cfg(test)]
@@ -15,14 +16,19 @@ use kitbag_domain::text::{summary, visible_line};
 use kitbag_wire::RawObject;
 use serde_json::Value;
 
+use line::guided_summary;
 use type_text::TypeText;
 use type_writer::{Spot, TypeWriter};
+
+pub use line::{LineDetail, parameter_type, signature};
 
 /// The amount of a tool that is declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeclarationSize {
     /// One line: the names and types of the arguments, and the first sentence of the description.
     Short,
+    /// The same line with the sentences that say how to fill the arguments.
+    Guided,
     /// Several lines, with descriptions, defaults and limits as comments.
     Full,
 }
@@ -36,12 +42,14 @@ pub enum DeclarationSize {
 pub fn declaration(call: &str, definition: &RawObject, size: DeclarationSize) -> String {
     let tool = ToolSchemas::of(definition);
     let (extents, most) = match size {
-        DeclarationSize::Short => (SHORT.as_slice(), MAX_SHORT),
+        DeclarationSize::Short | DeclarationSize::Guided => (SHORT.as_slice(), MAX_SHORT),
         DeclarationSize::Full => (FULL.as_slice(), MAX_FULL),
     };
     let mut texts = extents.iter().map(|extent| tool.declare(call, extent));
     let fitting = texts.by_ref().find(|text| text.len() <= most);
-    fitting.unwrap_or_else(|| tool.declare(call, &LEAST))
+    let (before, after) = tool.comments(size);
+    let signature = fitting.unwrap_or_else(|| tool.declare(call, &LEAST));
+    format!("{before}{signature}{after}")
 }
 
 /// Returns the expression by which a program calls a tool: `tools.github.create_issue`.
@@ -65,6 +73,8 @@ struct Extent {
     optional: usize,
     /// Values of an enumeration; one with more is shown as the type of its values.
     choices: usize,
+    /// Whether an optional member may be null. A call without it usually means the same.
+    has_null: bool,
     has_comments: bool,
     has_lines: bool,
 }
@@ -113,6 +123,7 @@ const LINE: Extent = Extent {
     output_levels: 1,
     optional: 8,
     choices: 8,
+    has_null: false,
     has_comments: false,
     has_lines: false,
 };
@@ -122,6 +133,7 @@ const LINES: Extent = Extent {
     output_levels: 12,
     optional: usize::MAX,
     choices: 40,
+    has_null: true,
     has_comments: true,
     has_lines: true,
 };
@@ -156,9 +168,7 @@ impl ToolSchemas {
     fn declare(&self, call: &str, extent: &Extent) -> String {
         let arguments = self.arguments(extent);
         let result = self.result(extent);
-        let signature = format!("{call}({arguments}): Promise<{}>", result.text);
-        let (before, after) = self.comments(extent);
-        format!("{before}{signature}{after}")
+        format!("{call}({arguments}): Promise<{}>", result.text)
     }
 
     fn arguments(&self, extent: &Extent) -> String {
@@ -182,14 +192,18 @@ impl ToolSchemas {
     }
 
     /// The comment before several lines, or behind one.
-    fn comments(&self, extent: &Extent) -> (String, String) {
-        if extent.has_lines {
-            let comment = comment::line(&visible_line(&self.description));
-            let line = comment.map_or_else(String::new, |comment| format!("{comment}\n"));
-            return (line, String::new());
-        }
-        match summary(&self.description) {
-            text if text.is_empty() => (String::new(), String::new()),
+    fn comments(&self, size: DeclarationSize) -> (String, String) {
+        let text = match size {
+            DeclarationSize::Full => {
+                let comment = comment::line(&visible_line(&self.description));
+                let line = comment.map_or_else(String::new, |comment| format!("{comment}\n"));
+                return (line, String::new());
+            }
+            DeclarationSize::Short => summary(&self.description),
+            DeclarationSize::Guided => guided_summary(&self.description, &self.input),
+        };
+        match text.as_str() {
+            "" => (String::new(), String::new()),
             text => (String::new(), format!(" // {text}")),
         }
     }

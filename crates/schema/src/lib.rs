@@ -9,7 +9,8 @@
 //! - `compile`: compiles the text of a schema, within limits; `graph`: the references between the
 //!   parts of a schema, and the steps that checking could take
 //! - `fits`: the check of schemas that must themselves be right, such as those of tool files
-//! - `declaration`: the signature of a tool in TypeScript
+//! - `declaration`: the signature of a tool in TypeScript, or in one line; `usage`: the sentences
+//!   that say how to fill arguments
 //! - `mistake`: the mistakes that the validator finds; `violation`: a mistake in words; `expected`:
 //!   the value that a schema expects, in words
 //! - `excerpt`: pieces of schemas and values, short enough to be read
@@ -18,6 +19,7 @@
 //!   that was sent, and with `skeleton` from the schema alone
 //! - `overriding`: a definition as the operator wants it
 //! - `near`: names like a mistyped one; `pointer`: JSON pointers
+//! - `meant`: the parameter that a wrong name stands for
 //! - `meaning`: the only possible meaning of a value of the wrong sort; `taken`: arguments that are
 //!   read so
 
@@ -33,6 +35,7 @@ mod fits;
 mod fix;
 mod graph;
 mod meaning;
+mod meant;
 mod mistake;
 #[cfg(test)]
 mod mutations;
@@ -44,6 +47,7 @@ mod skeleton;
 mod taken;
 #[cfg(test)]
 mod tests;
+mod usage;
 mod violation;
 
 use std::collections::HashMap;
@@ -53,7 +57,9 @@ use kitbag_wire::RawObject;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-pub use declaration::{DeclarationSize, declaration, member_call};
+pub use declaration::{
+    DeclarationSize, LineDetail, declaration, member_call, parameter_type, signature,
+};
 pub use explain::Misfit;
 pub use fits::{fits, schema_fault};
 pub use near::near;
@@ -70,9 +76,19 @@ use kitbag_domain::sync::lock;
 /// another.
 const MAX_SCHEMAS: usize = 4096;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Checker {
     compiled: Mutex<HashMap<blake3::Hash, Arc<Slot>>>,
+    mask: Mask,
+}
+
+/// Returns a value without its secrets.
+pub type Mask = fn(Value) -> Value;
+
+impl Default for Checker {
+    fn default() -> Self {
+        Self::masking(|value| value)
+    }
 }
 
 /// A place for a compiled schema. It is empty until the first caller has compiled the schema, and
@@ -80,6 +96,15 @@ pub struct Checker {
 type Slot = OnceLock<Option<Compiled>>;
 
 impl Checker {
+    /// Returns a checker that shows values only as `mask` returns them.
+    #[must_use]
+    pub fn masking(mask: Mask) -> Self {
+        Self {
+            compiled: Mutex::default(),
+            mask,
+        }
+    }
+
     /// Returns a [`Misfit`] if the arguments of a call do not fit the tool's `inputSchema`.
     pub fn check_arguments(
         &self,
@@ -92,7 +117,7 @@ impl Checker {
     /// Returns a [`Misfit`] if the `structuredContent` of a result does not fit the tool's
     /// `outputSchema`.
     pub fn check_output(&self, definition: &RawValue, structured: &RawValue) -> Result<(), Misfit> {
-        self.check(definition, "outputSchema", structured, |_, _| None)
+        self.check(definition, "outputSchema", structured, |_, _, _| None)
     }
 
     /// Returns the arguments as they were meant, where they do not fit as they are and can only have
@@ -108,7 +133,7 @@ impl Checker {
         definition: &RawValue,
         which: &str,
         raw: &RawValue,
-        example: fn(&Compiled, Value) -> Option<String>,
+        example: fn(&Compiled, Value, Mask) -> Option<String>,
     ) -> Result<(), Misfit> {
         let Some((slot, value)) = self.readable(definition, which, raw) else {
             return Ok(());
@@ -116,11 +141,15 @@ impl Checker {
         let Some(Some(compiled)) = slot.get() else {
             return Ok(());
         };
-        let violations = violation::find(compiled, &value, raw.get().len());
+        if compiled.accepts(&value) {
+            return Ok(());
+        }
+        let shown = (self.mask)(value.clone());
+        let violations = violation::find(compiled, &value, &shown, raw.get().len());
         if violations.is_empty() {
             return Ok(());
         }
-        let example = example(compiled, value);
+        let example = example(compiled, value, self.mask);
         Err(Misfit {
             violations,
             example,

@@ -1,13 +1,15 @@
 //! Visits the mistakes that the validator finds in a value. Of several forms that a value may have,
 //! the mistakes in the form that was meant are visited.
 
+use std::collections::HashSet;
+
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 
 use super::compile::Compiled;
+use super::meant::meant_names;
 use super::pointer::escape;
-use crate::near::near;
 
 /// Of a value larger than this only the first mistake is looked for: the validator gathers all
 /// there are before it tells the first.
@@ -18,6 +20,11 @@ pub(super) struct LocatedMistake<'a> {
     pub(super) path: String,
     pub(super) value: &'a Value,
     pub(super) part: Option<&'a Value>,
+    /// The properties of the whole schema, if the mistake is in the outermost value. A form often says
+    /// what is required and leaves it to the schema around it what that is.
+    around: Option<&'a Value>,
+    /// True if no other part of the schema names further members of this value.
+    pub(super) knows_all_names: bool,
 }
 
 /// The function that is shown each mistake, and its kind.
@@ -29,7 +36,7 @@ type FormErrors = Vec<ValidationError<'static>>;
 /// Shows every mistake in a value to `visit`.
 pub(super) fn each(compiled: &Compiled, value: &Value, bytes: usize, visit: &mut Visitor<'_>) {
     let validator = &compiled.validator;
-    if depth(value) > compiled.deepest || validator.is_valid(value) {
+    if compiled.accepts(value) {
         return;
     }
     if bytes > MAX_THOROUGH {
@@ -109,10 +116,16 @@ impl<'a> LocatedMistake<'a> {
     fn new(compiled: &'a Compiled, error: &'a ValidationError<'_>) -> Self {
         let keyword = error.schema_path().as_str();
         let part = keyword.rsplit_once('/').map_or("", |(part, _)| part);
+        let part = compiled.schema.pointer(part);
+        let path = error.instance_path().as_str().to_owned();
+        let is_outermost = path.is_empty();
         Self {
-            path: error.instance_path().as_str().to_owned(),
+            path,
             value: error.instance().as_ref(),
-            part: compiled.schema.pointer(part),
+            part,
+            around: compiled.schema.get("properties").filter(|_| is_outermost),
+            knows_all_names: !is_combined(error.evaluation_path().as_str())
+                && part.is_some_and(names_all),
         }
     }
 
@@ -125,19 +138,33 @@ impl<'a> LocatedMistake<'a> {
 
     /// Returns the part of the schema for the member of this name.
     pub(super) fn property(&self, name: &str) -> Option<&'a Value> {
-        self.part?.get("properties")?.get(name)
+        let own = self.part.and_then(|part| part.get("properties")?.get(name));
+        own.or_else(|| self.around?.get(name))
     }
 
     /// Returns the name under which the caller probably sent the missing member.
-    pub(super) fn sent_for(&self, name: &str) -> Option<&'a str> {
-        let known = self.known();
-        let unknown = names(Some(self.value)).filter(|sent| !known.contains(sent));
-        near(name, unknown).first().copied()
+    pub(super) fn sent_for(&self, root: &Value, name: &str) -> Option<&'a str> {
+        let pairs = meant_names(self, root).into_iter();
+        pairs
+            .filter(|pair| pair.meant == name)
+            .map(|pair| pair.sent)
+            .next()
     }
 
-    /// Returns the names of the members that the schema describes.
+    /// Returns the names of the members that the schema describes or requires.
     pub(super) fn known(&self) -> Vec<&'a str> {
-        names(self.part.and_then(|part| part.get("properties"))).collect()
+        let own = names(self.part.and_then(|part| part.get("properties")));
+        let mut known: Vec<&str> = own.chain(names(self.around)).collect();
+        known.extend(self.required());
+        let mut seen = HashSet::new();
+        known.retain(|name| seen.insert(*name));
+        known
+    }
+
+    /// Returns the names of the members that the schema requires.
+    pub(super) fn required(&self) -> impl Iterator<Item = &'a str> {
+        let required = self.part.and_then(|part| part.get("required")?.as_array());
+        required.into_iter().flatten().filter_map(Value::as_str)
     }
 
     /// Returns the place of a member.
@@ -146,15 +173,29 @@ impl<'a> LocatedMistake<'a> {
     }
 }
 
+/// True if a part of the schema that lies there applies together with others, or instead of others.
+fn is_combined(evaluation_path: &str) -> bool {
+    let mut steps = evaluation_path.split('/');
+    steps.any(|step| COMBINING.contains(&step))
+}
+
+/// True if a part of a schema lists its members, and no other part adds to them.
+fn names_all(part: &Value) -> bool {
+    let combines = COMBINING.iter().any(|key| part.get(*key).is_some());
+    part.get("properties").is_some() && !combines
+}
+
+const COMBINING: [&str; 7] = [
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "if",
+    "then",
+    "else",
+    "dependentSchemas",
+];
+
 fn names(object: Option<&Value>) -> impl Iterator<Item = &str> {
     let members = object.and_then(Value::as_object).into_iter().flatten();
     members.map(|(name, _)| name.as_str())
-}
-
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
-        _ => 0,
-    }
 }

@@ -1,9 +1,10 @@
 //! Mends a value until its schema accepts it, and keeps what was right.
 //!
-//! A misspelt name gets its value moved to the right one, `"3"` becomes 3, a number outside its
-//! limits goes to the limit. A value that cannot be mended is left out; if it is required, the least
-//! that the schema requires takes its place.
+//! The value of a wrong name moves to the name that was meant, `"3"` becomes 3, a number outside its
+//! limits goes to the limit. The least that the schema requires takes the place of a value that
+//! cannot be mended; where that does not fit either, the value is left out.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use jsonschema::ValidationError;
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 use super::compile::Compiled;
 use super::fix::{Fix, apply};
 use super::meaning::{Reading, meaning};
+use super::meant::{MeantName, meant_names};
 use super::mistake::{LocatedMistake, cheapest, each, show};
 use super::skeleton::skeleton;
 use crate::near::near;
@@ -32,12 +34,13 @@ const MAX_FILLED: u64 = 10;
 /// not fit, if one is found.
 pub(super) fn repaired(compiled: &Compiled, mut value: Value) -> Option<Value> {
     let started = Instant::now();
+    let mut tried = HashSet::new();
     for _ in 0..MAX_ROUNDS {
         let bytes = value.to_string().len();
         if bytes > MAX_BYTES || started.elapsed() > MAX_TIME {
             return None;
         }
-        let fixes = Mender::mend(compiled, &value, bytes)?;
+        let fixes = Mender::mend(compiled, &value, bytes, &mut tried)?;
         if fixes.is_empty() {
             return Some(value);
         }
@@ -50,13 +53,23 @@ pub(super) fn repaired(compiled: &Compiled, mut value: Value) -> Option<Value> {
 struct Mender<'a> {
     compiled: &'a Compiled,
     fixes: Vec<Fix>,
+    /// The places where the least that the schema requires was put.
+    tried: &'a mut HashSet<String>,
 }
 
 impl<'a> Mender<'a> {
     /// Returns a fix for each mistake in a value; `None` if there are too many.
-    fn mend(compiled: &'a Compiled, value: &Value, bytes: usize) -> Option<Vec<Fix>> {
-        let fixes = Vec::new();
-        let mut mender = Self { compiled, fixes };
+    fn mend(
+        compiled: &'a Compiled,
+        value: &Value,
+        bytes: usize,
+        tried: &'a mut HashSet<String>,
+    ) -> Option<Vec<Fix>> {
+        let mut mender = Self {
+            compiled,
+            fixes: Vec::new(),
+            tried,
+        };
         each(compiled, value, bytes, &mut |mistake, kind| {
             if mender.fixes.len() <= MAX_FIXES {
                 mender.fix(mistake, kind);
@@ -71,20 +84,26 @@ impl<'a> Mender<'a> {
                 let name = property.as_str();
                 self.fixes
                     .extend(name.map(|name| self.supply(mistake, name)));
+                self.fixes.extend(self.strangers(mistake));
             }
             Kind::AdditionalProperties { unexpected }
             | Kind::UnevaluatedProperties { unexpected } => {
                 let names = unexpected.iter().take(MAX_FIXES + 1);
-                self.fixes.extend(names.map(|name| rename(mistake, name)));
+                let meant = meant_names(mistake, &self.compiled.schema);
+                self.fixes
+                    .extend(names.map(|name| rename(mistake, &meant, name)));
             }
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
                 self.fix_form(mistake, kind, context);
             }
             Kind::MinProperties { .. } => self.fixes.push(self.one_more(mistake)),
-            kind => self.fixes.push(match self.mended(mistake, kind) {
-                Some(value) => put(mistake, value),
-                None => self.give_up(mistake),
-            }),
+            kind => {
+                let fix = match self.mended(mistake, kind) {
+                    Some(value) => put(mistake, value),
+                    None => self.give_up(mistake),
+                };
+                self.fixes.push(fix);
+            }
         }
     }
 
@@ -99,7 +118,8 @@ impl<'a> Mender<'a> {
         }
         // Of forms that are as near as each other, the first will do.
         let Some(form) = cheapest(&mistake.path, forms) else {
-            return self.fixes.push(self.give_up(mistake));
+            let fix = self.give_up(mistake);
+            return self.fixes.push(fix);
         };
         for error in form {
             show(self.compiled, error, &mut |mistake, kind| {
@@ -122,25 +142,34 @@ impl<'a> Mender<'a> {
     /// Supplies a missing member: with the value that was sent under a similar name, or with the
     /// least that the schema requires.
     fn supply(&self, mistake: &LocatedMistake<'_>, name: &str) -> Fix {
-        match mistake.sent_for(name) {
+        match mistake.sent_for(&self.compiled.schema, name) {
             Some(sent) => Fix::Move {
                 from: mistake.below(sent),
                 to: mistake.below(name),
             },
             None => Fix::Put {
                 path: mistake.below(name),
-                value: self.least(self.property(mistake, name)),
+                value: self.least(mistake.property(name)),
             },
         }
     }
 
-    /// Returns the part of the schema for a member. Forms often say what is required and leave it to
-    /// the schema around them what that is.
-    fn property<'b>(&'b self, mistake: &LocatedMistake<'b>, name: &str) -> Option<&'b Value> {
-        let own = mistake.property(name);
-        let outer = self.compiled.schema.get("properties");
-        let is_outermost = mistake.path.is_empty();
-        own.or_else(|| outer?.get(name).filter(|_| is_outermost))
+    /// Renames or leaves out the names that the schema does not list, where something that it requires
+    /// is missing: even if the schema is open, they are probably mistakes.
+    fn strangers(&self, mistake: &LocatedMistake<'_>) -> Vec<Fix> {
+        let says_of_others = ["additionalProperties", "patternProperties"]
+            .iter()
+            .any(|key| mistake.part.is_some_and(|part| part.get(*key).is_some()));
+        if says_of_others || !mistake.knows_all_names {
+            return Vec::new();
+        }
+        let meant = meant_names(mistake, &self.compiled.schema);
+        let known = mistake.known();
+        let sent = mistake.value.as_object().into_iter().flatten();
+        let strange = sent.filter(|(name, _)| !known.contains(&name.as_str()));
+        strange
+            .map(|(name, _)| rename(mistake, &meant, name))
+            .collect()
     }
 
     /// Gives an object that needs more members the first that it does not have.
@@ -169,15 +198,23 @@ impl<'a> Mender<'a> {
         part.map_or_else(|| json!("…"), |part| skeleton(&self.compiled.schema, part))
     }
 
-    /// Leaves the value out. Only the outermost value cannot be left out of another one.
-    fn give_up(&self, mistake: &LocatedMistake<'_>) -> Fix {
-        match mistake.path.is_empty() {
-            true => put(mistake, self.least(Some(&self.compiled.schema))),
-            false => Fix::LeaveOut {
-                path: mistake.path.clone(),
-            },
+    /// Puts the least that the schema requires in the place of a member, to show what belongs there.
+    /// Leaves out what does not fit then either, and an item of a list.
+    fn give_up(&mut self, mistake: &LocatedMistake<'_>) -> Fix {
+        let is_outermost = mistake.path.is_empty();
+        if is_outermost || !is_item(&mistake.path) && self.tried.insert(mistake.path.clone()) {
+            let part = mistake.part.filter(|_| !is_outermost);
+            return put(mistake, self.least(part.or(Some(&self.compiled.schema))));
+        }
+        Fix::LeaveOut {
+            path: mistake.path.clone(),
         }
     }
+}
+
+fn is_item(path: &str) -> bool {
+    let last = path.rsplit('/').next();
+    last.is_some_and(|step| step.parse::<usize>().is_ok())
 }
 
 fn put(mistake: &LocatedMistake<'_>, value: Value) -> Fix {
@@ -187,14 +224,12 @@ fn put(mistake: &LocatedMistake<'_>, value: Value) -> Fix {
     }
 }
 
-/// Moves the value of a name that does not exist to the name that was meant, if that is still free.
-fn rename(mistake: &LocatedMistake<'_>, name: &str) -> Fix {
-    let known = mistake.known().into_iter();
-    let free = known.filter(|known| mistake.value.get(known).is_none());
-    match near(name, free).first() {
-        Some(meant) => Fix::Move {
+/// Moves the value of a name that does not exist to the name that was meant.
+fn rename(mistake: &LocatedMistake<'_>, pairs: &[MeantName<'_>], name: &str) -> Fix {
+    match pairs.iter().find(|pair| pair.sent == name) {
+        Some(pair) => Fix::Move {
             from: mistake.below(name),
-            to: mistake.below(meant),
+            to: mistake.below(pair.meant),
         },
         None => Fix::LeaveOut {
             path: mistake.below(name),

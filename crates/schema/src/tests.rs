@@ -65,9 +65,171 @@ fn each_mistake_is_told_with_its_place_and_the_piece_of_schema() {
             r#"- /labels/1: expected at most 5 characters, got "toolong" (a string); schema: {"type":"string","maxLength":5}"#,
             r#"- /state: expected one of "open", "closed", got "new" (a string); schema: {"enum":["open","closed"]}"#,
             r#"- /page: expected at least 1, got 0 (a number); schema: {"type":["integer","null"],"minimum":1}"#,
-            r#"Example: {"owner":"a","title":"b","labels":["3"],"page":1}"#,
+            r#"Example: {"owner":"a","title":"b","labels":["3"],"state":"open","page":1}"#,
         ],
     );
+}
+
+/// Checks the example that is made of arguments.
+#[track_caller]
+fn example(schema: &Value, given: &Value, expected: Option<&Value>) {
+    let checked = Checker::default().check_arguments(&tool(schema), &raw(given));
+    let example = checked.unwrap_err().example;
+    let example: Option<Value> = example.map(|text| serde_json::from_str(&text).unwrap());
+    assert_eq!(example.as_ref(), expected, "{given}");
+}
+
+fn object(properties: &Value, required: &[&str]) -> Value {
+    json!({ "type": "object", "properties": properties, "required": required })
+}
+
+#[test]
+fn the_value_of_a_wrong_name_moves_to_the_parameter_that_was_meant() {
+    let text = json!({ "type": "string" });
+    let number = json!({ "type": "integer" });
+    let sql = object(&json!({ "query": text, "rows": number }), &["query"]);
+    let git = object(
+        &json!({ "repo_path": text, "max_count": number }),
+        &["repo_path"],
+    );
+    let edit = object(
+        &json!({ "oldText": text, "newText": text }),
+        &["oldText", "newText"],
+    );
+    let edits = object(
+        &json!({ "path": text, "edits": { "type": "array", "items": edit } }),
+        &["path", "edits"],
+    );
+    let rows = object(
+        &json!({ "table": text, "limit": number }),
+        &["table", "limit"],
+    );
+    for (schema, given, expected) in [
+        (
+            &sql,
+            json!({ "sql": "select 1" }),
+            json!({ "query": "select 1" }),
+        ),
+        (
+            &sql,
+            json!({ "sql": "select 1", "rows": 3 }),
+            json!({ "rows": 3, "query": "select 1" }),
+        ),
+        (&git, json!({ "path": "/r" }), json!({ "repo_path": "/r" })),
+        (
+            &git,
+            json!({ "repoPath": "/r", "count": 2 }),
+            json!({ "repo_path": "/r", "max_count": 2 }),
+        ),
+        (
+            &rows,
+            json!({ "relation": "t", "n": 2 }),
+            json!({ "table": "t", "limit": 2 }),
+        ),
+        (
+            &edits,
+            json!({ "file": "a", "edits": [{ "old_text": "x", "replacement": "y" }] }),
+            json!({ "edits": [{ "oldText": "x", "newText": "y" }], "path": "a" }),
+        ),
+        // A value of another type was not meant, and its name is not repeated.
+        (
+            &sql,
+            json!({ "sql": [1], "zzz": true }),
+            json!({ "query": "…" }),
+        ),
+    ] {
+        for strict in [false, true] {
+            let mut schema = schema.clone();
+            if strict {
+                schema["additionalProperties"] = json!(false);
+            }
+            example(&schema, &given, Some(&expected));
+        }
+    }
+    check(
+        &sql,
+        &json!({ "sql": "select 1" }),
+        &[
+            r#"- /query: missing, expected a string; you sent `sql`; schema: {"type":"string"}"#,
+            r#"Example: {"query":"select 1"}"#,
+        ],
+    );
+}
+
+#[test]
+fn an_example_is_never_empty_where_something_was_sent() {
+    let unit = json!({ "type": "string", "enum": ["day", "week"], "default": "week" });
+    let schema = object(&json!({ "unit": unit, "n": { "type": "integer" } }), &[]);
+    example(
+        &schema,
+        &json!({ "unit": "month" }),
+        Some(&json!({ "unit": "week" })),
+    );
+    example(
+        &schema,
+        &json!({ "unit": "month", "n": 3 }),
+        Some(&json!({ "unit": "week", "n": 3 })),
+    );
+    let nested = object(
+        &json!({ "filter": schema, "name": { "type": "string" } }),
+        &[],
+    );
+    example(
+        &nested,
+        &json!({ "filter": { "unit": "month", "n": 1 }, "name": "a" }),
+        Some(&json!({ "filter": { "unit": "week", "n": 1 }, "name": "a" })),
+    );
+    let none = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+    example(&none, &json!({ "a": 1 }), None);
+}
+
+#[test]
+fn names_of_another_part_of_the_schema_are_not_taken_for_mistakes() {
+    let text = json!({ "type": "string" });
+    let both = json!({ "allOf": [
+        object(&json!({ "a_name": text }), &["a_name"]),
+        object(&json!({ "b_text": text }), &["b_text"]),
+    ] });
+    example(
+        &both,
+        &json!({ "b_text": "x" }),
+        Some(&json!({ "b_text": "x", "a_name": "…" })),
+    );
+    let either = json!({
+        "type": "object",
+        "properties": { "path": text, "url": text, "size": text },
+        "anyOf": [{ "required": ["path"] }, { "required": ["url"] }],
+    });
+    example(
+        &either,
+        &json!({ "size": "x" }),
+        Some(&json!({ "size": "x", "path": "…" })),
+    );
+}
+
+#[test]
+fn secrets_are_masked_in_what_a_model_reads() {
+    fn mask(mut value: Value) -> Value {
+        if let Some(password) = value.get_mut("password") {
+            *password = json!("***");
+        }
+        value
+    }
+    let text = json!({ "type": "string" });
+    let schema = object(
+        &json!({ "user": text, "password": text }),
+        &["user", "password"],
+    );
+    let sent = raw(&json!({ "password": 71_077_345, "login": "ann" }));
+    let misfit = Checker::masking(mask)
+        .check_arguments(&tool(&schema), &sent)
+        .unwrap_err();
+    let told = misfit.to_string();
+    assert!(
+        told.ends_with(r#"Example: {"password":"***","user":"ann"}"#),
+        "{told}"
+    );
+    assert!(!told.contains("71077345"), "{told}");
 }
 
 #[test]
@@ -193,7 +355,7 @@ fn of_several_forms_the_one_that_was_meant_is_explained() {
         &json!({ "id": true }),
         &[
             r#"- /id: expected one of 2 forms, got true (a boolean); schema: {"anyOf":[{"type":"string"},{"type":"integer"}]}"#,
-            "Example: {}",
+            r#"Example: {"id":"…"}"#,
         ],
     );
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::compile::Compiled;
 use super::excerpt::{brief, piece};
 use super::expected::{expected, type_names};
+use super::meant::meant_names;
 use super::mistake::{LocatedMistake, each};
 use crate::near::near;
 
@@ -38,12 +39,18 @@ pub(crate) enum ViolationKind {
     },
 }
 
-/// Returns the first mistakes in a value.
-pub(super) fn find(compiled: &Compiled, value: &Value, bytes: usize) -> Vec<Violation> {
+/// Returns the first mistakes in a value. `shown` is the value without its secrets.
+pub(super) fn find(
+    compiled: &Compiled,
+    value: &Value,
+    shown: &Value,
+    bytes: usize,
+) -> Vec<Violation> {
     let mut found = Vec::new();
+    let root = &compiled.schema;
     each(compiled, value, bytes, &mut |mistake, kind| {
         if found.len() < MAX_VIOLATIONS {
-            mistake.told(kind, &mut found);
+            mistake.told(kind, root, shown, &mut found);
         }
     });
     found.dedup();
@@ -53,27 +60,27 @@ pub(super) fn find(compiled: &Compiled, value: &Value, bytes: usize) -> Vec<Viol
 
 impl LocatedMistake<'_> {
     /// Puts the mistake into words; several names that do not exist are as many mistakes.
-    fn told(&self, kind: &Kind, found: &mut Vec<Violation>) {
+    fn told(&self, kind: &Kind, root: &Value, shown: &Value, found: &mut Vec<Violation>) {
         match kind {
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
-                found.push(self.unfit(format!("one of {} forms", context.len())));
+                found.push(self.unfit(format!("one of {} forms", context.len()), shown));
             }
             Kind::AdditionalProperties { unexpected }
             | Kind::UnevaluatedProperties { unexpected } => {
                 let names = unexpected.iter().take(MAX_VIOLATIONS);
-                found.extend(names.map(|name| self.unknown(name)));
+                found.extend(names.map(|name| self.unknown(root, name)));
             }
             Kind::Required { property } => {
-                found.extend(property.as_str().map(|name| self.missing(name)));
+                found.extend(property.as_str().map(|name| self.missing(root, name)));
             }
-            kind => found.push(self.unfit(expected(kind))),
+            kind => found.push(self.unfit(expected(kind), shown)),
         }
     }
 
-    fn unfit(&self, expected: String) -> Violation {
+    fn unfit(&self, expected: String, shown: &Value) -> Violation {
         let wrong = ViolationKind::Unfit {
             expected,
-            got: brief(self.value),
+            got: shown.pointer(&self.path).map_or_else(String::new, brief),
         };
         Violation {
             path: self.path.clone(),
@@ -82,9 +89,9 @@ impl LocatedMistake<'_> {
         }
     }
 
-    fn missing(&self, name: &str) -> Violation {
+    fn missing(&self, root: &Value, name: &str) -> Violation {
         let part = self.property(name);
-        let sent = self.sent_for(name).map(str::to_owned);
+        let sent = self.sent_for(root, name).map(str::to_owned);
         let expected = part.and_then(|part| part.get("type")).and_then(type_names);
         let wrong = ViolationKind::Missing {
             expected: expected.unwrap_or_else(|| "a value".to_owned()),
@@ -97,9 +104,14 @@ impl LocatedMistake<'_> {
         }
     }
 
-    fn unknown(&self, name: &str) -> Violation {
+    fn unknown(&self, root: &Value, name: &str) -> Violation {
         let known = self.known();
-        let near = near(name, known.iter().copied());
+        let pairs = meant_names(self, root);
+        let meant = pairs.iter().find(|pair| pair.sent == name);
+        let near = match meant {
+            Some(pair) => vec![pair.meant],
+            None => near(name, known.iter().copied()),
+        };
         let wrong = ViolationKind::Unknown {
             near: near.into_iter().map(str::to_owned).collect(),
             known: known.into_iter().map(str::to_owned).collect(),

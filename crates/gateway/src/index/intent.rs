@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kitbag_relevance::language::foreign;
 use kitbag_relevance::learned::Votes;
-use kitbag_relevance::{Intent, IntentStep, steps};
+use kitbag_relevance::{Index, Intent, IntentStep, spelling, steps};
 
 use super::CapabilityIndex;
 use kitbag_domain::Remedy as _;
@@ -21,6 +21,8 @@ pub struct EmbeddedIntent {
     pub(crate) votes: Option<Votes>,
     /// The reason why words alone decide, though vectors were wanted.
     pub degraded: Option<String>,
+    /// The text with its misspelt words corrected, if it has any; the vectors are of this one.
+    pub corrected: Option<String>,
     /// The language of the intent, if the model is known not to know it.
     pub language: Option<&'static str>,
 }
@@ -34,10 +36,23 @@ impl CapabilityIndex {
     /// An intent as a caller puts it. The built-in model was trained on English alone; of another model it
     /// is not known. The vector of a foreign intent still finds more than its words.
     pub async fn asked(&self, text: &str) -> EmbeddedIntent {
+        let language = self.embedder.is_built_in().then(|| foreign(text)).flatten();
+        let corrected = match language {
+            None => self.corrected(&self.snapshot().index, text).await,
+            Some(_) => None,
+        };
+        let intent = self.intent(corrected.as_deref().unwrap_or(text)).await;
         EmbeddedIntent {
-            language: self.embedder.is_built_in().then(|| foreign(text)).flatten(),
-            ..self.intent(text).await
+            language,
+            corrected,
+            ..intent
         }
+    }
+
+    /// The text with its misspelt words corrected against the words of an index, if it has any.
+    pub async fn corrected(&self, index: &Index, text: &str) -> Option<String> {
+        let vocabulary = self.embedder.vocabulary().await?;
+        spelling::corrected(index, &bounded(text), |word| vocabulary.knows(word))
     }
 
     /// An intent with its vectors; without, where the embedder fails. One that says nothing has
@@ -112,6 +127,7 @@ impl EmbeddedIntent {
             vectors: None,
             votes: None,
             degraded: None,
+            corrected: None,
             language: None,
         }
     }

@@ -152,6 +152,11 @@ impl CapabilityIndex {
         let _ = self.begun.subscribe().wait_for(|begun| *begun).await;
     }
 
+    /// Tells each time when searches see another index.
+    pub(crate) fn published(&self) -> watch::Receiver<bool> {
+        self.begun.subscribe()
+    }
+
     /// True if there is something to search.
     pub(crate) fn has_begun(&self) -> bool {
         *self.begun.borrow()

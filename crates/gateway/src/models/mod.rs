@@ -76,14 +76,20 @@ pub(crate) async fn trim(
 }
 
 impl<'r> RelevantTools<'r> {
-    /// Words that ask for nothing clearly need no other tools than those that are there already.
+    /// Words that ask for nothing clearly need no other tools than those that are there already. At the
+    /// beginning of a conversation they need the nearest, unless they ask for none.
     fn needed(self, before: &KeptTools) -> Option<Vec<&'r str>> {
-        (self.are_clear || *before == KeptTools::All).then_some(self.names)
+        let is_beginning = *before == KeptTools::All;
+        match (self.are_clear, is_beginning, self.ask_for_none) {
+            (true, ..) | (false, true, false) => Some(self.names),
+            (false, true, true) => Some(Vec::new()),
+            (false, false, _) => None,
+        }
     }
 }
 
-/// Says for each tool whether it stays. A request that would lose all its tools keeps them, because
-/// vendors refuse an empty list, or a choice without tools. What is held back never stays.
+/// Says for each tool whether it stays. What is held back never does. A request that would lose all its
+/// tools keeps them where the vendor would refuse it without.
 fn chosen(
     memory: &mut ConversationMemory,
     tools: &SortedTools<'_>,
@@ -106,7 +112,7 @@ fn chosen(
         |name| !trims_own || memory.own.contains(name),
         |name| !trims_foreign || memory.foreign.contains(name),
     );
-    if is_kept.contains(&true) {
+    if is_kept.contains(&true) || tools.request.may_lose_all_tools {
         is_kept
     } else {
         tools.passing()

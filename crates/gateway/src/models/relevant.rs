@@ -31,6 +31,8 @@ pub(super) struct RelevantTools<'r> {
     pub(super) names: Vec<&'r str>,
     /// False if the words, such as a plain "yes", ask for nothing that a tool clearly does.
     pub(super) are_clear: bool,
+    /// True if the words probably ask for nothing that any tool does.
+    pub(super) ask_for_none: bool,
 }
 
 /// Returns nothing if the search is not done in time or has no vectors: words alone are too weak to
@@ -60,6 +62,7 @@ pub(super) async fn relevant<'r>(
     Some(RelevantTools {
         names: offered.take(places).collect(),
         are_clear: found.confidence.is_none_or(|it| it.any >= CLEAR),
+        ask_for_none: found.confidence.is_some_and(|it| !it.is_likely()),
     })
 }
 

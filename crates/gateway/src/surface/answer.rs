@@ -9,6 +9,7 @@ use super::tools::AlwaysOn;
 use crate::bridge;
 use crate::failure::Failure;
 use crate::turn::Turn;
+use crate::view::View;
 use kitbag_schema::{Misfit, Taken};
 
 /// Puts what a client is answered on the bill of the tool of this name.
@@ -83,9 +84,21 @@ pub(super) fn fitted(turn: &Turn, result: Raw, tokens: usize) -> Raw {
         Fitted::Cut(cut) => {
             let kept = &turn.gateway.services.kept;
             let id = kept.keep(turn.caller(), cut.pages.clone());
-            let notice = notice::cut(&cut, |offset| read_on(&id, offset));
+            let notice = notice::cut(&cut, |offset| read_on(&id, offset), counting(turn));
             cut.answer(&notice)
         }
+    }
+}
+
+/// Returns what this client has to count or filter a result without reading it.
+fn counting(turn: &Turn) -> &'static str {
+    let has_programs = match turn.view {
+        View::Merged(surface) => AlwaysOn::RunCode.is_on(surface, &turn.gateway.code),
+        View::One(_) => false,
+    };
+    match has_programs {
+        true => AlwaysOn::RunCode.name(),
+        false => "a tool or its arguments",
     }
 }
 

@@ -1,6 +1,9 @@
-//! `batch_execute`: several calls at once, answered in the order they were asked.
+//! `batch_execute`: several calls, answered in the order they were asked. Calls to different servers
+//! and calls that only read run at the same time; what may write to a server runs in order.
 
 use futures::future::join_all;
+use kitbag_domain::WriteClass;
+use kitbag_schema::Taken;
 use kitbag_upstream::CallError;
 use kitbag_wire::meta::code;
 use kitbag_wire::{Era, Raw, RawObject, raw};
@@ -34,56 +37,162 @@ pub(super) async fn run(turn: &Turn, batch: Batch, params: RawObject) -> Result<
     }
     let tokens = turn.gateway.surfaces.result_tokens / count;
     let turn = &unasked(turn);
-    let each = batch
-        .calls
-        .iter()
-        .map(|call| answer(turn, call, inner(&params), tokens));
+    let calls = batch.calls.iter().enumerate();
+    let calls = calls.map(|(number, call)| BatchedCall::read(turn, number, call));
+    let each = lanes(calls.collect()).into_iter();
+    let each = each.map(|lane| run_lane(turn, lane, &params, tokens));
+    let mut answers: Vec<_> = join_all(each).await.into_iter().flatten().collect();
+    answers.sort_by_key(|answer| answer.number);
     let mut content = Vec::new();
-    for (number, (subject, result)) in join_all(each).await.into_iter().enumerate() {
-        let result = result?;
+    for answer in answers {
+        let result = answer.result?;
         let object = RawObject::open(&result).unwrap_or_default();
         let how = if object.read("isError") == Some(true) {
             "error"
         } else {
             "ok"
         };
-        let heading = format!("[{}/{count}] {subject}: {how}", number + 1);
+        let heading = format!("[{}/{count}] {}: {how}", answer.number + 1, answer.subject);
         content.push(raw(&json!({ "type": "text", "text": heading })));
         content.extend(object.read::<Vec<Raw>>("content").unwrap_or_default());
     }
     Ok(RawObject::new().with("content", &content).to_raw())
 }
 
+/// One call of a batch.
+struct BatchedCall {
+    number: usize,
+    read: Result<(ApiRequest, Option<Taken>), Failure>,
+    place: CallPlace,
+}
+
+/// The server or API that a call goes to, if it goes to one, and whether it may write there.
+struct CallPlace {
+    provider: Option<String>,
+    writes: bool,
+}
+
 /// One call's name and result. Only a cancellation of the whole batch is an error here.
-async fn answer(
+struct BatchedAnswer {
+    number: usize,
+    subject: String,
+    result: Result<Raw, Failure>,
+}
+
+/// Calls to one server, in stages that run one after the other. The calls of a stage run at the same
+/// time.
+type Lane = Vec<Vec<BatchedCall>>;
+
+/// Orders the calls to each server: a call that may write waits for all calls before it, and a call
+/// that only reads for the writes before it. Calls to different servers do not wait for each other.
+fn lanes(calls: Vec<BatchedCall>) -> Vec<Lane> {
+    let mut lanes: Vec<(Option<String>, bool, Lane)> = Vec::new();
+    for call in calls {
+        let CallPlace { provider, writes } = &call.place;
+        let known = lanes
+            .iter_mut()
+            .find(|(other, ..)| provider.is_some() && other == provider);
+        match known {
+            Some((_, last_writes, lane)) => {
+                let waits = *writes || *last_writes;
+                *last_writes = *writes;
+                match lane.last_mut().filter(|_| !waits) {
+                    Some(stage) => stage.push(call),
+                    None => lane.push(vec![call]),
+                }
+            }
+            None => lanes.push((provider.clone(), *writes, vec![vec![call]])),
+        }
+    }
+    lanes.into_iter().map(|(.., lane)| lane).collect()
+}
+
+async fn run_lane(
     turn: &Turn,
-    call: &Raw,
-    params: RawObject,
+    lane: Lane,
+    params: &RawObject,
     tokens: usize,
-) -> (String, Result<Raw, Failure>) {
-    let era = turn.client.era;
-    let read = arguments(&turn.gateway.services.checker, AlwaysOn::Call, Some(call));
-    let (request, taken) =
-        match read.and_then(|(asked, taken)| Ok((ApiRequest::read(asked)?, taken))) {
+) -> Vec<BatchedAnswer> {
+    let mut answers = Vec::new();
+    for stage in lane {
+        let calls = stage
+            .into_iter()
+            .map(|call| call.run(turn, inner(params), tokens));
+        answers.extend(join_all(calls).await);
+    }
+    answers
+}
+
+impl BatchedCall {
+    fn read(turn: &Turn, number: usize, call: &Raw) -> Self {
+        let read = arguments(&turn.gateway.services.checker, AlwaysOn::Call, Some(call));
+        let read = read.and_then(|(asked, taken)| Ok((ApiRequest::read(asked)?, taken)));
+        let place = match &read {
+            Ok((request, _)) => CallPlace::of(turn, request),
+            Err(_) => CallPlace::NOWHERE,
+        };
+        Self {
+            number,
+            read,
+            place,
+        }
+    }
+
+    async fn run(self, turn: &Turn, params: RawObject, tokens: usize) -> BatchedAnswer {
+        let era = turn.client.era;
+        let told = |failure: Failure| Ok(reply::tool_result(&failure, era));
+        let (request, taken) = match self.read {
             Ok(read) => read,
             Err(failure) => {
-                return (
-                    "not a call".to_owned(),
-                    Ok(reply::tool_result(&failure, era)),
-                );
+                return BatchedAnswer {
+                    number: self.number,
+                    subject: "not a call".to_owned(),
+                    result: told(failure),
+                };
             }
         };
-    let subject = request.subject();
-    let result = match request.run(turn, params, tokens).await {
-        Err(failure) if wants_input(&failure) => {
-            let failure = Failure::params("it asks for input first; call it alone with call_api");
-            Ok(reply::tool_result(&failure, era))
+        let subject = request.subject();
+        let result = match request.run(turn, params, tokens).await {
+            Err(failure) if wants_input(&failure) => told(Failure::params(
+                "it asks for input first; call it alone with call_api",
+            )),
+            Err(Failure::Cancelled) => Err(Failure::Cancelled),
+            Err(failure) => told(failure),
+            Ok(result) => Ok(with_taken(result, taken.as_ref())),
+        };
+        BatchedAnswer {
+            number: self.number,
+            subject,
+            result,
         }
-        Err(Failure::Cancelled) => Err(Failure::Cancelled),
-        Err(failure) => Ok(reply::tool_result(&failure, era)),
-        Ok(result) => Ok(with_taken(result, taken.as_ref())),
+    }
+}
+
+impl CallPlace {
+    const NOWHERE: Self = Self {
+        provider: None,
+        writes: false,
     };
-    (subject, result)
+
+    /// A tool that does not say that it only reads may write.
+    fn of(turn: &Turn, request: &ApiRequest) -> Self {
+        match request {
+            ApiRequest::Tool { name, .. } => {
+                turn.catalog.tool(name).map_or(Self::NOWHERE, |tool| {
+                    let class = turn.gateway.write_class(tool);
+                    Self {
+                        provider: Some(tool.provider().to_owned()),
+                        writes: class != WriteClass::Read,
+                    }
+                })
+            }
+            ApiRequest::Provider { provider, call } => Self {
+                provider: Some(provider.clone()),
+                writes: !call.method.is_safe(),
+            },
+            ApiRequest::Rest { .. } => Self::NOWHERE,
+        }
+    }
 }
 
 /// True if a server asked for something that only the client can give.

@@ -20,7 +20,7 @@ use crate::reply::explain;
 use crate::resolve;
 use crate::turn::Turn;
 use kitbag_domain::text::summary;
-use kitbag_schema::near;
+use kitbag_schema::{LineDetail, near};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -122,7 +122,9 @@ fn one_provider(turn: &Turn, name: &str) -> Result<String, Failure> {
 
 fn one_server(turn: &Turn, server: &Server) -> String {
     let name = server.name();
-    let lines: Vec<String> = tools_of(turn, server).map(|it| line(turn, it)).collect();
+    let lines: Vec<String> = tools_of(turn, server)
+        .map(|it| line(turn, it, LineDetail::Brief))
+        .collect();
     let said = server
         .listing()
         .and_then(|listing| quoted(name, listing.instructions.as_deref()?));
@@ -192,7 +194,7 @@ fn one_group(turn: &Turn, group: &str) -> Result<String, Failure> {
     let tools = groups::tools(turn, group)?;
     Ok(tools
         .into_iter()
-        .map(|entry| line(turn, entry))
+        .map(|entry| line(turn, entry, LineDetail::Brief))
         .collect::<Vec<_>>()
         .join("\n"))
 }
@@ -215,9 +217,13 @@ fn for_a_model(entry: &CatalogEntry) -> String {
     let mut labelled = RawObject::new().with(AUTHOR, &author);
     for (member, value) in definition
         .iter()
-        .filter(|(member, _)| ![AUTHOR, "_meta", "icons"].contains(member))
+        .filter(|(member, _)| !FOR_PROGRAMS.contains(member))
     {
         labelled.set(member, value.to_owned());
+    }
+    if let Some(mut schema) = definition.read::<RawObject>("inputSchema") {
+        schema.remove("$schema");
+        labelled.put("inputSchema", &schema);
     }
     authored::shown(labelled.to_raw(), &Secrets::default())
         .get()
@@ -225,3 +231,6 @@ fn for_a_model(entry: &CatalogEntry) -> String {
 }
 
 const AUTHOR: &str = "writtenBy";
+
+/// The members of a definition that tell a model nothing about a call.
+const FOR_PROGRAMS: [&str; 4] = [AUTHOR, "_meta", "icons", "outputSchema"];

@@ -9,6 +9,7 @@ use super::search::line;
 use crate::catalog::CatalogEntry;
 use crate::tool_files::FileTool;
 use crate::turn::Turn;
+use kitbag_schema::LineDetail;
 
 /// One line for each provider of which the caller may see a tool.
 pub(super) fn provider_lines(turn: &Turn) -> Vec<String> {
@@ -41,7 +42,7 @@ fn visible(turn: &Turn) -> impl Iterator<Item = (&CatalogEntry, &FileTool)> {
 
 fn tool_lines(turn: &Turn, entry: &CatalogEntry, tool: &FileTool) -> Vec<String> {
     let endpoints = tool.file.actions.iter().map(endpoint);
-    std::iter::once(line(turn, entry))
+    std::iter::once(line(turn, entry, LineDetail::Brief))
         .chain(endpoints)
         .collect()
 }

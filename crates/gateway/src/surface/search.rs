@@ -3,8 +3,9 @@
 use kitbag_domain::Remedy as _;
 
 use kitbag_domain::text::visible_line;
-use kitbag_domain::{Caller, ServerName, WriteClass};
+use kitbag_domain::{Caller, WriteClass};
 use kitbag_relevance::{Candidate, Confidence, MAX_TOP_K};
+use kitbag_schema::{LineDetail, signature};
 use kitbag_upstream::{CallError, StartError};
 use kitbag_wire::RawObject;
 use serde::Deserialize;
@@ -12,9 +13,9 @@ use serde::Deserialize;
 use super::{shown, skills};
 use crate::catalog::{Catalog, CatalogEntry};
 use crate::failure::trouble_for;
-use crate::find::{REMEDIES, UNSURE, USUAL_LIMIT, find_best};
+use crate::find::{USUAL_LIMIT, best_of, find_settled};
 use crate::observe;
-use crate::signature::{request, signature};
+use crate::signature::request;
 use crate::turn::Turn;
 
 #[derive(Debug, Deserialize)]
@@ -27,19 +28,31 @@ pub(super) struct SearchArguments {
 pub(super) async fn search(turn: &Turn, asked: SearchArguments) -> String {
     let caller = &turn.client.caller;
     let limit = asked.limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_TOP_K);
-    let found = find_best(&turn.gateway, caller, &asked.query, limit).await;
+    let options = best_of(caller, limit);
+    let found = find_settled(&turn.gateway, caller, &asked.query, &options).await;
     let catalog = &found.catalog;
     let lines: Vec<String> = found
         .candidates
         .iter()
-        .filter_map(|candidate| found_line(turn, catalog, candidate))
+        .enumerate()
+        .filter_map(|(rank, candidate)| {
+            // A model usually takes the first.
+            let detail = match rank {
+                0 => LineDetail::Guided,
+                _ => LineDetail::Brief,
+            };
+            found_line(turn, catalog, candidate, detail)
+        })
         .collect();
     let language = found.language_note();
     let withheld = found.withheld.counts().lines();
     let skills = skills::found(turn, catalog, &asked.query);
     if lines.is_empty() {
-        let told = language.into_iter().chain([nothing(turn)]);
-        return told
+        let unfinished = found.unfinished.note();
+        let answer = language
+            .into_iter()
+            .chain([unfinished.unwrap_or_else(|| NOTHING.to_owned())]);
+        return answer
             .chain(withheld)
             .chain(skills)
             .collect::<Vec<_>>()
@@ -52,14 +65,13 @@ pub(super) async fn search(turn: &Turn, asked: SearchArguments) -> String {
     let tools: Vec<&str> = tools.map(|entry| entry.exposed.as_str()).collect();
     observe::searched(turn, &asked.query, tools.iter().copied());
     shown::found(turn, tools.into_iter());
-    let unsure = (found.confident() == Some(false))
-        .then(|| format!("{UNSURE}; {REMEDIES}. The nearest there is:"));
     let likelihood = found.confidence.map(likelihood).unwrap_or_default();
     let how =
         format!("{likelihood}Run one: call_api(tool, arguments). Its schema: discover_apis(tool).");
     language
         .into_iter()
-        .chain(unsure)
+        .chain(found.correction_note())
+        .chain(found.doubt())
         .chain(lines)
         .chain(withheld)
         .chain(skills)
@@ -75,10 +87,15 @@ fn likelihood(confidence: Confidence) -> String {
 }
 
 /// Returns a finding in one line: a tool with its copies on other servers, or an HTTP API.
-fn found_line(turn: &Turn, catalog: &Catalog, found: &Candidate) -> Option<String> {
+fn found_line(
+    turn: &Turn,
+    catalog: &Catalog,
+    found: &Candidate,
+    detail: LineDetail,
+) -> Option<String> {
     let name = &found.entry.tool_name;
     if let Some(entry) = catalog.tool(name) {
-        return Some(format!("{}{}", line(turn, entry), also(found)));
+        return Some(format!("{}{}", line(turn, entry, detail), also(found)));
     }
     let provider = turn.gateway.providers.get(&name.parse().ok()?)?;
     Some(request(provider.spec()))
@@ -101,35 +118,12 @@ pub(crate) fn also(found: &Candidate) -> String {
     }
 }
 
-fn nothing(turn: &Turn) -> String {
-    let unlisted = turn.gateway.unlisted();
-    let mut waited_for: Vec<&str> = unlisted
-        .iter()
-        .filter(|name| turn.sees_server(name))
-        .filter(|name| {
-            turn.gateway
-                .upstreams
-                .get(name)
-                .is_some_and(|server| server.trouble().is_none())
-        })
-        .map(ServerName::as_str)
-        .collect();
-    waited_for.sort_unstable();
-    match waited_for.as_slice() {
-        [] => "No tool fits. Try other words, or browse with discover_apis.".to_owned(),
-        names => {
-            format!(
-                "No tool fits so far, but {} did not say yet what they offer. Try again.",
-                names.join(", ")
-            )
-        }
-    }
-}
+const NOTHING: &str = "No tool fits. Try other words, or browse with discover_apis.";
 
 /// A tool in one line, with what there is to beware of.
-pub(super) fn line(turn: &Turn, entry: &CatalogEntry) -> String {
+pub(super) fn line(turn: &Turn, entry: &CatalogEntry, detail: LineDetail) -> String {
     let definition = RawObject::open(&entry.definition).unwrap_or_default();
-    let mut line = visible_line(&signature(&entry.exposed, &definition));
+    let mut line = visible_line(&signature(&entry.exposed, &definition, detail));
     match turn.gateway.write_class(entry) {
         WriteClass::Write => line.push_str(" [writes]"),
         WriteClass::Destructive => line.push_str(" [destructive]"),

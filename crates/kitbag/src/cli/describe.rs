@@ -13,8 +13,7 @@ use super::gateway::{JoinChoice, ReachedGateway, owner};
 use super::output::{Output, one_line, printable, table};
 use super::templates::reads;
 use kitbag_gateway::failure::Failure;
-use kitbag_gateway::signature::kind;
-use kitbag_schema::near;
+use kitbag_schema::{near, parameter_type};
 
 /// Show what one tool does and which parameters it takes.
 #[derive(Debug, Args)]
@@ -156,7 +155,7 @@ fn parameters(schema: &Value) -> Vec<DescribedParameter> {
     let mut parameters: Vec<_> = properties
         .map(|(name, property)| DescribedParameter {
             name: name.clone(),
-            kind: kind(property),
+            kind: parameter_type(schema, name),
             needed: is_required(name, schema),
             meaning: meaning(property),
         })

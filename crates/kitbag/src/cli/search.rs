@@ -12,7 +12,6 @@ use super::index::embedded;
 use super::output::{Output, table};
 use super::priors::{milliseconds, minute, percent, usd};
 use kitbag_domain::text::summary;
-use kitbag_gateway::find::{REMEDIES, UNSURE};
 use kitbag_gateway::search::{FoundPriors, FoundTool, SearchResult};
 
 /// Find the tools for what you want to do.
@@ -88,12 +87,16 @@ fn tell(searched: &SearchResult, explain: bool, output: Output) -> anyhow::Resul
     for line in searched.withheld.lines() {
         output.note(&line);
     }
+    if let Some(corrected) = &searched.corrected {
+        output.note(&format!("Searched for: {corrected}"));
+    }
     if searched.found.is_empty() && !output.json {
-        output.note("Nothing fits. See what there is: kitbag tools");
+        let nothing = "Nothing fits. See what there is: kitbag tools";
+        output.note(searched.doubt.as_deref().unwrap_or(nothing));
         return Ok(());
     }
-    if searched.confidence.is_some_and(|it| !it.is_likely()) {
-        output.note(&format!("{UNSURE}; {REMEDIES}. The nearest there is:"));
+    if let Some(doubt) = &searched.doubt {
+        output.note(doubt);
     }
     output.show(&searched.found, |found| match explain {
         true => explained(found),

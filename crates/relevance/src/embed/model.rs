@@ -103,6 +103,11 @@ impl Encoder {
         self.shape.hidden
     }
 
+    /// True if the vocabulary has a word whole, in small letters.
+    pub fn knows_word(&self, word: &str) -> bool {
+        self.pieces.knows(word)
+    }
+
     pub fn embed(&self, text: &str) -> Vec<f32> {
         let tokens = self.tokens(text);
         let whole = 0..tokens.len();

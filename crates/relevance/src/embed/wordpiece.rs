@@ -53,6 +53,11 @@ impl WordPiece {
         })
     }
 
+    /// True if a word is one piece.
+    pub(crate) fn knows(&self, word: &str) -> bool {
+        self.starts.get(word).is_some()
+    }
+
     /// Returns token numbers between those of start and end, at most `limit` of them with both.
     pub(crate) fn encode(&self, text: &str, limit: usize) -> Vec<u32> {
         // One place is kept for the end, and the start takes one.

@@ -40,11 +40,20 @@ impl TypeWriter<'_> {
     }
 
     fn line(&self, name: &str, mark: &str, schema: &Value, spot: &Spot) -> String {
-        let value = self.type_of(schema, &spot.deeper()).text;
+        let value = self.type_of_member(schema, mark, &spot.deeper()).text;
         let line = format!("{}{mark}: {value}", literal::name(name));
         match self.comment(schema) {
             Some(comment) => format!("{comment}\n{}{line}", indent(spot.level + 1)),
             None => line,
+        }
+    }
+
+    /// The type of a member that is optional if it has a mark.
+    pub(super) fn type_of_member(&self, schema: &Value, mark: &str, spot: &Spot) -> TypeText {
+        let whole = self.type_of(schema, spot);
+        match mark.is_empty() || self.extent.has_null {
+            true => whole,
+            false => whole.without_null(),
         }
     }
 
@@ -87,13 +96,13 @@ fn indent(level: usize) -> String {
 }
 
 /// The members of an object that a schema names.
-struct DeclaredMembers<'a> {
-    required: Vec<(&'a str, &'a Value)>,
-    optional: Vec<(&'a str, &'a Value)>,
+pub(super) struct DeclaredMembers<'a> {
+    pub(super) required: Vec<(&'a str, &'a Value)>,
+    pub(super) optional: Vec<(&'a str, &'a Value)>,
 }
 
 impl<'a> DeclaredMembers<'a> {
-    fn of(object: &'a Map<String, Value>) -> Self {
+    pub(super) fn of(object: &'a Map<String, Value>) -> Self {
         let names: Vec<&str> = list(object, "required").filter_map(Value::as_str).collect();
         let properties = object.get("properties").and_then(Value::as_object);
         let properties = properties.into_iter().flatten();

@@ -6,9 +6,12 @@ pub(super) struct TypeText {
     pub(super) text: String,
     /// The type is a union or an intersection, which needs brackets within another type.
     is_compound: bool,
+    /// The types of a union.
+    alternatives: Vec<String>,
 }
 
 const ANY: &str = "any";
+const NULL: &str = "null";
 /// An object of which nothing more is known or shown.
 const OBJECT: &str = "object";
 
@@ -17,6 +20,7 @@ impl TypeText {
         Self {
             text: text.into(),
             is_compound: false,
+            alternatives: Vec::new(),
         }
     }
 
@@ -42,8 +46,35 @@ impl TypeText {
         if types.iter().any(Self::is_any) {
             return Self::any();
         }
-        let texts = types.into_iter().map(|it| it.text);
-        Self::joined(&distinct(texts), " | ", "never")
+        // A union within a union is no other than one of all their types.
+        let texts = types
+            .into_iter()
+            .flat_map(|it| match it.alternatives.is_empty() {
+                true => vec![it.text],
+                false => it.alternatives,
+            });
+        Self::united(distinct(texts))
+    }
+
+    fn united(texts: Vec<String>) -> Self {
+        let alternatives = if texts.len() > 1 {
+            texts.clone()
+        } else {
+            Vec::new()
+        };
+        Self {
+            alternatives,
+            ..Self::joined(&texts, " | ", "never")
+        }
+    }
+
+    /// The same type for a value that is never null.
+    pub(super) fn without_null(mut self) -> Self {
+        self.alternatives.retain(|it| it != NULL);
+        match self.alternatives.is_empty() {
+            true => self,
+            false => Self::united(self.alternatives),
+        }
     }
 
     /// A value of several types at once. A type that says nothing is left out.
@@ -83,6 +114,7 @@ impl TypeText {
             several => Self {
                 text: several.join(sign),
                 is_compound: true,
+                alternatives: Vec::new(),
             },
         }
     }

@@ -12,7 +12,8 @@ use super::request::DefinitionFormat;
 use crate::authored;
 use crate::catalog::Catalog;
 use crate::gateway::Gateway;
-use crate::signature::{request, signature};
+use crate::signature::request;
+use kitbag_schema::{LineDetail, signature};
 
 /// The tools that go into the asking program's context, and those that are left out of it.
 #[derive(Debug, Default)]
@@ -64,7 +65,12 @@ impl RetrievedContext {
         let (mut context, mut spent) = (Self::default(), 0);
         for candidate in found {
             let name = &candidate.entry.tool_name;
-            match writer.write(name) {
+            // A model usually takes the first.
+            let detail = match context.shown.is_empty() {
+                true => LineDetail::Guided,
+                false => LineDetail::Brief,
+            };
+            match writer.write(name, detail) {
                 Err(unfit) => {
                     context.leave_out(name, &format!("{unfit}, which this vendor does not accept"));
                 }
@@ -116,13 +122,14 @@ impl RetrievedTool {
 
 impl ToolWriter<'_> {
     /// The tool of this name. An HTTP API is no tool, so only a line can say how it is called.
-    fn write(&self, name: &str) -> Result<Option<Raw>, Unfit> {
+    fn write(&self, name: &str, detail: LineDetail) -> Result<Option<Raw>, Unfit> {
         let Some(entry) = self.catalog.tool(name) else {
             return Ok(self.api_line(name));
         };
         // The definition may come from any author, and a model will read it.
         let definition = authored::shown(entry.definition.clone(), &Secrets::default());
-        self.format.write(&entry.exposed, &definition).map(Some)
+        let written = self.format.write(&entry.exposed, &definition, detail);
+        written.map(Some)
     }
 
     fn api_line(&self, name: &str) -> Option<Raw> {
@@ -132,10 +139,10 @@ impl ToolWriter<'_> {
 }
 
 impl DefinitionFormat {
-    fn write(self, name: &str, definition: &Raw) -> Result<Raw, Unfit> {
+    fn write(self, name: &str, definition: &Raw, detail: LineDetail) -> Result<Raw, Unfit> {
         let object = RawObject::open(definition).unwrap_or_default();
         match self {
-            Self::Compact => Ok(raw(&signature(name, &object))),
+            Self::Compact => Ok(raw(&signature(name, &object, detail))),
             Self::Mcp => Ok(definition.clone()),
             Self::Anthropic => for_vendor(Vendor::Anthropic, name, &object),
             Self::Openai => for_vendor(Vendor::OpenAi, name, &object),

@@ -8,8 +8,9 @@ use kitbag_relevance::{Candidate, Confidence, Options};
 use serde::Serialize;
 
 use crate::catalog::Catalog;
-use crate::find::{Findings, find};
+use crate::find::{Findings, find_settled};
 use crate::gateway::Gateway;
+use crate::unfinished::Unfinished;
 use crate::withheld::Withheld;
 
 /// The search that is made for each intent.
@@ -21,7 +22,7 @@ pub(super) struct AskedSearch<'a> {
 
 impl AskedSearch<'_> {
     async fn find(&self, gateway: &Gateway, caller: &Caller, intent: &str) -> Findings {
-        let mut found = find(gateway, caller, intent, self.options).await;
+        let mut found = find_settled(gateway, caller, intent, self.options).await;
         if found
             .confidence
             .is_some_and(|it| it.any < self.min_confidence)
@@ -40,6 +41,9 @@ pub(super) struct RetrieveFindings {
     pub(super) degraded: Option<String>,
     /// The language of a request that is not in English.
     pub(super) language: Option<&'static str>,
+    /// The intent with its misspelt words corrected, if there is one intent and it had any.
+    pub(super) corrected: Option<String>,
+    pub(super) unfinished: Unfinished,
     pub(super) withheld: Withheld,
     /// One row for each intent, if there were several.
     pub(super) intents: Option<Vec<IntentRow>>,
@@ -72,12 +76,16 @@ impl RetrieveFindings {
             withheld,
             votes: _,
             language,
+            corrected,
+            unfinished,
         } = asked.find(gateway, caller, intent).await;
         Self {
             candidates,
             confidence,
             degraded,
             language,
+            corrected,
+            unfinished,
             withheld,
             intents: None,
             catalog,
@@ -115,6 +123,10 @@ impl RetrieveFindings {
                 .flatten(),
             degraded: each.iter().find_map(|it| it.degraded.clone()),
             language: each.iter().find_map(|it| it.language),
+            corrected: None,
+            unfinished: each
+                .last()
+                .map_or_else(Unfinished::default, |it| it.unfinished.clone()),
             withheld: each
                 .iter()
                 .fold(Withheld::default(), |all, it| all.and(&it.withheld)),

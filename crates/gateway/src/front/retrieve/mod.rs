@@ -20,7 +20,7 @@ use super::posted::{read_posted, refusal};
 use super::response::json;
 use crate::audit::inquiries::{BegunInquiry, Inquirer, InquiryEnd};
 use crate::catalog::Catalog;
-use crate::find::{REMEDIES, UNSURE};
+use crate::find::doubt;
 use crate::gateway::Gateway;
 use crate::observe;
 use context::{RetrievedContext, ToolWriter};
@@ -166,9 +166,16 @@ fn put_verdict(answer: &mut RawObject, found: &RetrieveFindings) {
     if let Some(confidence) = found.confidence {
         answer.put("confident", &confidence.is_likely());
         answer.put("confidence", &confidence);
-        if !confidence.is_likely() {
-            answer.put("note", &format!("{UNSURE}; {REMEDIES}"));
+        if let Some(doubt) = doubt(confidence) {
+            answer.put("note", &found.unfinished.note().unwrap_or(doubt));
         }
+    } else if found.candidates.is_empty()
+        && let Some(note) = found.unfinished.note()
+    {
+        answer.put("note", &note);
+    }
+    if let Some(corrected) = &found.corrected {
+        answer.put("searched_for", corrected);
     }
     if let Some(language) = found.language {
         answer.put("language", language);

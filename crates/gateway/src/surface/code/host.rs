@@ -2,6 +2,7 @@
 //! road to a server.
 
 use std::collections::BTreeMap;
+use std::iter::{once, repeat};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -99,15 +100,18 @@ impl ProgramHost {
             .collect();
         observe::searched(&self.turn, text, names.iter().copied());
         shown::found(&self.turn, names.iter().copied());
-        let found = names.iter().filter_map(|name| self.listed(name));
+        // A model usually takes the first.
+        let sizes = once(DeclarationSize::Guided).chain(repeat(DeclarationSize::Short));
+        let found = names.iter().zip(sizes);
+        let found = found.filter_map(|(name, size)| self.listed(name, size));
         raw(&found.collect::<Vec<Value>>())
     }
 
     /// A tool or an HTTP API as a program is told of it.
-    fn listed(&self, name: &str) -> Option<Value> {
+    fn listed(&self, name: &str, size: DeclarationSize) -> Option<Value> {
         if let Some(entry) = self.turn.catalog.tool(name) {
             let class = self.effect(entry);
-            let signature = declared(entry, DeclarationSize::Short);
+            let signature = declared(entry, size);
             return Some(json!({ "name": name, "signature": signature, "effect": class }));
         }
         let provider = self.turn.gateway.providers.get(&name.parse().ok()?)?;

@@ -1,12 +1,14 @@
 //! The tools that may carry out a request, for the model to choose from: the best with their types,
 //! the next ones in ten tokens each.
 
+use std::iter::repeat;
+
 use kitbag_domain::text::visible_line;
 use kitbag_relevance::Candidate;
 use kitbag_schema::DeclarationSize;
 
 use super::{Attempt, IntentRequest};
-use crate::find::{Findings, UNSURE, USUAL_LIMIT, find_for};
+use crate::find::{Findings, USUAL_LIMIT, find_for};
 use crate::observe;
 use crate::signature::request as api_request;
 use crate::surface::code::declared;
@@ -33,7 +35,12 @@ pub(super) async fn listed(request: &IntentRequest) -> Option<String> {
     let most = USUAL_LIMIT + MENTIONED;
     let found = find_for(turn, AlwaysOn::RunIntent.name(), &request.words, most).await;
     let best = found.candidates.iter().take(USUAL_LIMIT);
-    let lines: Vec<String> = best.filter_map(|it| line(request, &found, it)).collect();
+    // A model usually takes the first.
+    let sizes = std::iter::once(DeclarationSize::Guided).chain(repeat(DeclarationSize::Short));
+    let lines = best.zip(sizes);
+    let lines: Vec<String> = lines
+        .filter_map(|(it, size)| line(request, &found, it, size))
+        .collect();
     if lines.is_empty() {
         return None;
     }
@@ -45,10 +52,12 @@ pub(super) async fn listed(request: &IntentRequest) -> Option<String> {
     let told = found.candidates.iter();
     let told = told.map(|it| it.entry.tool_name.clone()).collect();
     intents.heard(&turn.client.id, &request.words, told);
-    let head = match found.confident() {
-        Some(false) => format!("{UNSURE}; the nearest there is, for run_code:"),
-        _ => "Tools for this, for run_code:".to_owned(),
+    let head = match found.doubt() {
+        Some(doubt) => format!("{doubt} For run_code:"),
+        None => "Tools for this, for run_code:".to_owned(),
     };
+    let head = found.correction_note().into_iter().chain([head]);
+    let head = head.collect::<Vec<_>>().join("\n");
     let language = found.language_note();
     let parts = language.into_iter().chain([head]).chain(lines);
     let withheld = found.withheld.counts().lines();
@@ -57,10 +66,15 @@ pub(super) async fn listed(request: &IntentRequest) -> Option<String> {
 }
 
 /// A tool with its types, or the request that reaches an HTTP API.
-fn line(request: &IntentRequest, found: &Findings, candidate: &Candidate) -> Option<String> {
+fn line(
+    request: &IntentRequest,
+    found: &Findings,
+    candidate: &Candidate,
+    size: DeclarationSize,
+) -> Option<String> {
     let name = &candidate.entry.tool_name;
     if let Some(entry) = found.catalog.tool(name) {
-        return Some(visible_line(&declared(entry, DeclarationSize::Short)));
+        return Some(visible_line(&declared(entry, size)));
     }
     let provider = request.turn.gateway.providers.get(&name.parse().ok()?)?;
     Some(api_request(provider.spec()))

@@ -163,6 +163,19 @@ async fn a_request_keeps_the_tools_that_its_conversation_needs() {
 }
 
 #[tokio::test]
+async fn first_words_that_ask_for_nothing_keep_no_tool_for_themselves() {
+    let proxied = Proxied::with_shop(PINNED).await;
+    let talk = Talk::begin(&proxied, "yes, go on").await;
+    let kept = talk.names(json!({})).await;
+    let of_shop: Vec<&String> = kept.iter().filter(|it| it.contains("shop")).collect();
+    assert!(
+        of_shop.iter().all(|name| name.ends_with("pinned_thing")),
+        "{kept:?}"
+    );
+    assert!(has(&kept, "Bash"), "{kept:?}");
+}
+
+#[tokio::test]
 async fn both_apis_of_openai_are_trimmed_and_figures_tell_of_it() {
     let proxied = Proxied::with_shop(PINNED).await;
     // The same words once, so that they are understood in time.

@@ -68,8 +68,8 @@ async fn ten_calls_are_answered_in_order_and_one_hung_server_costs_only_its_own(
 }
 
 #[tokio::test]
-async fn the_calls_of_a_batch_run_at_the_same_time() {
-    let house = House::new().await;
+async fn calls_of_a_batch_that_only_read_run_at_the_same_time() {
+    let house = House::with("[tools.good__slow]\nwrite_class = \"read\"\n").await;
     for era in Era::BOTH {
         let client = house.client("/mcp", era).await;
         let calls = vec![json!({ "tool": "good__slow", "arguments": { "ms": 4000 } }); 10];
@@ -81,6 +81,24 @@ async fn the_calls_of_a_batch_run_at_the_same_time() {
             "{:?}",
             begun.elapsed()
         );
+    }
+}
+
+#[tokio::test]
+async fn calls_of_a_batch_that_may_write_to_one_server_run_in_order() {
+    let house = House::new().await;
+    for client in house.clients("search").await {
+        let slow = |ms: u32| json!({ "tool": "good__slow", "arguments": { "ms": ms } });
+        let text = batch(&client, &[slow(300), slow(100), slow(1)])
+            .await
+            .text();
+        let headings = headings(&text);
+        assert_eq!(headings.len(), 3, "{text}");
+        let events = std::fs::read_to_string(house.home().path("good/events.log")).unwrap();
+        let of_slow = events.lines().filter(|line| line.contains("slow"));
+        let of_slow: Vec<bool> = of_slow.map(|line| line.contains("started")).collect();
+        let turns: Vec<&[bool]> = of_slow.chunks(2).collect();
+        assert!(turns.iter().all(|turn| *turn == [true, false]), "{events}");
     }
 }
 

@@ -23,15 +23,17 @@ async fn the_search_says_what_stands_behind_it_in_the_same_bytes_until_that_chan
     let remote = shop(&home, &goods()).await;
     let narrow = home.key("narrow").await;
     let (good, shop) = (Testbed::named("good").table(), shop_table(&remote));
+    let broken = "[servers.broken]\ncommand = \"/nowhere/at/all\"\n";
     let rules = "[tenants.narrow]\nallow_tools = [\"shop/*\"]\n";
-    home.configure(&format!("{good}{shop}{rules}"));
+    home.configure(&format!("{good}{shop}{broken}{rules}"));
     let gateway = home.serve().await;
     settled(&gateway).await;
 
     let first = said(&gateway, "/mcp/search", SEARCH).await;
-    let guide = first.split_once("words: ").unwrap().1;
+    let guide = first.split_once("themselves: ").unwrap().1;
     assert!(guide.contains("good: tests: every tool does"), "{guide}");
     assert!(guide.contains("shop: order"), "{guide}");
+    assert!(!guide.contains("broken"), "it cannot be started: {guide}");
     let code = said(&gateway, "/mcp/code", "run_intent").await;
     assert!(code.ends_with(guide), "{code}");
     assert_eq!(said(&gateway, "/mcp/adaptive", SEARCH).await, first);
@@ -47,7 +49,7 @@ async fn the_search_says_what_stands_behind_it_in_the_same_bytes_until_that_chan
 
     // Neither the order of the servers nor a start makes a difference.
     gateway.stop().await;
-    home.configure(&format!("{shop}{good}{rules}"));
+    home.configure(&format!("{shop}{good}{broken}{rules}"));
     let gateway = home.serve().await;
     assert_eq!(said(&gateway, "/mcp/search", SEARCH).await, first);
 

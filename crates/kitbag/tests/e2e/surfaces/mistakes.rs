@@ -42,6 +42,11 @@ async fn the_arguments_of_the_always_on_tools_are_checked_and_explained_like_tho
                 "/querry: there is no such parameter; did you mean `query`?",
             ),
             (
+                SEARCH,
+                json!({ "text": "open an issue", "limit": 3 }),
+                "Example: {\"limit\":3,\"query\":\"open an issue\"}",
+            ),
+            (
                 DISCOVER,
                 json!({ "server": "shop" }),
                 "/server: there is no such parameter",

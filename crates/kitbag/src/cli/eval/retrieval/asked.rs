@@ -39,7 +39,8 @@ impl RequestAsker<'_> {
     pub(super) async fn ask(&self, query: QueryLine) -> anyhow::Result<AskedRequest> {
         let asked = Instant::now();
         let intent = if self.ranker.has_vectors() {
-            embedded_request(self.index, &query.query).await?
+            let corrected = self.index.corrected(self.built, &query.query).await;
+            embedded_request(self.index, corrected.as_deref().unwrap_or(&query.query)).await?
         } else {
             EmbeddedIntent::of_words(query.query.clone())
         };

@@ -24,8 +24,8 @@ use crate::link::{BY_US, Link};
 use crate::list_ages::ListAges;
 use crate::listing::{Listing, ListingProblem, list, list_again};
 use crate::oauth::Credentials;
-use crate::server::FindSecrets;
 use crate::pause::Pause;
+use crate::server::FindSecrets;
 use crate::spec::ServerSpec;
 use crate::stdio::ProcessHandle;
 

@@ -55,7 +55,10 @@ fn behind(turn: &Turn, surface: Surface, guide: Option<Arc<str>>) -> Option<Stri
             let names = names(&turn.gateway, &turn.catalog, turn.caller())?;
             Some(format!("Behind it: {names}."))
         }
-        _ => Some(format!("Behind it, as the servers describe themselves: {}.", guide?)),
+        _ => Some(format!(
+            "Behind it, as the servers describe themselves: {}.",
+            guide?
+        )),
     }
 }
 

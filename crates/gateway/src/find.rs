@@ -52,7 +52,7 @@ const BEGINNING: Duration = Duration::from_secs(10);
 /// index to take in those that have.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A server that fails says so to nobody here, so a search that waits looks again.
+/// No notice arrives here when a server fails, so a search that waits looks again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// If the text mentions no agent, the built-in tools are in the answer only with a score of at
@@ -72,7 +72,7 @@ pub(crate) struct Findings {
     pub(crate) language: Option<&'static str>,
     /// The request with its misspelt words corrected, if it had any.
     pub(crate) corrected: Option<String>,
-    /// What was not known yet when the search was made.
+    /// The servers and tools that were not known yet when the search was made.
     pub(crate) unfinished: Unfinished,
     /// The tools that would stand here if nothing kept them out.
     pub(crate) withheld: Withheld,
@@ -96,7 +96,7 @@ impl Findings {
         Some(format!("Searched for: {corrected}"))
     }
 
-    /// What a model reads above an answer that is probably not right. While servers are still being
+    /// Returns the line above an answer that is probably not right. While servers are still being
     /// asked, nothing more can be said.
     pub(crate) fn doubt(&self) -> Option<String> {
         let doubt = self.confidence.and_then(doubt)?;
@@ -152,7 +152,7 @@ pub(crate) fn best_of(caller: &Caller, top_k: usize) -> Options {
     }
 }
 
-/// The same, for an answer that somebody reads: where it is doubtful, it waits a moment for what the
+/// The same, for an answer that a person or a model reads: where it is doubtful, it waits a moment for what the
 /// gateway does not know yet.
 pub(crate) async fn find_settled(
     gateway: &Gateway,
@@ -166,7 +166,7 @@ pub(crate) async fn find_settled(
     }
     let mut published = gateway.services.index.published();
     let settled = async {
-        while Unfinished::of(gateway, caller).is_something() {
+        while Unfinished::of(gateway, &gateway.catalog(), caller).is_something() {
             let _ = tokio::time::timeout(LOOK_AGAIN, published.changed()).await;
         }
     };
@@ -183,7 +183,7 @@ pub(crate) async fn find(
 ) -> Findings {
     // A client that starts its own gateway asks before the first words are in the index.
     let _ = tokio::time::timeout(BEGINNING, gateway.services.index.begun()).await;
-    let unfinished = Unfinished::of(gateway, caller);
+    let unfinished = Unfinished::of(gateway, &gateway.catalog(), caller);
     let mut intent = gateway.services.index.asked(text).await;
     intent.votes = votes(gateway, caller, &intent).await;
     embed_first(gateway, caller, &intent, options).await;

@@ -54,7 +54,7 @@ pub(crate) fn approval(turn: &Turn, capability: &Capability) -> Option<Approval>
     Some(Approval {
         list,
         longest: lock.recheck_after,
-        of: Arc::new(of),
+        accepts: Arc::new(of),
     })
 }
 

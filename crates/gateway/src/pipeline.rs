@@ -215,11 +215,11 @@ async fn dispatch(
             shallow(target, result)
         }
         Executor::Api(target) => {
-            target.request.trace = trace.headers();
+            target.request.trace = trace.api_headers();
             ask_api(turn, target).await
         }
         Executor::Declared(target) => {
-            target.trace = trace.headers();
+            target.trace = trace.api_headers();
             let done = Box::pin(declared_call::carry_out(turn, target)).await?;
             target.spent = done.spent;
             Ok(done.result)

@@ -54,7 +54,7 @@ pub struct SearchResult {
     pub found: Vec<FoundTool>,
     /// The probability that the tools do what was asked; nothing if that cannot be told.
     pub confidence: Option<Confidence>,
-    /// What to say of an answer that is probably not right.
+    /// The line for an answer that is probably not right.
     #[serde(default)]
     pub doubt: Option<String>,
     /// The words that were searched for, if they are not those that were asked.

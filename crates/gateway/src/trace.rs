@@ -90,8 +90,10 @@ impl TraceContext {
         }
     }
 
-    pub(crate) fn headers(&self) -> HeaderMap {
+    /// Returns the headers for an HTTP API: the trace without the baggage, which may say who the user is.
+    pub(crate) fn api_headers(&self) -> HeaderMap {
         let values = self.values().into_iter();
+        let values = values.filter(|(name, _)| *name != BAGGAGE);
         let headers = values.filter_map(|(name, value)| {
             let value = HeaderValue::try_from(value?).ok()?;
             Some((HeaderName::from_static(name), value))
@@ -210,8 +212,17 @@ mod tests {
     fn a_span_of_the_gateway_takes_the_place_of_the_parent() {
         let context = TraceContext::of_params(&params(&json!({ "traceparent": TRACE })));
         let span = OTHER.parse().ok();
-        assert_eq!(context.under(span).headers()["traceparent"], OTHER);
-        assert_eq!(context.under(None).headers()["traceparent"], TRACE);
-        assert!(TraceContext::default().headers().is_empty());
+        assert_eq!(context.under(span).api_headers()["traceparent"], OTHER);
+        assert_eq!(context.under(None).api_headers()["traceparent"], TRACE);
+        assert!(TraceContext::default().api_headers().is_empty());
+    }
+
+    #[test]
+    fn an_api_gets_the_trace_and_no_baggage() {
+        let meta = json!({ "traceparent": TRACE, "tracestate": "a=1", "baggage": "user=ann" });
+        let headers = TraceContext::of_params(&params(&meta)).api_headers();
+        assert_eq!(headers["traceparent"], TRACE);
+        assert_eq!(headers["tracestate"], "a=1");
+        assert!(!headers.contains_key(BAGGAGE));
     }
 }

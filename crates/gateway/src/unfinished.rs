@@ -1,8 +1,9 @@
-//! What a gateway does not know yet of the tools behind it: servers that are being asked for the first
-//! time, and tools that the index has not taken in.
+//! The part of the catalog that is not known yet: servers that are being asked for the first time, and
+//! tools that the index has not taken in.
 
 use kitbag_domain::Caller;
 
+use crate::catalog::Catalog;
 use crate::gateway::Gateway;
 
 #[derive(Debug, Clone, Default)]
@@ -14,14 +15,13 @@ pub(crate) struct Unfinished {
 }
 
 impl Unfinished {
-    pub(crate) fn of(gateway: &Gateway, caller: &Caller) -> Self {
-        let catalog = gateway.catalog();
+    pub(crate) fn of(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Self {
         let servers = gateway.upstreams.iter();
         let asked =
             servers.filter(|server| server.listing().is_none() && server.trouble().is_none());
         let visible = asked
             .map(|server| server.name())
-            .filter(|name| gateway.server_visible(&catalog, caller, name));
+            .filter(|name| gateway.server_visible(catalog, caller, name));
         let mut servers: Vec<String> = visible.map(ToString::to_string).collect();
         servers.sort_unstable();
         let (indexed, _) = gateway.services.index.snapshot().served();

@@ -73,7 +73,7 @@ struct Extent {
     optional: usize,
     /// Values of an enumeration; one with more is shown as the type of its values.
     choices: usize,
-    /// Whether an optional member may be null. A call without it usually means the same.
+    /// True if an optional member may be null. A call without it usually means the same.
     has_null: bool,
     has_comments: bool,
     has_lines: bool,

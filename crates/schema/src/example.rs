@@ -44,7 +44,7 @@ fn short_text(compiled: &Compiled, value: Value) -> Option<String> {
 fn is_accepted(compiled: &Compiled, value: &Value) -> bool {
     let mut is_accepted = true;
     each(compiled, value, MAX_EXAMPLE, &mut |_, _| {
-        is_accepted = false
+        is_accepted = false;
     });
     is_accepted
 }

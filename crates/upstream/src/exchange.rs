@@ -29,6 +29,9 @@ pub struct Outbound {
     pub approval: Option<Approval>,
 }
 
+/// Returns true if a request may be sent to a server with these lists.
+pub type AcceptsListing = Arc<dyn Fn(&Arc<Listing>) -> bool + Send + Sync>;
+
 /// The judgement of a server's lists right before a request is sent to it.
 #[derive(Clone)]
 pub struct Approval {
@@ -37,7 +40,7 @@ pub struct Approval {
     /// A list that was read longer ago than this is read again first, even if the server announced no
     /// change.
     pub longest: Duration,
-    pub of: Arc<dyn Fn(&Arc<Listing>) -> bool + Send + Sync>,
+    pub accepts: AcceptsListing,
 }
 
 impl std::fmt::Debug for Approval {

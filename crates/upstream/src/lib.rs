@@ -75,8 +75,8 @@ pub use cause::{Cause, Diagnosis};
 pub use concealed::{HashDefinition, concealed};
 pub use error::{CallError, RestartOutcome, StartError};
 pub use exchange::{
-    Approval, CallEvent, ClientIdentity, ClientProfile, ClientQuestion, InFlight, LogLevel,
-    LogWish, Outbound,
+    AcceptsListing, Approval, CallEvent, ClientIdentity, ClientProfile, ClientQuestion, InFlight,
+    LogLevel, LogWish, Outbound,
 };
 pub use figures::ServerFigures;
 pub use inside::{BuiltInError, BuiltInOpener};

@@ -104,7 +104,7 @@ mod tests {
     fn values_come_without_their_names() {
         let arguments =
             json!({ "from": "USD", "amount": 12, "round": true, "password": "hunter2" });
-        assert_eq!(read(&arguments.to_string()).values, "12, USD");
+        assert_eq!(read(&arguments.to_string()).values, "USD, 12");
         assert_eq!(read("no JSON").values, "");
     }
 

@@ -48,7 +48,7 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     arguments.overriding.apply(&mut invocation.at.overrides);
     if arguments.stdio {
-        return on_stdio(&arguments, &invocation).await;
+        return Box::pin(on_stdio(&arguments, &invocation)).await;
     }
     journal::keep_in(&invocation.at.around.data_dir(&invocation.at.overrides)?);
     let follower = invocation.follow_config()?;

@@ -39,7 +39,7 @@ fn a_document_becomes_files_that_pass_the_checks_and_the_person_is_told_what_is_
     for text in [
         "tools/pet-shop-get-pet.toml",
         "Made 2 files in tools",
-        "2 intents among 23 tools",
+        "2 intents among 28 tools",
         "nothing is wrong.",
         "Next: kitbag credentials set pet-shop token",
         "under [catalog]: directories = [",

@@ -354,7 +354,7 @@ while read -r line; do
   answer() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
   case "$line" in
     *'"initialize"'*) answer '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{}},"serverInfo":{"name":"liar","version":"1"}}' ;;
-    *'"tools/list"'*) answer '"result":{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}' ;;
+    *'"tools/list"'*) answer '"result":{"tools":[{"name":"echo","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}}]}' ;;
     *'"id":'*) answer '"error":{"code":-32601,"message":"Method not found"}' ;;
   esac
 done
@@ -401,10 +401,10 @@ fn a_server_that_is_nearly_too_slow_is_a_warning() {
     let visit = Visit::to(&home, &["bed"]);
     let found = visit.findings("servers", "bed");
     assert!(
-        visit.code == Some(0) && found.len() == 2 && found[1]["severity"] == "warning",
+        visit.code == Some(0) && found.len() == 3 && found[2]["severity"] == "warning",
         "{found:#?}"
     );
-    assert_eq!(found[1]["try"], "raise `start_timeout` of [servers.bed]");
+    assert_eq!(found[2]["try"], "raise `start_timeout` of [servers.bed]");
 }
 
 #[test]

@@ -47,13 +47,17 @@ fn a_healthy_home_is_told_so() {
     for (area, subject) in [
         ("configuration", CONFIG),
         ("store", "kitbag.db"),
-        ("servers", "bed"),
         ("clients", "Cursor"),
         ("address", "127.0.0.1:0"),
         ("versions", "kitbag"),
     ] {
         visit.one(area, subject, "ok");
     }
+    let [works, unannotated] = visit.findings("servers", "bed")[..] else {
+        panic!("{:#}", visit.report);
+    };
+    assert_eq!(works["severity"], "ok");
+    assert_eq!(unannotated["severity"], "note", "{unannotated:#}");
     let told = home.ok(&["doctor"]);
     assert!(
         told.lines().all(|line| line.chars().count() <= 100),

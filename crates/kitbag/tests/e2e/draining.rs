@@ -1,4 +1,4 @@
-//! A gateway that is asked to end while clients call: calls finish, and nobody new is let in.
+//! A gateway that is asked to end while clients call: calls finish, and new connections are refused.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -57,14 +57,11 @@ impl TypeText {
     }
 
     fn united(texts: Vec<String>) -> Self {
-        let alternatives = if texts.len() > 1 {
-            texts.clone()
-        } else {
-            Vec::new()
-        };
+        let joined = Self::joined(&texts, " | ", "never");
+        let alternatives = if texts.len() > 1 { texts } else { Vec::new() };
         Self {
             alternatives,
-            ..Self::joined(&texts, " | ", "never")
+            ..joined
         }
     }
 

@@ -123,7 +123,7 @@ impl Server {
                 read?
             }
         };
-        match (approval.of)(&listing) {
+        match (approval.accepts)(&listing) {
             true => Ok(live),
             false => Err(CallError::Unapproved {
                 server: self.name().clone(),

@@ -171,17 +171,16 @@ fn works(spec: &ServerSpec, report: &ServerReport) -> Vec<Finding> {
     findings
 }
 
-/// Notes tools that do not say whether they only read: programs may call only those that do.
+/// Notes tools without a read-only hint: programs may call such a tool only if its name shows that it reads.
 fn unannotated(subject: &str, report: &ServerReport) -> Option<Finding> {
-    let rest = report.unannotated - report.taken_to_read.min(report.unannotated);
     let read = report.taken_to_read;
-    (rest > 0).then(|| {
+    (report.unannotated > read).then(|| {
         let what = format!(
-            "{} of its {} do not say whether they only read; {read} more are taken to, by their names",
-            rest,
+            "{} of {} have no read-only hint; {read} of these are taken to read, by their names",
+            report.unannotated,
             count(report.tools, "tool"),
         );
-        let advice = "programs ask before they call those, unless `write_class` in [tools] says what they do";
+        let advice = "programs ask before they call the others, unless `write_class` in [tools] says what they do";
         AREA.note(subject, what).mend(advice)
     })
 }

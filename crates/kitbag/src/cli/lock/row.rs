@@ -85,7 +85,7 @@ impl DriftRow {
     fn lines(&self) -> Vec<String> {
         let kind = self.drifted.kind.as_str();
         let mut lines = vec![format!("{} ({kind}): {}", self.name, self.in_words())];
-        lines.extend(self.marks.iter().map(|mark| marked(mark)));
+        lines.extend(self.marks.iter().map(marked));
         lines.extend(self.remark.map(|remark| format!("  {remark}")));
         let difference = self.difference.iter().flat_map(DefinitionDifference::lines);
         lines.extend(difference.map(|line| colored(&line)));

@@ -71,7 +71,7 @@ Examples:
   kitbag openapi import openapi.json --out tools --name desk
   kitbag openapi import https://desk.example/openapi.json --only tickets
   kitbag openapi import openapi.json --group --only pets --only 'GET /owners'
-  kitbag openapi import openapi.json --server http://127.0.0.1:8000 --allow-private";
+  kitbag openapi import api.json --server http://127.0.0.1:8000 --allow-private";
 
 #[derive(Debug, Clone)]
 struct GivenAuth(ImportAuth);

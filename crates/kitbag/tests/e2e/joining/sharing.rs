@@ -260,7 +260,7 @@ async fn the_doctor_says_whether_a_gateway_is_joined() {
 #[tokio::test]
 async fn a_command_waits_for_no_server_that_fails_and_one_line_says_whose_tools_are_missing() {
     let home = Home::new("");
-    // The first start fails at once. Whoever waited for a later one would wait for ten minutes.
+    // The first start fails at once. A command that waited for a later one would wait for ten minutes.
     let script = "echo >>tries; test $(wc -l <tries) -gt 1 && sleep 600; echo gone >&2; exit 3";
     let script = ["-c".to_owned(), script.to_owned()];
     let settings = format!("cwd = {:?}\nstart_timeout = \"600s\"", home.path(""));

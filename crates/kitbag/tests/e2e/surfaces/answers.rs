@@ -168,11 +168,11 @@ async fn a_misspelt_request_is_corrected_and_the_answer_says_so() {
     let house = House::new().await;
     let client = house.client("/mcp", Era::Modern).await;
     embedded(&house.gateway).await;
-    let text = search(&client, "place an ordr for a custmer").await;
+    let text = search(&client, "place an oredr for a custmer").await;
     let (first, rest) = text.split_once('\n').unwrap();
     assert_eq!(first, "Searched for: place an order for a customer");
     assert!(rest.contains("shop__create_order("), "{text}");
-    let answer = retrieved(&house.gateway, "place an ordr for a custmer").await;
+    let answer = retrieved(&house.gateway, "place an oredr for a custmer").await;
     assert_eq!(answer["searched_for"], "place an order for a customer");
 }
 

@@ -66,7 +66,7 @@ fn a_healthy_home_is_told_so() {
     for part in [
         "Configuration\n",
         "✓ ok       bed: offers",
-        "\nAll is well.\n",
+        "\nAll is well, with 1 note.\n",
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }

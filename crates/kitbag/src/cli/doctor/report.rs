@@ -78,9 +78,10 @@ impl HealthReport {
             .filter(|it| it.0 > 0)
             .map(|(number, noun)| count(number, noun))
             .collect();
-        match some.is_empty() {
-            true => "All is well.".to_owned(),
-            false => format!("{}.", some.join(", ")),
+        match (problems + warnings, notes) {
+            (0, 0) => "All is well.".to_owned(),
+            (0, _) => format!("All is well, with {}.", some.join(", ")),
+            _ => format!("{}.", some.join(", ")),
         }
     }
 }

@@ -10,7 +10,7 @@
 //! - [`drift`]: the ways in which a server's list differs from what was approved
 //! - [`judgement`]: which entries of a list callers get; [`held`]: those they do not, by name
 //! - [`told`]: the drift that a person was told of; [`seen`]: changes of what was never approved, too
-//! - [`marks`]: what a person should look at twice before approving it
+//! - [`marks()`]: the reasons to look twice at a definition before approving it
 //! - [`difference`]: two definitions compared member by member, for people; [`words`]: two texts
 
 pub mod canonical;

@@ -1,9 +1,6 @@
-//! The parts of the chores that the benchmarks and the tests of the repository use, too.
+//! Parts of the development tasks that the benchmarks and the repository tests share.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "a chore talks to the person who runs it"
-)]
+#![expect(clippy::print_stdout, reason = "tasks print to the terminal")]
 
 pub mod cargo;
 pub mod postgres;
@@ -11,4 +8,3 @@ pub mod processes;
 pub mod repository;
 pub mod scene;
 pub mod setup;
-pub mod shape;

@@ -1,12 +1,11 @@
-//! The chores of this repository, as `cargo xtask CHORE`.
+//! Development tasks, run as `cargo xtask TASK`.
 //!
-//! Few libraries are used, so that a chore starts within seconds on a fresh checkout: `anyhow`,
-//! `serde_json`, and `syn` to measure the code.
+//! Depends only on `anyhow` and `serde_json`, so that a task starts within seconds on a fresh checkout.
 
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a chore talks to the person who runs it"
+    reason = "tasks print to the terminal"
 )]
 
 mod conformance;
@@ -20,42 +19,43 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use xtask::repository::Repository;
-use xtask::{cargo, postgres, setup, shape};
+use xtask::{cargo, postgres, setup};
 
 const USAGE: &str = "\
-The chores of this repository:
+Development tasks:
 
-  cargo xtask setup                        install into .tools, pinned, the tools of the end-to-end tests
-  cargo xtask test [--only STEP]           every check that a change must pass before it is merged
-  cargo xtask postgres -- COMMAND…         run a command with a PostgreSQL server up, such as the tests of the store
+  cargo xtask test [--only STEP]           Run every check that a change must pass before it is merged
+  cargo xtask setup                        Install pinned dependencies of the end-to-end tests into .tools
+  cargo xtask postgres -- COMMAND…         Run a command with a PostgreSQL server up
   cargo xtask fuzz [TARGET] [--minutes N] [--seed N]
-                                           feed random input to each parser of foreign text; ten minutes
-  cargo xtask conformance [--pair PAIR]…   the official suite, through the gateway, for each pair of eras
-  cargo xtask bench proxy [--json] [--seconds N] [--rounds N] [--with-kitbag PATH] [--with-mcp-proxy PATH]
-                                           the cost of the gateway, against the same upstream directly
-  cargo xtask bench retrieval [--data DIR] [--install] [--json]
-                                           the quality of search, by BM25, published weights and Kitbag
-  cargo xtask bench peers [--data DIR] [--install] [--json]
-                                           the same search by FastMCP, mcp-proxy and Kitbag, as gateways
-  cargo xtask bench speed [--data DIR] [--up-to TOOLS] [--json]
-                                           search from a thousand tools to a million; draws docs/speed.svg
-  cargo xtask bench learning [--data DIR]  what use teaches, as JSON; draws docs/learning.svg
-  cargo xtask bench tokens [--data DIR] [--json]
-                                           the tokens that tools cost a model, against listing all of them
-  cargo xtask bench store [--json]         audit rows and key look-ups, on SQLite and on PostgreSQL
-  cargo xtask bench clients [--data DIR] [--json]
-                                           a thousand clients that search and call at the same time
-  cargo xtask bench code [--only PART] [--tasks FILE --tools FILE] [--json]
-                                           programs: how soon they run, beside hostile ones, and their tokens
-  cargo xtask bench code --tasks FILE --tools FILE --suite FOLDER
-                                           published tasks as a suite of `kitbag eval agents`
-  cargo xtask bench models [--data DIR] [--json]
-                                           the time that the model proxy adds to the first event of an answer
-  cargo xtask shape [--names] [--json] [--check] [--in DIR]
-                                           size, density and knots of the code, beside their goals
+                                           Feed random input to every parser of untrusted text (10 minutes)
+  cargo xtask conformance [--pair PAIR]…   Run the official suite through the gateway, for each pair of eras
 
-  --data DIR (or KITBAG_BENCH_DATA) is a folder with larger sets than the repository may carry;
-  --install gets into .tools, pinned, the programs that a benchmark compares with";
+Benchmarks:
+
+  cargo xtask bench proxy [--json] [--seconds N] [--rounds N] [--with-kitbag PATH] [--with-mcp-proxy PATH]
+                                           Latency and throughput, compared with the same server called directly
+  cargo xtask bench retrieval [--data DIR] [--install] [--json]
+                                           Search quality of BM25, published weights and Kitbag
+  cargo xtask bench peers [--data DIR] [--install] [--json]
+                                           Search quality of FastMCP, mcp-proxy and Kitbag, each as a gateway
+  cargo xtask bench speed [--data DIR] [--up-to TOOLS] [--json]
+                                           Search latency from 1,000 to 1,000,000 tools; draws docs/speed.svg
+  cargo xtask bench learning [--data DIR]  Effect of learning, as JSON; draws docs/learning.svg
+  cargo xtask bench tokens [--data DIR] [--json]
+                                           Token cost of tools, compared with listing all of them
+  cargo xtask bench store [--json]         Audit rows and key lookups, on SQLite and PostgreSQL
+  cargo xtask bench clients [--data DIR] [--json]
+                                           1,000 clients that search and call concurrently
+  cargo xtask bench code [--only PART] [--tasks FILE --tools FILE] [--json]
+                                           Programs: start-up, hostile neighbours, token cost
+  cargo xtask bench code --tasks FILE --tools FILE --suite FOLDER
+                                           Convert published tasks into a suite for `kitbag eval agents`
+  cargo xtask bench models [--data DIR] [--json]
+                                           Time the model proxy adds to the first event of a response
+
+  --data DIR   Folder with data sets too large for the repository [env: KITBAG_BENCH_DATA]
+  --install    Install the pinned programs to compare with into .tools";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -79,22 +79,15 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
         ["fuzz", rest @ ..] => fuzz::run(&repository, rest),
         ["conformance", rest @ ..] => conformance::run(&repository, rest),
         ["bench", rest @ ..] => bench(&repository, rest),
-        ["shape", rest @ ..] => {
-            println!("{}", shape::command::run(repository.root(), rest)?);
-            Ok(())
-        }
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(())
         }
-        _ => bail!(
-            "`cargo xtask {}` is not a chore\n\n{USAGE}",
-            words.join(" ")
-        ),
+        _ => bail!("`cargo xtask {}` is not a task\n\n{USAGE}", words.join(" ")),
     }
 }
 
-/// The benchmarks are a program of their own, optimised as the programs that they measure.
+/// The benchmarks are a separate program, built with optimisations like the programs they measure.
 fn bench(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
     let program = ["run", "--release", "--package", "kitbag-bench", "--"];
     cargo::run(repository, &[&program, arguments].concat())

@@ -3,7 +3,7 @@
 //! Everything here is exact integer arithmetic, so every machine gives the same answer; machines
 //! differ only in how many products fit into one instruction. The plain Rust below runs anywhere
 //! and defines the result; `x86` computes the same faster where the processor allows it: a short
-//! query takes MiniLM 18 ms, 2.2 ms with AVX2, 1 ms with VNNI, and two thirds of that with AMX.
+//! query takes MiniLM 18 ms, 2.2 ms with AVX2 and 1 ms with VNNI.
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -59,8 +59,6 @@ pub(crate) enum SimdLevel {
     Avx2(x86::Avx2),
     #[cfg(target_arch = "x86_64")]
     Vnni(x86::Vnni),
-    #[cfg(target_arch = "x86_64")]
-    Amx(x86::Amx),
 }
 
 impl SimdLevel {
@@ -76,8 +74,6 @@ impl SimdLevel {
             x86::Avx2::find().map(Self::Avx2),
             #[cfg(target_arch = "x86_64")]
             x86::Vnni::find().map(Self::Vnni),
-            #[cfg(target_arch = "x86_64")]
-            x86::Amx::find().map(Self::Amx),
         ];
         found.into_iter().flatten()
     }
@@ -91,8 +87,6 @@ impl SimdLevel {
             Self::Avx2(avx2) => avx2.run(work),
             #[cfg(target_arch = "x86_64")]
             Self::Vnni(vnni) => vnni.run(work),
-            #[cfg(target_arch = "x86_64")]
-            Self::Amx(amx) => amx.run(work),
         }
     }
 }
@@ -131,7 +125,7 @@ impl Panels {
             }
         }
         #[cfg(target_arch = "x86_64")]
-        if matches!(level, SimdLevel::Vnni(_) | SimdLevel::Amx(_)) {
+        if matches!(level, SimdLevel::Vnni(_)) {
             x86::Vnni::offset(&mut bytes);
         }
         Self {
@@ -150,8 +144,6 @@ impl Panels {
             SimdLevel::Avx2(avx2) => avx2.multiply(&self.bytes, tokens, self.width, sink),
             #[cfg(target_arch = "x86_64")]
             SimdLevel::Vnni(vnni) => vnni.multiply(&self.bytes, tokens, self.width, sink),
-            #[cfg(target_arch = "x86_64")]
-            SimdLevel::Amx(amx) => amx.multiply(&self.bytes, tokens, self.width, sink),
         }
     }
 }
@@ -175,9 +167,7 @@ fn place(level: SimdLevel, width: usize, row: usize, column: usize) -> usize {
     let within = match level {
         SimdLevel::Portable => row * width + column,
         #[cfg(target_arch = "x86_64")]
-        SimdLevel::Avx2(_) | SimdLevel::Vnni(_) | SimdLevel::Amx(_) => {
-            column / 4 * PANEL * 4 + row * 4 + column % 4
-        }
+        SimdLevel::Avx2(_) | SimdLevel::Vnni(_) => column / 4 * PANEL * 4 + row * 4 + column % 4,
     };
     panel * PANEL * width + within
 }
@@ -203,7 +193,6 @@ mod tests {
     proptest! {
         #[test]
         fn every_level_multiplies_alike(
-            // Tiles are used for multiples of 64 columns, and for up to 64 tokens at once.
             columns in prop_oneof![1_usize..150, Just(64), Just(128)],
             rows in 1_usize..40,
             tokens in 1_usize..140,

@@ -1,10 +1,9 @@
-//! Rules for the repository as a whole, which hold however the code inside it changes.
+//! Checks that cover the whole repository.
 //!
 //! # Layout
-//! - [`edges`]: which crate may know which
-//! - [`tidy`]: how every file looks
-//! - [`documents`]: what the documents point at exists
-//! - [`shape`]: the goals that were met are not missed again
+//! - [`edges`]: allowed dependencies between crates
+//! - [`tidy`]: rules for every file
+//! - [`documents`]: paths, links and functions named in documents exist
 
 #![expect(
     clippy::unwrap_used,
@@ -13,22 +12,21 @@
 
 mod documents;
 mod edges;
-mod shape;
 mod tidy;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folder of the checkout.
+/// The root of the checkout.
 fn root() -> PathBuf {
     let here = std::env::var_os("CARGO_MANIFEST_DIR").expect("tests are started by cargo");
     Path::new(&here)
         .parent()
-        .expect("the chores lie one folder below the root")
+        .expect("xtask is one folder below the root")
         .to_owned()
 }
 
-/// Every text file of the repository, by its path from the root.
+/// Every text file of the repository, by its path relative to the root.
 fn texts() -> Vec<(String, String)> {
     let root = root();
     let mut texts = Vec::new();
@@ -51,11 +49,11 @@ fn texts() -> Vec<(String, String)> {
     texts.sort();
     assert!(
         texts.iter().any(|(path, _)| path == "Cargo.toml"),
-        "{} is no checkout",
+        "{} is not a checkout",
         root.display()
     );
     texts
 }
 
-/// Folders that git ignores or keeps for itself.
+/// Folders ignored by git, and its own.
 const NOT_OURS: [&str; 5] = [".git", ".tools", "target", "node_modules", "__pycache__"];

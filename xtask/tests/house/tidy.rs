@@ -1,12 +1,10 @@
-//! Rules for the form of every file of the repository.
+//! Rules for every file of the repository.
 //!
-//! Words that must not occur are put together from halves, so that this file is clean too.
-
-use xtask::shape::prose;
+//! Forbidden strings are written in two halves, so that this file passes its own checks.
 
 use crate::{root, texts};
 
-/// Past this, a file holds more than one thing.
+/// A longer file has more than one subject.
 const LONGEST: usize = 500;
 
 #[test]
@@ -49,7 +47,7 @@ fn no_file_names_a_registry_or_a_folder_of_one_machine() {
             .chain([here.as_str()])
             .find(|word| text.contains(word))?;
         Some(format!(
-            "`{found}` is the business of one machine; say it in its configuration"
+            "`{found}` belongs in the configuration of one machine"
         ))
     });
 }
@@ -65,25 +63,6 @@ const ELSEWHERE: [&str; 9] = [
     concat!("/Us", "ers/"),
     concat!("../sh", "ared"),
 ];
-
-/// The number of times that sources and documents say that an actor exists and not which one. Lower
-/// it when there are fewer; it is never raised.
-const MOST_UNNAMED_ACTORS: usize = 169;
-
-#[test]
-fn an_actor_gets_its_name_ever_more_often() {
-    let found: usize = texts()
-        .iter()
-        .filter(|(path, _)| path.ends_with(".rs") || path.ends_with(".md"))
-        .map(|(_, text)| prose::unnamed_actors(text))
-        .sum();
-    assert!(
-        found <= MOST_UNNAMED_ACTORS,
-        "{found} times one of {:?}, at most {MOST_UNNAMED_ACTORS} are left; say which actor it is: \
-         client, server, operator, caller, model",
-        prose::UNNAMED_ACTORS
-    );
-}
 
 #[test]
 fn lock_files_leave_the_registry_to_the_machine() {
@@ -111,7 +90,7 @@ fn lock_files_leave_the_registry_to_the_machine() {
     });
 }
 
-/// Asks of every Rust file what is wrong with it.
+/// Runs `wrong` on every Rust file and fails with its complaints.
 #[track_caller]
 fn check_sources(wrong: impl Fn(&str) -> Option<String>) {
     check(|path, text| wrong(text).filter(|_| path.ends_with(".rs")));

@@ -1,4 +1,4 @@
-//! The products of `simd` on x86-64: with `amx` below, the one place in Kitbag with `unsafe`.
+//! The products of `simd` on x86-64. The only module of Kitbag with `unsafe` code.
 //!
 //! Plain Rust compiled for AVX2 was measured first. The compiler does not find the byte products
 //! in it: the kernels below take less than half its time with AVX2 and a sixth with VNNI. Two
@@ -9,13 +9,9 @@
     reason = "twice to six times as fast as safe code, see above"
 )]
 
-mod amx;
-
 use std::arch::x86_64::*;
 
 use super::{PANEL, Sink, VectorWork};
-
-pub(crate) use amx::Amx;
 
 /// Four columns of sixteen rows.
 type Quad = [i8; 4 * PANEL];

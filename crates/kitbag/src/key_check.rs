@@ -8,7 +8,7 @@ use kitbag_domain::{Role, Tenant};
 use kitbag_policy::Policy;
 use kitbag_store::{KeyInfo, Store};
 
-use kitbag_gateway::clock::now;
+use kitbag_gateway::state::clock::now;
 
 #[derive(Debug, thiserror::Error)]
 #[error("this configuration lets in no client without a key, and there is no key yet")]

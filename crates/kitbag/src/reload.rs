@@ -22,10 +22,10 @@ use tokio::sync::watch;
 use crate::import::{self, ImportAction, ImportRow};
 use crate::key_check::{NoKeys, check_keys};
 use crate::trail;
-use kitbag_gateway::announce;
-use kitbag_gateway::clock::now;
-use kitbag_gateway::host::{GatewayHost, ServerChanges};
-use kitbag_gateway::list_servers;
+use kitbag_gateway::catalog::list_servers;
+use kitbag_gateway::front::announce;
+use kitbag_gateway::state::clock::now;
+use kitbag_gateway::state::host::{GatewayHost, ServerChanges};
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// A program that is still writing is given this long to finish.

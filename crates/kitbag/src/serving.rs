@@ -15,17 +15,17 @@ use tokio_util::sync::CancellationToken;
 use crate::key_check::{UnknownTenant, check_keys, unknown_tenants};
 use crate::local::listener::LocalListener;
 use crate::reload::{Follower, ServingTransport};
-use kitbag_gateway::app::App;
-use kitbag_gateway::background;
-use kitbag_gateway::follow_store;
-use kitbag_gateway::follow_tool_files;
+use kitbag_gateway::admin::app::App;
+use kitbag_gateway::catalog::list_servers;
 use kitbag_gateway::front;
 use kitbag_gateway::front::listener::LAST_CALLS;
-use kitbag_gateway::host::GatewayHost;
-use kitbag_gateway::list_servers;
-use kitbag_gateway::priors_schedule;
-use kitbag_gateway::template_check::check_templates;
-use kitbag_gateway::view::McpEndpoint;
+use kitbag_gateway::learning::priors_schedule;
+use kitbag_gateway::learning::template_check::check_templates;
+use kitbag_gateway::state::background;
+use kitbag_gateway::state::follow_store;
+use kitbag_gateway::state::follow_tool_files;
+use kitbag_gateway::state::host::GatewayHost;
+use kitbag_gateway::turn::view::McpEndpoint;
 
 /// The time that servers have at least if they are asked for the first time, counted from the
 /// start, also when the only client has left by then.

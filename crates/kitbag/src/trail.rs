@@ -8,7 +8,7 @@ use kitbag_config::Edit;
 use kitbag_domain::{Action, Event, KeyId, ShortText, Tenant};
 use kitbag_store::Store;
 
-use kitbag_gateway::clock::now;
+use kitbag_gateway::state::clock::now;
 
 /// A change by the person at this machine, through a verb such as `kitbag key create`.
 pub(crate) fn change(verb: &str, action: Action, subject: &str) -> Event {

@@ -17,9 +17,9 @@ use hyper::body::{Frame, SizeHint};
 use kitbag_domain::{Caller, Origin, ShortText};
 
 use super::outgoing::until_out;
-use crate::flights::HeldLoad;
-use crate::gateway::Gateway;
-use crate::secret::request_id;
+use crate::front::flights::HeldLoad;
+use crate::state::gateway::Gateway;
+use crate::state::secret::request_id;
 use kitbag_domain::sync::lock;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 
 use super::auth;
 use super::response::{not_admitted, uncached_json};
-use crate::audit::AuditLine;
-use crate::audit::terms;
-use crate::gateway::Gateway;
+use crate::state::gateway::Gateway;
+use crate::telemetry::audit::AuditLine;
+use crate::telemetry::audit::terms;
 
 const PAGE: u32 = 100;
 const LARGEST_PAGE: u32 = 1000;

@@ -12,10 +12,10 @@ use kitbag_domain::{Caller, Role};
 use kitbag_store::{Recognition, Store};
 
 use super::{access, guard};
-use crate::clock::now;
-use crate::gateway::Gateway;
-use crate::meter::KeyRefusal;
-use crate::refusals::Refused;
+use crate::state::clock::now;
+use crate::state::gateway::Gateway;
+use crate::telemetry::meter::KeyRefusal;
+use crate::telemetry::refusals::Refused;
 
 /// Admits a caller who may use the servers, or says why the caller may not.
 pub(super) async fn admit(

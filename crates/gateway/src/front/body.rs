@@ -5,8 +5,8 @@ use std::time::Duration;
 use axum::body::Body;
 use futures::StreamExt;
 
-use crate::failure::Failure;
-use crate::flights::HeldLoad;
+use crate::call::failure::Failure;
+use crate::front::flights::HeldLoad;
 
 /// The time that a client may take to send the body it has announced.
 const BODY_PATIENCE: Duration = Duration::from_secs(30);

@@ -14,10 +14,10 @@ use serde_json::json;
 use super::access;
 use super::posted::{problem, read_posted};
 use super::response::json;
-use crate::audit::inquiries::Inquirer;
-use crate::find::USUAL_LIMIT;
-use crate::gateway::Gateway;
-use crate::heard::{SpokenWords, hear};
+use crate::front::heard::{SpokenWords, hear};
+use crate::state::gateway::Gateway;
+use crate::surface::find::USUAL_LIMIT;
+use crate::telemetry::audit::inquiries::Inquirer;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

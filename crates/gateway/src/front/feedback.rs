@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::auth;
 use super::response::{not_admitted, uncached_json};
-use crate::gateway::Gateway;
+use crate::state::gateway::Gateway;
 
 pub(super) async fn answer(
     State(gateway): State<Arc<Gateway>>,

@@ -10,9 +10,9 @@ use kitbag_wire::mirror::{MARK, decode, marks};
 use kitbag_wire::{Era, ProtocolVersion, RawObject};
 use serde_json::Value;
 
-use crate::failure::Failure;
+use crate::call::failure::Failure;
 use crate::turn::Turn;
-use crate::view::View;
+use crate::turn::view::View;
 
 /// True if the headers alone say that the request is a modern one.
 pub(super) fn is_modern(headers: &HeaderMap) -> bool {

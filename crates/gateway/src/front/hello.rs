@@ -7,13 +7,13 @@ use kitbag_wire::{ProtocolVersion, Raw, RawObject, meta, raw};
 use serde_json::{Map, Value, json};
 
 use super::lists::CACHE_MS;
+use crate::call::failure::Failure;
 use crate::catalog::Catalog;
-use crate::failure::Failure;
-use crate::gateway::Gateway;
-use crate::session::Session;
+use crate::front::session::Session;
+use crate::state::gateway::Gateway;
 use crate::surface::listed::instructions;
 use crate::turn::Turn;
-use crate::view::View;
+use crate::turn::view::View;
 
 pub(super) async fn initialize(
     gateway: &Gateway,

@@ -14,10 +14,10 @@ use kitbag_wire::Era;
 use super::admitted::AdmittedRequest;
 use super::response::{json, not_admitted, not_allowed, refuse_at_door};
 use super::{access, audit, auth, context, feedback, metrics, models, ready, retrieve, tokens};
-use crate::failure::Failure;
-use crate::gateway::Gateway;
-use crate::host::GatewayHost;
-use crate::view::McpEndpoint;
+use crate::call::failure::Failure;
+use crate::state::gateway::Gateway;
+use crate::state::host::GatewayHost;
+use crate::turn::view::McpEndpoint;
 
 pub(super) fn router(host: Arc<GatewayHost>) -> Router {
     Router::new()

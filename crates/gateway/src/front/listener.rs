@@ -25,8 +25,8 @@ use super::guard;
 use super::http::router;
 use super::outgoing::Outgoing;
 use super::patient::{ConnectionPatience, Patient};
-use crate::files;
-use crate::host::GatewayHost;
+use crate::state::files;
+use crate::state::host::GatewayHost;
 
 /// The time for which a connection may rest between requests. Clients keep their connections for
 /// later, so this time must not be short; once a request has begun, a shorter clock runs.

@@ -12,20 +12,20 @@ use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Raw, RawObject, is_too_deep};
 use serde_json::value::RawValue;
 
-use crate::authored;
-use crate::bridge::complete;
+use crate::call::bridge::complete;
+use crate::call::failure::Failure;
+use crate::call::held;
+use crate::call::pipeline;
 use crate::call::{Call, McpCall};
 use crate::catalog::CatalogEntry;
-use crate::failure::Failure;
-use crate::held;
-use crate::meter::ShownList;
-use crate::overrides;
-use crate::pipeline;
-use crate::skills;
+use crate::catalog::overrides;
+use crate::catalog::skills;
+use crate::surface::authored;
 use crate::surface::kept;
 use crate::surface::listed::{always_on, surface_tools};
+use crate::telemetry::meter::ShownList;
 use crate::turn::Turn;
-use crate::view::View;
+use crate::turn::view::View;
 
 /// The time for which a modern client may keep a list without asking again. Changes are announced,
 /// so this only bounds how long a client that does not listen stays behind.

@@ -7,12 +7,12 @@ use kitbag_wire::{Era, Raw, RawObject, Request, Response, raw};
 
 use super::lists::{self, ListMethod, cacheable};
 use super::{hello, subscriptions, tasks};
+use crate::call::failure::Failure;
+use crate::call::pipeline;
+use crate::call::reply;
 use crate::call::{Call, McpCall, TaskMethod, required};
-use crate::failure::Failure;
-use crate::pipeline;
-use crate::reply;
-use crate::session::Session;
-use crate::skills::answered;
+use crate::catalog::skills::answered;
+use crate::front::session::Session;
 use crate::surface;
 use crate::turn::Turn;
 

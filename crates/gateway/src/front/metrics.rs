@@ -15,7 +15,7 @@ use kitbag_upstream::ServerFigures;
 use super::auth;
 use super::response::not_admitted;
 use crate::catalog::Catalog;
-use crate::gateway::Gateway;
+use crate::state::gateway::Gateway;
 use kitbag_telemetry::exposition::{Histogram, Labels, MetricsFormat, MetricsPage};
 use kitbag_telemetry::figures::{BUCKETS, CallFigures, ListFigures, ToolSeries, UsageFigures};
 use kitbag_telemetry::model_requests::ModelFigures;

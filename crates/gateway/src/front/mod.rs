@@ -19,18 +19,23 @@
 //! - `audit`: what happened; `feedback`: reports of agents
 //! - `ready`: tells if the gateway can do its work now
 //! - `response`: JSON or a stream of events, over HTTP; `work`: where an answer is worked out
-//! - `crate::reply`: the form of every error on the wire; no other module gives errors a form
+//! - `crate::call::reply`: the form of every error on the wire; no other module gives errors a form
 
 mod access;
 mod admitted;
+pub mod announce;
 mod audit;
 mod auth;
 mod body;
+pub(crate) mod completion;
 mod connections;
 mod context;
 mod feedback;
+pub(crate) mod flights;
 mod guard;
+pub(crate) mod guide;
 mod headers;
+pub mod heard;
 mod hello;
 mod http;
 pub mod listener;
@@ -45,8 +50,10 @@ mod posted;
 mod ready;
 mod response;
 mod retrieve;
+pub(crate) mod session;
 pub mod stdio;
 mod subscriptions;
 mod tasks;
 pub(crate) mod tokens;
+pub(crate) mod told_guides;
 mod work;

@@ -7,8 +7,8 @@ use kitbag_upstream::{LogLevel, LogWish};
 use kitbag_wire::{Era, ProtocolVersion, Raw, RawObject, meta};
 use serde_json::value::RawValue;
 
-use crate::client::{ClientCapabilities, McpClient};
-use crate::failure::Failure;
+use crate::call::failure::Failure;
+use crate::turn::client::{ClientCapabilities, McpClient};
 
 /// True if a request is a modern one, which a single key tells.
 pub(super) fn is_modern(params: &RawObject) -> bool {

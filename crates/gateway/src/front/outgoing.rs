@@ -11,7 +11,7 @@ use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 
 use super::connections::Serving;
-use crate::flights::HeldLoad;
+use crate::front::flights::HeldLoad;
 
 /// As much as a connection writes at once.
 const PIECE: usize = 64 * 1024;

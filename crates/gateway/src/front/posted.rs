@@ -13,11 +13,11 @@ use super::auth;
 use super::body::read_body;
 use super::guard;
 use super::response::{json, not_admitted};
-use crate::failure::Failure;
-use crate::flights::HeldLoad;
-use crate::gateway::Gateway;
-use crate::refusals::Refused;
-use crate::reply::door_status;
+use crate::call::failure::Failure;
+use crate::call::reply::door_status;
+use crate::front::flights::HeldLoad;
+use crate::state::gateway::Gateway;
+use crate::telemetry::refusals::Refused;
 
 /// A body that counts for its caller as long as it lives.
 pub(super) struct PostedBody {

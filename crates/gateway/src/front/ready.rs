@@ -9,9 +9,9 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response as HttpResponse};
 use http::StatusCode;
 
-use crate::clock::now;
-use crate::gateway::Gateway;
-use crate::priors::overdue::{overdue, stale};
+use crate::learning::priors::overdue::{overdue, stale};
+use crate::state::clock::now;
+use crate::state::gateway::Gateway;
 
 pub(super) async fn ready(State(gateway): State<Arc<Gateway>>) -> HttpResponse {
     let store = gateway

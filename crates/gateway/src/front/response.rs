@@ -19,13 +19,13 @@ use tokio_util::sync::DropGuard;
 
 use super::outgoing::until_out;
 use super::work::Work;
-use crate::failure::Failure;
-use crate::flights::HeldMessage;
-use crate::refusals::Refused;
-use crate::reply;
-use crate::session::Session;
-use crate::session::mailbox::Mailbox;
-use crate::session::streams::EventId;
+use crate::call::failure::Failure;
+use crate::call::reply;
+use crate::front::flights::HeldMessage;
+use crate::front::session::Session;
+use crate::front::session::mailbox::Mailbox;
+use crate::front::session::streams::EventId;
+use crate::telemetry::refusals::Refused;
 
 const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// The interval at which a silent stream says that it is still open.

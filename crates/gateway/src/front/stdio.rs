@@ -16,19 +16,19 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{hello, mcp, modern};
+use crate::call::failure::Failure;
+use crate::call::reply;
 use crate::catalog::Catalog;
-use crate::client::McpClient;
-use crate::failure::Failure;
-use crate::flights::HeldMessage;
-use crate::gateway::Gateway;
-use crate::host::GatewayHost;
-use crate::reply;
-use crate::secret::{random_token, request_id};
-use crate::session::Session;
-use crate::session::registry::Opened;
-use crate::trace::TraceContext;
+use crate::front::flights::HeldMessage;
+use crate::front::session::Session;
+use crate::front::session::registry::Opened;
+use crate::state::gateway::Gateway;
+use crate::state::host::GatewayHost;
+use crate::state::secret::{random_token, request_id};
+use crate::turn::client::McpClient;
+use crate::turn::trace::TraceContext;
+use crate::turn::view::McpEndpoint as Entrance;
 use crate::turn::{BACKLOG, BackChannel, Turn};
-use crate::view::McpEndpoint as Entrance;
 use kitbag_domain::sync::lock;
 
 /// Serves until the client closes its side; requests under way then are cancelled. When `ended`

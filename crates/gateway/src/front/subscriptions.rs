@@ -7,15 +7,15 @@ use kitbag_domain::{Capability, Kind};
 use kitbag_wire::meta::{self, method};
 use kitbag_wire::{Message, Notification, Raw, RawObject, RequestId, raw};
 
+use crate::call::failure::Failure;
+use crate::call::hidden;
 use crate::call::required;
-use crate::failure::Failure;
-use crate::hidden;
-use crate::resolve;
-use crate::session::Session;
-use crate::session::announcements::{Subscriber, SubscriptionFilter};
-use crate::session::watching::{WatchedResource, Watching};
+use crate::call::resolve;
+use crate::front::session::Session;
+use crate::front::session::announcements::{Subscriber, SubscriptionFilter};
+use crate::front::session::watching::{WatchedResource, Watching};
 use crate::turn::Turn;
-use crate::view::View;
+use crate::turn::view::View;
 
 /// The most resources that one client may watch. The gateway and the server keep each of them for
 /// as long as the client listens.

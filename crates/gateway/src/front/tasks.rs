@@ -3,11 +3,11 @@
 use kitbag_domain::ServerName;
 use kitbag_wire::{Raw, RawObject};
 
+use crate::call::failure::Failure;
+use crate::call::pipeline;
 use crate::call::{Call, McpCall};
-use crate::failure::Failure;
-use crate::pipeline;
 use crate::turn::Turn;
-use crate::view::View;
+use crate::turn::view::View;
 
 /// More pages than any honest server has.
 const MAX_PAGES: usize = 100;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::auth;
 use super::response::{not_admitted, uncached_json};
-use crate::gateway::Gateway;
+use crate::state::gateway::Gateway;
 use kitbag_telemetry::figures::{ListFigures, UsageFigures};
 
 pub(super) async fn tokens(

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 
-use crate::flights::HeldMessage;
+use crate::front::flights::HeldMessage;
 
 pub(super) struct Work(Option<BoxFuture<'static, ()>>);
 

@@ -13,8 +13,8 @@ use serde_json::json;
 
 use super::priors::Priors;
 use super::source;
+use crate::catalog::tool_files::FileTools;
 use crate::catalog::{Catalog, CatalogSources};
-use crate::tool_files::FileTools;
 
 /// Set, this test writes the file instead of finding fault with it.
 const WRITE: &str = "KITBAG_WRITE_VECTORS";

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::catalog::CatalogSources;
-use crate::tool_files::FileTools;
+use crate::catalog::tool_files::FileTools;
 
 const TOOLS: usize = 3_000;
 

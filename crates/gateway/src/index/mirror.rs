@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
 use super::source::IndexSource;
-use crate::clock::now;
-use crate::places_before::places_before;
+use crate::catalog::places_before::places_before;
+use crate::state::clock::now;
 
 /// The namespace of the mirror; of a second configuration over the same store, how it begins.
 pub(super) const NAMESPACE: &str = "capability_index";

@@ -20,6 +20,7 @@ mod asked_first;
 mod asked_texts;
 #[cfg(test)]
 mod built_in_vectors;
+pub mod context_embedding;
 pub mod detached;
 mod embed_missing;
 #[cfg(test)]
@@ -53,8 +54,8 @@ pub(crate) use self::snapshot::{Snapshot, Subject};
 use self::source::{IndexSource, ToolSource};
 use self::vectors::ToolVectors;
 use crate::catalog::Catalog;
-use crate::clock::now;
-use crate::providers::Providers;
+use crate::catalog::providers::Providers;
+use crate::state::clock::now;
 use kitbag_embed::{EmbedderError, TextEmbedder};
 
 /// Tools described before others get their turn: about a millisecond of work.

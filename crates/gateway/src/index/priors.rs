@@ -8,8 +8,8 @@ use kitbag_config::DeclaredTool;
 use kitbag_domain::{Capability, Timestamp};
 use kitbag_store::{Error, Store};
 
-use crate::priors::track::ToolTrack;
-use crate::priors::{KeptTrack, tracks};
+use crate::learning::priors::track::ToolTrack;
+use crate::learning::priors::{KeptTrack, tracks};
 
 /// The values by which the index filters.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -8,7 +8,7 @@ use kitbag_relevance::{Index, Options, Retrieved, retrieve};
 use super::intent::EmbeddedIntent;
 use super::source::IndexSource;
 use crate::catalog::CatalogEntry;
-use crate::places_before::places_before;
+use crate::catalog::places_before::places_before;
 
 /// The thing that a document of the index stands for.
 #[derive(Debug, Clone)]

@@ -8,8 +8,8 @@ use kitbag_domain::{Tenant, Timestamp};
 use kitbag_store::{ContextVector, Error, LessonFilter, NewLesson, Store, StoredLesson};
 
 use super::learned::Learned;
-use crate::clock::now;
 use crate::index::CapabilityIndex;
+use crate::state::clock::now;
 
 /// Tenants whose lessons are in memory: some hundred megabytes at most. The longest unused gives
 /// way, and is read again when it comes back.

@@ -3,7 +3,13 @@
 //! A request only hands over what happened. A task beside the requests links the events, writes
 //! lessons into the store, and swaps in what they say; searches and lists read that.
 //!
+//! Requests only send events to this room; it reads the audit and writes the store, and never
+//! calls a server.
+//!
 //! # Layout
+//! - [`priors`], [`priors_schedule`]: success, latency and cost of each tool, computed from the audit
+//! - `intents`, [`learned_templates`], [`template_folder`], [`template_check`]: templates for requests in
+//!   words
 //! - `arguments`: the text of the arguments of a call
 //! - `writer`: the task that writes; `memory`: the lessons of all tenants; `learned`: those of one, as
 //!   they count
@@ -11,8 +17,14 @@
 
 pub mod arguments;
 pub(crate) mod client_lists;
+pub(crate) mod intents;
 mod learned;
+pub mod learned_templates;
 mod memory;
+pub mod priors;
+pub mod priors_schedule;
+pub mod template_check;
+pub mod template_folder;
 mod writer;
 
 use std::sync::Arc;
@@ -27,8 +39,8 @@ use kitbag_relevance::learned::event::UseEvent;
 use kitbag_store::Store;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::clock::now;
 use crate::index::CapabilityIndex;
+use crate::state::clock::now;
 pub(crate) use learned::Learned;
 use memory::{LearnedMemory, LessonScope};
 use writer::{FlushRequest, LessonWriter};

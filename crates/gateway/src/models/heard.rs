@@ -5,8 +5,8 @@ use kitbag_domain::{Caller, Outcome};
 use kitbag_models::NewlySaid;
 
 use super::sorted::SortedTools;
-use crate::gateway::Gateway;
-use crate::observe::hand_over;
+use crate::call::observe::hand_over;
+use crate::state::gateway::Gateway;
 use kitbag_relevance::learned::event::{ClientKey, UseKind};
 
 /// One request to a model. A call is told of in one request alone, the first after it was made.

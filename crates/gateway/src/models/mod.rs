@@ -9,7 +9,9 @@
 //!
 //! Reading and writing requests is in `kitbag-models`; the HTTP part is in `front::models`.
 
+pub(crate) mod conversations;
 pub(crate) mod heard;
+pub(crate) mod model_vendors;
 mod needs;
 mod relevant;
 mod sorted;
@@ -26,7 +28,7 @@ use self::needs::{foreign_needs, own_needs};
 use self::relevant::{RelevantTools, relevant};
 use self::sorted::{SortedTools, ToolRooms};
 use crate::catalog::Catalog;
-use crate::gateway::Gateway;
+use crate::state::gateway::Gateway;
 
 /// A request after its tools were looked at.
 pub(crate) struct TrimmedRequest {

@@ -4,7 +4,7 @@ use kitbag_models::{Mentions, NewlySaid, ToolNeeds, by_shared_words};
 
 use super::sorted::SortedTools;
 use crate::catalog::Catalog;
-use crate::gateway::Gateway;
+use crate::state::gateway::Gateway;
 use crate::surface::tools::AlwaysOn;
 
 /// A result may list hundreds of tools. More than these at once would crowd out the ones that fit

@@ -8,8 +8,8 @@ use kitbag_relevance::learned::{Votes, places};
 use kitbag_relevance::{Candidate, MAX_TOP_K};
 
 use super::sorted::SortedTools;
-use crate::find::{Findings, find_best};
-use crate::gateway::Gateway;
+use crate::state::gateway::Gateway;
+use crate::surface::find::{Findings, find_best};
 
 /// A search takes a few milliseconds. A request that has waited this long goes on without, because
 /// a person waits for the model's first word.

@@ -10,7 +10,7 @@ use kitbag_models::{Dialogue, ListedTool, ModelApi, ModelRequest, own_name};
 use kitbag_relevance::MAX_TOP_K;
 
 use crate::catalog::Catalog;
-use crate::gateway::Gateway;
+use crate::state::gateway::Gateway;
 use crate::surface::tools::AlwaysOn;
 
 pub(crate) struct SortedTools<'r> {

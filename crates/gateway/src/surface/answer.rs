@@ -6,10 +6,10 @@ use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::json;
 
 use super::tools::AlwaysOn;
-use crate::bridge;
-use crate::failure::Failure;
+use crate::call::bridge;
+use crate::call::failure::Failure;
 use crate::turn::Turn;
-use crate::view::View;
+use crate::turn::view::View;
 use kitbag_schema::{Misfit, Taken};
 
 /// Puts what a client is answered on the bill of the tool of this name.

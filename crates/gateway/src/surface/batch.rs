@@ -14,10 +14,10 @@ use super::answer::with_taken;
 use super::own::arguments;
 use super::request::ApiRequest;
 use super::tools::AlwaysOn;
-use crate::client::ClientCapabilities;
-use crate::failure::Failure;
-use crate::reply;
+use crate::call::failure::Failure;
+use crate::call::reply;
 use crate::turn::Turn;
+use crate::turn::client::ClientCapabilities;
 
 pub(super) const MOST_CALLS: usize = 10;
 

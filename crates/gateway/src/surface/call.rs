@@ -9,15 +9,15 @@ use super::own::arguments;
 use super::request::ApiRequest;
 use super::tools::AlwaysOn;
 use super::{batch, code, intent, shown};
-use crate::bridge;
+use crate::call::bridge;
+use crate::call::failure::Failure;
+use crate::call::hidden;
+use crate::call::pipeline;
+use crate::call::reply;
+use crate::call::resolve;
 use crate::call::{Call, McpCall, required};
-use crate::failure::Failure;
-use crate::hidden;
-use crate::pipeline;
-use crate::reply;
-use crate::resolve;
 use crate::turn::Turn;
-use crate::view::View;
+use crate::turn::view::View;
 
 /// Serves `tools/call`.
 pub(crate) async fn call(turn: &Turn, params: RawObject) -> Result<Raw, Failure> {

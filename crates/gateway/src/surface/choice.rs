@@ -16,9 +16,9 @@ use kitbag_wire::Era;
 
 use super::{groups, shown};
 use crate::catalog::CatalogEntry;
-use crate::clock::now;
-use crate::find::find_best;
 use crate::learning::client_lists::{ListHolder, ListedFavourites};
+use crate::state::clock::now;
+use crate::surface::find::find_best;
 use crate::turn::Turn;
 
 /// Places for tools that the credential has not used yet: without them it would never see a new one.

@@ -7,7 +7,7 @@ use kitbag_manifest::ToolAction;
 use super::groups;
 use super::search::line;
 use crate::catalog::CatalogEntry;
-use crate::tool_files::FileTool;
+use crate::catalog::tool_files::FileTool;
 use crate::turn::Turn;
 use kitbag_schema::LineDetail;
 

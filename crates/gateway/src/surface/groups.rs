@@ -6,9 +6,9 @@ use kitbag_domain::ServerName;
 use serde::Deserialize;
 
 use super::shown;
+use crate::call::failure::Failure;
 use crate::catalog::CatalogEntry;
-use crate::failure::Failure;
-use crate::gateway::Gateway;
+use crate::state::gateway::Gateway;
 use crate::turn::Turn;
 use kitbag_schema::near;
 

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::json;
 
-use crate::failure::Failure;
+use crate::call::failure::Failure;
 use crate::turn::Turn;
-use crate::view::View;
+use crate::turn::view::View;
 
 const SCHEME: &str = "kitbag://result/";
 

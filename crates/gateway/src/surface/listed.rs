@@ -7,12 +7,12 @@ use kitbag_wire::{Raw, RawObject};
 
 use super::choice;
 use super::tools::AlwaysOn;
+use crate::call::observe;
 use crate::catalog::Catalog;
-use crate::gateway::Gateway;
-use crate::guide::{guide, names};
-use crate::observe;
+use crate::front::guide::{guide, names};
+use crate::state::gateway::Gateway;
 use crate::turn::Turn;
-use crate::view::View;
+use crate::turn::view::View;
 
 /// The tools that a frugal surface lists, which always fit one page.
 pub(crate) async fn surface_tools(turn: &Turn, surface: Surface) -> Raw {

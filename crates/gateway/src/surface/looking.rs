@@ -10,10 +10,10 @@ use super::answer::{fitted, metered, text, with_taken};
 use super::own::arguments;
 use super::tools::AlwaysOn;
 use super::{discover, groups, search};
-use crate::audit::inquiries::{BegunInquiry, InquiryEnd};
-use crate::failure::Failure;
+use crate::call::failure::Failure;
+use crate::telemetry::audit::inquiries::{BegunInquiry, InquiryEnd};
 use crate::turn::Turn;
-use crate::view::View;
+use crate::turn::view::View;
 
 /// Answers, and leaves a row in the audit.
 pub(super) async fn looking(

@@ -15,12 +15,14 @@
 //! - `kept`: the rest of a long result, read as a resource; `skills`: skills found and read
 
 pub(crate) mod answer;
+pub(crate) mod authored;
 mod batch;
 pub(crate) mod call;
 mod choice;
 mod code;
 mod discover;
 mod endpoints;
+pub mod find;
 mod groups;
 mod intent;
 pub(crate) mod kept;
@@ -31,8 +33,10 @@ pub(crate) mod reach;
 mod request;
 mod search;
 pub(crate) mod shown;
+pub(crate) mod signature;
 mod skills;
 pub mod tokens;
 pub(crate) mod tools;
+pub mod withheld;
 
 pub use tools::own_definitions;

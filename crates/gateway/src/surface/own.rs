@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::request::unwrapped;
 use super::tools::AlwaysOn;
-use crate::failure::Failure;
+use crate::call::failure::Failure;
 use kitbag_schema::{Checker, Taken};
 
 /// The arguments of one of our own tools, and how they were read if that is not as they were

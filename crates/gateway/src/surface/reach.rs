@@ -14,10 +14,10 @@ use super::call::{call, one};
 use super::own::arguments;
 use super::request::ApiRequest;
 use super::tools::AlwaysOn;
-use crate::bridge;
+use crate::call::bridge;
+use crate::call::failure::Failure;
+use crate::call::reply;
 use crate::call::required;
-use crate::failure::Failure;
-use crate::reply;
 use crate::turn::Turn;
 use kitbag_schema::Taken;
 

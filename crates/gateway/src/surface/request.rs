@@ -13,9 +13,9 @@ use super::answer::{fitted, metered, read_on, text};
 use super::call::one;
 use super::looking::inside;
 use super::tools::AlwaysOn;
+use crate::call::failure::Failure;
+use crate::call::pipeline;
 use crate::call::{ApiCall, Call};
-use crate::failure::Failure;
-use crate::pipeline;
 use crate::turn::Turn;
 
 /// The arguments as they come.

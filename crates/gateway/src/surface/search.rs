@@ -11,11 +11,11 @@ use kitbag_wire::RawObject;
 use serde::Deserialize;
 
 use super::{shown, skills};
+use crate::call::failure::trouble_for;
+use crate::call::observe;
 use crate::catalog::{Catalog, CatalogEntry};
-use crate::failure::trouble_for;
-use crate::find::{USUAL_LIMIT, best_of, find_settled};
-use crate::observe;
-use crate::signature::request;
+use crate::surface::find::{USUAL_LIMIT, best_of, find_settled};
+use crate::surface::signature::request;
 use crate::turn::Turn;
 
 #[derive(Debug, Deserialize)]

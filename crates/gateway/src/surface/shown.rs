@@ -8,10 +8,10 @@ use kitbag_domain::{Caller, Surface};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Message, Notification};
 
-use crate::gateway::Gateway;
 use crate::learning::client_lists::{ClientList, ListHolder};
+use crate::state::gateway::Gateway;
 use crate::turn::Turn;
-use crate::view::View;
+use crate::turn::view::View;
 
 /// A search came upon these tools.
 pub(super) fn found<'a>(turn: &Turn, names: impl DoubleEndedIterator<Item = &'a str>) {

@@ -4,11 +4,11 @@ use kitbag_domain::ServerName;
 use kitbag_domain::text::{summary, visible_line};
 use kitbag_wire::{Raw, RawObject};
 
+use crate::call::failure::Failure;
+use crate::call::pipeline;
 use crate::call::{Call, McpCall};
+use crate::catalog::skills::Skill;
 use crate::catalog::{Catalog, CatalogEntry};
-use crate::failure::Failure;
-use crate::pipeline;
-use crate::skills::Skill;
 use crate::turn::Turn;
 
 /// Skills that a search shows beside the tools.

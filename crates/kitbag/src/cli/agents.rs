@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use super::output::{count, table};
 use super::{Invocation, exit_code};
 use kitbag_embed::TextEmbedder;
-use kitbag_gateway::inside;
-use kitbag_gateway::vault;
+use kitbag_gateway::catalog::inside;
+use kitbag_gateway::secrets::vault;
 
 /// Answer what coding agents can do, with sources.
 ///

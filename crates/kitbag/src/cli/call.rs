@@ -13,7 +13,7 @@ use super::content::block;
 use super::gateway::{JoinChoice, ReachedGateway};
 use super::output::{Output, printable};
 use super::{Invocation, exit_code};
-use kitbag_gateway::app::CallProgress;
+use kitbag_gateway::admin::app::CallProgress;
 
 /// Call a tool and show its result.
 #[derive(Debug, Args)]

@@ -28,13 +28,13 @@ use super::output::{one_line, printable};
 use super::{Cli, Invocation, in_runtime};
 use crate::key_check::is_active;
 use kitbag_domain::text::summary;
+use kitbag_gateway::admin::offers;
 use kitbag_gateway::catalog::Catalog;
-use kitbag_gateway::host;
-use kitbag_gateway::learned_templates;
-use kitbag_gateway::offers;
-use kitbag_gateway::prompts::PromptArgument;
-use kitbag_gateway::store_place::{store_address, store_may_exist};
-use kitbag_gateway::vault::vault;
+use kitbag_gateway::catalog::prompts::PromptArgument;
+use kitbag_gateway::learning::learned_templates;
+use kitbag_gateway::secrets::vault::vault;
+use kitbag_gateway::state::host;
+use kitbag_gateway::state::store_place::{store_address, store_may_exist};
 
 /// Print what a shell needs to complete commands, names and arguments.
 #[derive(Debug, Args)]

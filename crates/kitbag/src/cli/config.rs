@@ -17,7 +17,7 @@ use super::failure::Advise as _;
 use super::output::{count, printable};
 use super::overriding::{Overriding, data_dir_origin, given};
 use crate::cli::open_store::open_store;
-use kitbag_gateway::store_place::store_may_exist;
+use kitbag_gateway::state::store_place::store_may_exist;
 
 /// See the configuration in force, where it comes from, and whether it is right.
 #[derive(Debug, Args)]

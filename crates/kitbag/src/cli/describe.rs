@@ -12,7 +12,7 @@ use super::completions::tools;
 use super::gateway::{JoinChoice, ReachedGateway, owner};
 use super::output::{Output, one_line, printable, table};
 use super::templates::reads;
-use kitbag_gateway::failure::Failure;
+use kitbag_gateway::call::failure::Failure;
 use kitbag_schema::{near, parameter_type};
 
 /// Show what one tool does and which parameters it takes.

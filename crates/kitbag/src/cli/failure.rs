@@ -17,11 +17,11 @@ use crate::key_check::NoKeys;
 use crate::local::joined::UnansweredRequest;
 use crate::local::relay::GatewayEnded;
 use kitbag_embed::EmbedderError;
-use kitbag_gateway::app::NotIndexed;
-use kitbag_gateway::failure::Failure;
-use kitbag_gateway::keyring::KeyringError;
-use kitbag_gateway::store_place::StorePlaceError;
-use kitbag_gateway::web_pages::BrowserError;
+use kitbag_gateway::admin::app::NotIndexed;
+use kitbag_gateway::call::failure::Failure;
+use kitbag_gateway::secrets::keyring::KeyringError;
+use kitbag_gateway::state::store_place::StorePlaceError;
+use kitbag_gateway::state::web_pages::BrowserError;
 
 /// An error, taken apart into the facts that a person wants to know. Its `Display` is for people.
 #[derive(Debug, Clone, Serialize, Deserialize)]

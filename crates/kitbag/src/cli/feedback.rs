@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 use kitbag_domain::{Action, Event, Tenant};
-use kitbag_gateway::clock::now;
+use kitbag_gateway::state::clock::now;
 use kitbag_platform::feedback::FeedbackKind;
 use kitbag_platform::feedback::reading::FeedbackLine;
 use kitbag_store::{FeedbackQuery, FeedbackResolution, Store, StoredFeedback};

@@ -16,11 +16,11 @@ use super::servers::find;
 use crate::local::answer::answer;
 use crate::local::joined::Joined;
 use crate::local::protocol::{LocalAnswer, LocalRequest, Want};
-use kitbag_gateway::app::{
+use kitbag_gateway::admin::app::{
     App, CallProgress, Meanwhile, ServerDefinitions, ServerReport, SilentServer,
 };
-use kitbag_gateway::offers::{PromptRow, ResourceRow, SkillRow, ToolRow};
-use kitbag_gateway::search::SearchResult;
+use kitbag_gateway::admin::offers::{PromptRow, ResourceRow, SkillRow, ToolRow};
+use kitbag_gateway::admin::search::SearchResult;
 use kitbag_gateway::surface::tokens::SurfaceTokens;
 
 /// The choice between the gateway that runs and servers of the verb's own.

@@ -14,7 +14,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use kitbag_clients::{Client, PromptHook, hooked_clients};
 use kitbag_domain::ShortText;
-use kitbag_gateway::heard::ToolsForWords;
+use kitbag_gateway::front::heard::ToolsForWords;
 use serde_json::Value;
 
 use super::Invocation;

@@ -9,8 +9,8 @@ use super::completions::tools;
 use super::gateway::{know_all, mention};
 use super::output::{count, printable, table};
 use super::{Invocation, exit_code};
-use kitbag_gateway::app::App;
-use kitbag_gateway::search::IndexVerdict;
+use kitbag_gateway::admin::app::App;
+use kitbag_gateway::admin::search::IndexVerdict;
 
 /// Build, check and look into the capability index.
 #[derive(Debug, Args)]

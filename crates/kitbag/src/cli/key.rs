@@ -21,7 +21,7 @@ use super::moment::{self, relative};
 use super::output::{date, table};
 use crate::cli::open_store::open_store;
 use crate::trail;
-use kitbag_gateway::clock::now;
+use kitbag_gateway::state::clock::now;
 
 /// Create, list, rotate and revoke the API keys that open the endpoint.
 #[derive(Debug, Args)]

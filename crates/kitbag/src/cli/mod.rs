@@ -82,7 +82,7 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, Parser, Subcommand};
 use kitbag_config::Edit;
 use kitbag_config::{Config, Overrides, Surroundings, Whereabouts};
-use kitbag_gateway::files;
+use kitbag_gateway::state::files;
 use tracing::level_filters::LevelFilter;
 
 use crate::reload::Follower;

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 use kitbag_domain::Timestamp;
 
-use kitbag_gateway::clock::now;
+use kitbag_gateway::state::clock::now;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MomentError {

@@ -12,7 +12,7 @@ use kitbag_store::StoreAddress;
 use toml::Value;
 
 use super::Cli;
-use kitbag_gateway::vault::KEY_VARIABLE;
+use kitbag_gateway::secrets::vault::KEY_VARIABLE;
 
 /// The flags that decide how the endpoint is served, no matter what the file says.
 #[derive(Debug, Args)]

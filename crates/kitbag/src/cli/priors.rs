@@ -13,9 +13,9 @@ use super::completions::tools;
 use super::failure::Advise as _;
 use super::output::{count, table};
 use crate::cli::open_store::open_store;
-use kitbag_gateway::app::App;
-use kitbag_gateway::clock::now;
-use kitbag_gateway::priors_report::{PriorsReport, PriorsRow, report};
+use kitbag_gateway::admin::app::App;
+use kitbag_gateway::admin::priors_report::{PriorsReport, PriorsRow, report};
+use kitbag_gateway::state::clock::now;
 
 /// Compute and show how tools have done.
 #[derive(Debug, Args)]

@@ -16,8 +16,8 @@ use super::gateway::{JoinChoice, ReachedGateway};
 use super::listing::{ListArguments, OfferedRow, list};
 use super::output::{Output, one_line, printable, table};
 use kitbag_domain::text::summary;
-use kitbag_gateway::offers::PromptRow;
-use kitbag_gateway::prompts::PromptArgument;
+use kitbag_gateway::admin::offers::PromptRow;
+use kitbag_gateway::catalog::prompts::PromptArgument;
 
 /// Show the prompts a client sees, or get one.
 #[derive(Debug, Args)]

@@ -22,7 +22,7 @@ use super::gateway::{JoinChoice, ReachedGateway};
 use super::listing::{ListArguments, OfferedRow, list};
 use super::output::{Output, count, printable, table};
 use kitbag_domain::text::summary;
-use kitbag_gateway::offers::ResourceRow;
+use kitbag_gateway::admin::offers::ResourceRow;
 
 /// Show the resources and templates a client sees, or read one.
 #[derive(Debug, Args)]

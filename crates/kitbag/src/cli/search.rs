@@ -12,7 +12,7 @@ use super::index::embedded;
 use super::output::{Output, table};
 use super::priors::{milliseconds, minute, percent, usd};
 use kitbag_domain::text::summary;
-use kitbag_gateway::search::{FoundPriors, FoundTool, SearchResult};
+use kitbag_gateway::admin::search::{FoundPriors, FoundTool, SearchResult};
 
 /// Find the tools for what you want to do.
 #[derive(Debug, Args)]

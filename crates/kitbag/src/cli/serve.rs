@@ -16,7 +16,7 @@ use crate::local::joined::Joined;
 use crate::local::protocol::Want;
 use crate::local::relay::{GatewayEnded, RelayEnd, relay};
 use crate::serving::{self, Banner, asked_to_end};
-use kitbag_gateway::app::App;
+use kitbag_gateway::admin::app::App;
 
 /// Serve every configured server at one MCP endpoint.
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use kitbag_domain::ServerName;
 use kitbag_domain::text::summary;
-use kitbag_gateway::offers::SkillRow;
+use kitbag_gateway::admin::offers::SkillRow;
 
 use super::Invocation;
 use super::gateway::ReachedGateway;

@@ -17,8 +17,8 @@ use crate::cli::open_store::open_store;
 use crate::local::joined::{self, JoinOutcome};
 use crate::local::protocol::Want;
 use crate::trail;
-use kitbag_gateway::store_place::{StorePlaceError, store_address};
-use kitbag_gateway::vault::{given_key, keeper, vault};
+use kitbag_gateway::secrets::vault::{given_key, keeper, vault};
+use kitbag_gateway::state::store_place::{StorePlaceError, store_address};
 
 /// Move everything that Kitbag keeps to another database, or back it up.
 #[derive(Debug, Args)]

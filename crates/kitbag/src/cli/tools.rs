@@ -13,7 +13,7 @@ use super::gateway::{JoinChoice, ReachedGateway, only};
 use super::next_steps::{first_steps, is_bare};
 use super::output::{count, table};
 use kitbag_domain::text::summary;
-use kitbag_gateway::offers::ToolRow;
+use kitbag_gateway::admin::offers::ToolRow;
 
 /// Show the tools a client sees at the endpoint.
 #[derive(Debug, Args)]

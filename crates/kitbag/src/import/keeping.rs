@@ -9,9 +9,9 @@ use kitbag_domain::{Action, ServerName};
 use kitbag_store::{Secret, SecretName, Store, StoreAddress};
 
 use crate::trail;
-use kitbag_gateway::clock::now;
-use kitbag_gateway::store_place::{store_address, store_may_exist};
-use kitbag_gateway::vault::vault;
+use kitbag_gateway::secrets::vault::vault;
+use kitbag_gateway::state::clock::now;
+use kitbag_gateway::state::store_place::{store_address, store_may_exist};
 
 /// The secrets that are in the store, and those that are to go there.
 #[derive(Default)]

@@ -19,7 +19,7 @@ use toml_edit::Array;
 use super::keeping::Keeping;
 use super::memory::{Memory, PlaceLook, place_of};
 use super::same::OurServers;
-use kitbag_gateway::store_place::store_address;
+use kitbag_gateway::state::store_place::store_address;
 use kitbag_review::danger::Danger;
 use kitbag_review::words::variables;
 use kitbag_review::{Review, ReviewSource};

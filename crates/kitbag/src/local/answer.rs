@@ -3,7 +3,7 @@
 
 use super::offers;
 use super::protocol::{LocalAnswer, LocalRequest};
-use kitbag_gateway::app::{App, CallProgress, Meanwhile};
+use kitbag_gateway::admin::app::{App, CallProgress, Meanwhile};
 
 pub(crate) async fn answer(
     app: &App,

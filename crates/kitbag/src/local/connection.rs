@@ -17,10 +17,10 @@ use super::protocol::{
 use super::socket::Stream;
 use crate::cli::failure::CommandFailure;
 use crate::reload::Freshness;
-use kitbag_gateway::app::App;
-use kitbag_gateway::app::Meanwhile;
+use kitbag_gateway::admin::app::App;
+use kitbag_gateway::admin::app::Meanwhile;
 use kitbag_gateway::front;
-use kitbag_gateway::view::McpEndpoint;
+use kitbag_gateway::turn::view::McpEndpoint;
 
 /// The time that the first line may take; both ends are programs on one machine.
 const HELLO_PATIENCE: Duration = Duration::from_secs(5);

@@ -12,8 +12,8 @@ use super::protocol::{
 };
 use super::socket::{self, Stream};
 use crate::cli::failure::Relayed;
-use kitbag_gateway::app::CallProgress;
-use kitbag_gateway::vault;
+use kitbag_gateway::admin::app::CallProgress;
+use kitbag_gateway::secrets::vault;
 
 /// A connection to the gateway that runs, accepted by it.
 #[derive(Debug)]

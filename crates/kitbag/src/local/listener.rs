@@ -11,7 +11,7 @@ use super::connection::{LocalService, converse};
 use super::socket::{self, Socket, SocketError};
 use super::{Identity, SocketClaim, protocol};
 use crate::reload::Freshness;
-use kitbag_gateway::app::App;
+use kitbag_gateway::admin::app::App;
 use kitbag_gateway::front::listener::LAST_CALLS;
 
 /// The limit is higher than the number of clients on one machine; connections beyond it wait.

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kitbag_gateway::app::{App, Meanwhile};
-use kitbag_gateway::failure::Failure;
-use kitbag_gateway::offers::{PromptRow, ResourceRow};
-use kitbag_gateway::resources::unmark;
+use kitbag_gateway::admin::app::{App, Meanwhile};
+use kitbag_gateway::admin::offers::{PromptRow, ResourceRow};
+use kitbag_gateway::call::failure::Failure;
+use kitbag_gateway::catalog::resources::unmark;
 use kitbag_schema::near;
 use kitbag_upstream::CallError;
 use kitbag_wire::meta::code;

@@ -17,10 +17,12 @@ use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt as _};
 use kitbag_wire::lines::{Line, read_line};
 
 use crate::cli::failure::CommandFailure;
-use kitbag_gateway::app::{CallProgress, ServerDefinitions, ServerReport, SilentServer, Status};
-use kitbag_gateway::heard::ToolsForWords;
-use kitbag_gateway::offers::{PromptRow, ResourceRow, SkillRow, ToolRow};
-use kitbag_gateway::search::SearchResult;
+use kitbag_gateway::admin::app::{
+    CallProgress, ServerDefinitions, ServerReport, SilentServer, Status,
+};
+use kitbag_gateway::admin::offers::{PromptRow, ResourceRow, SkillRow, ToolRow};
+use kitbag_gateway::admin::search::SearchResult;
+use kitbag_gateway::front::heard::ToolsForWords;
 use kitbag_gateway::surface::tokens::SurfaceTokens;
 
 /// Both ends must be of the same version: one end could misread the messages of the other.

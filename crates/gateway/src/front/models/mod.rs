@@ -25,10 +25,10 @@ use self::refusal::ModelRefusal;
 use super::access::VendorAnswer;
 use super::body::read_body;
 use super::{auth, guard};
-use crate::failure::Failure;
-use crate::flights::HeldLoad;
-use crate::gateway::Gateway;
+use crate::call::failure::Failure;
+use crate::front::flights::HeldLoad;
 use crate::models::trim;
+use crate::state::gateway::Gateway;
 
 pub(super) async fn anthropic(
     state: State<Arc<Gateway>>,

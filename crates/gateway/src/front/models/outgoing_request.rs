@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use kitbag_fetch::relay::end_to_end;
 use kitbag_store::KEY_PREFIX;
 
-use crate::model_vendors::X_API_KEY;
+use crate::models::model_vendors::X_API_KEY;
 
 /// The header of the gateway's own key.
 const X_KITBAG_KEY: HeaderName = HeaderName::from_static("x-kitbag-key");

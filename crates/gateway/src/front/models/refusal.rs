@@ -7,11 +7,11 @@ use kitbag_fetch::relay::RelayError;
 use kitbag_vendor::Vendor;
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
+use crate::call::failure::Failure;
+use crate::call::reply::door_status;
 use crate::front::response::json as json_response;
-use crate::model_vendors::VendorError;
-use crate::refusals::Refused;
-use crate::reply::door_status;
+use crate::models::model_vendors::VendorError;
+use crate::telemetry::refusals::Refused;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ModelRefusal {

@@ -9,10 +9,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::request::DefinitionFormat;
-use crate::authored;
 use crate::catalog::Catalog;
-use crate::gateway::Gateway;
-use crate::signature::request;
+use crate::state::gateway::Gateway;
+use crate::surface::authored;
+use crate::surface::signature::request;
 use kitbag_schema::{LineDetail, signature};
 
 /// The tools that go into the asking program's context, and those that are left out of it.

@@ -8,10 +8,10 @@ use kitbag_relevance::{Candidate, Confidence, Options};
 use serde::Serialize;
 
 use crate::catalog::Catalog;
-use crate::find::{Findings, find_settled};
-use crate::gateway::Gateway;
-use crate::unfinished::Unfinished;
-use crate::withheld::Withheld;
+use crate::catalog::unfinished::Unfinished;
+use crate::state::gateway::Gateway;
+use crate::surface::find::{Findings, find_settled};
+use crate::surface::withheld::Withheld;
 
 /// The search that is made for each intent.
 pub(super) struct AskedSearch<'a> {

@@ -10,11 +10,11 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::bridge::{SAME_BREATH, input_required};
-use crate::failure::Failure;
-use crate::parking::{Parked, Ticket, TicketUse};
-use crate::run::{RunQuestion, RunningProgram, SuspendedRun};
+use crate::call::bridge::{SAME_BREATH, input_required};
+use crate::call::failure::Failure;
+use crate::call::parking::{Parked, Ticket, TicketUse};
 use crate::turn::Turn;
+use crate::turn::run::{RunQuestion, RunningProgram, SuspendedRun};
 
 /// Questions that may wait to be put: more than a person answers.
 const MOST_OPEN: usize = 32;

@@ -15,20 +15,20 @@ use serde_json::{Value, json};
 
 use super::path::{self, CalledTool};
 use super::value;
+use crate::call::failure::Failure;
+use crate::call::observe;
+use crate::call::pipeline;
 use crate::call::{ApiCall, Call, McpCall};
 use crate::catalog::CatalogEntry;
-use crate::failure::Failure;
-use crate::find::{USUAL_LIMIT, find_for};
-use crate::observe;
-use crate::pipeline;
-use crate::run::{CodeRun, MadeCall};
-use crate::signature::request;
 use crate::surface::answer::as_meant;
+use crate::surface::find::{USUAL_LIMIT, find_for};
 use crate::surface::request::ApiRequest;
 use crate::surface::shown;
+use crate::surface::signature::request;
 use crate::surface::tools::AlwaysOn;
 use crate::turn::Turn;
-use crate::view::View;
+use crate::turn::run::{CodeRun, MadeCall};
+use crate::turn::view::View;
 
 pub(super) struct ProgramHost {
     pub(super) turn: Turn,

@@ -26,10 +26,10 @@ use serde::Deserialize;
 use self::host::ProgramHost;
 pub(super) use self::host::declared;
 use super::intent::learn;
+use crate::call::failure::Failure;
 use crate::catalog::CatalogEntry;
-use crate::failure::Failure;
-use crate::run::CodeRun;
 use crate::turn::Turn;
+use crate::turn::run::CodeRun;
 
 /// Programs of models have some dozens of lines; a longer text is data in the wrong place.
 const LONGEST_PROGRAM: usize = 64 * 1024;

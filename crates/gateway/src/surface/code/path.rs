@@ -4,9 +4,9 @@ use kitbag_domain::ExposedName;
 use kitbag_sandbox::ToolPath;
 use kitbag_wire::{Raw, RawObject, raw};
 
+use crate::call::failure::Failure;
+use crate::call::resolve;
 use crate::catalog::CatalogEntry;
-use crate::failure::Failure;
-use crate::resolve;
 use crate::surface::groups;
 use crate::surface::own::arguments as own_arguments;
 use crate::surface::request::{ApiRequest, rest as rest_of_result};

@@ -8,9 +8,9 @@ use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::{Value, json};
 
 use super::value;
-use crate::run::{CodeRun, MadeCall};
 use crate::surface::answer::{fitted, text};
 use crate::turn::Turn;
+use crate::turn::run::{CodeRun, MadeCall};
 
 /// The key under which a result names the run, by which the audit finds its calls.
 const RUN: &str = "io.kitbag/run";

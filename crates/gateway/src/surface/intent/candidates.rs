@@ -8,11 +8,11 @@ use kitbag_relevance::Candidate;
 use kitbag_schema::DeclarationSize;
 
 use super::{Attempt, IntentRequest};
-use crate::find::{Findings, USUAL_LIMIT, find_for};
-use crate::observe;
-use crate::signature::request as api_request;
+use crate::call::observe;
 use crate::surface::code::declared;
+use crate::surface::find::{Findings, USUAL_LIMIT, find_for};
 use crate::surface::shown;
+use crate::surface::signature::request as api_request;
 use crate::surface::tools::AlwaysOn;
 
 /// Further ones that `describe` declares, for a request that the best do not meet.

@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 
 use super::{Attempt, IntentRequest, learn};
 use crate::catalog::CatalogEntry;
-use crate::find::{Findings, USUAL_LIMIT, find_for};
 use crate::surface::code;
+use crate::surface::find::{Findings, USUAL_LIMIT, find_for};
 use crate::surface::tools::AlwaysOn;
 
 /// A simple reading tool whose name the words are.

@@ -7,8 +7,8 @@ use kitbag_telemetry::operations::OperationEvent;
 use serde_json::{Map, Value};
 
 use crate::catalog::CatalogEntry;
-use crate::clock::now;
-use crate::learned_templates;
+use crate::learning::learned_templates;
+use crate::state::clock::now;
 use crate::surface::code::{self, RanProgram};
 use crate::turn::Turn;
 

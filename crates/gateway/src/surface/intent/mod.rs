@@ -29,12 +29,12 @@ use serde_json::{Map, Value, json};
 
 use super::answer::with_text;
 use super::code::{RanProgram, asking};
-use crate::clock::now;
-use crate::failure::Failure;
-use crate::intents::KeptAnswer;
-use crate::reply;
-use crate::run::MadeCall;
+use crate::call::failure::Failure;
+use crate::call::reply;
+use crate::learning::intents::KeptAnswer;
+use crate::state::clock::now;
 use crate::turn::Turn;
+use crate::turn::run::MadeCall;
 use kitbag_domain::sync::lock;
 
 #[derive(Debug, Deserialize)]

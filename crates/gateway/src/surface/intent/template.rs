@@ -21,7 +21,7 @@ use kitbag_wire::raw;
 use serde_json::{Map, Value, json};
 
 use super::{Attempt, IntentRequest, direct, learn};
-use crate::failure::Failure;
+use crate::call::failure::Failure;
 use crate::surface::code;
 use crate::surface::groups;
 use crate::turn::Turn;

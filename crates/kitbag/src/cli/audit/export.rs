@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::filter::AuditFilter;
 use crate::cli::failure::Advise as _;
 use crate::cli::output::{Output, count, escaped, is_terminal, one_line, printable};
-use kitbag_gateway::audit::AuditLine;
+use kitbag_gateway::telemetry::audit::AuditLine;
 
 /// Write rows into a file, the oldest first.
 #[derive(Debug, Args)]

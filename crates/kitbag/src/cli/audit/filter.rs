@@ -6,7 +6,7 @@ use kitbag_domain::{KeyId, ServerName, Tenant, Timestamp};
 use kitbag_store::{AuditQuery, AuditRowKind};
 
 use crate::cli::completions;
-use kitbag_gateway::audit::terms::{self, Outcomes};
+use kitbag_gateway::telemetry::audit::terms::{self, Outcomes};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Which rows")]

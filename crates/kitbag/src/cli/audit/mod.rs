@@ -15,7 +15,7 @@ use self::filter::AuditFilter;
 use super::Invocation;
 use super::output::Output;
 use crate::cli::open_store::open_store;
-use kitbag_gateway::audit::AuditLine;
+use kitbag_gateway::telemetry::audit::AuditLine;
 
 /// Show what was called, searched, refused and changed, by whom, and how it ended.
 #[derive(Debug, Args)]

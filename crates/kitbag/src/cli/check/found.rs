@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use kitbag_gateway::clock::now;
 use kitbag_gateway::index::detached::DetachedIndex;
 use kitbag_gateway::index::priors::Priors;
 use kitbag_gateway::index::source::{IndexSource, ToolSource};
+use kitbag_gateway::state::clock::now;
 use kitbag_manifest::{CheckFinding, CheckId, ToolFile};
 use kitbag_relevance::{Candidate, Options};
 

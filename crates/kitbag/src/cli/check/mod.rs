@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use clap::Args;
 use jiff::Zoned;
 use jiff::civil::Date;
-use kitbag_gateway::tool_files::looks_secret;
+use kitbag_gateway::catalog::tool_files::looks_secret;
 use kitbag_manifest::{CheckFinding, CheckId, CheckInput, check};
 
 use super::Invocation;

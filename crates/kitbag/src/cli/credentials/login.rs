@@ -7,7 +7,7 @@ use anyhow::{Context as _, anyhow};
 use kitbag_config::{CatalogSettings, ToolEndpoint};
 use kitbag_declared::{AuthScheme, CredentialName, FillValues, OAuthGrant, TextTemplate};
 use kitbag_domain::Tenant;
-use kitbag_gateway::login::address_guards;
+use kitbag_gateway::secrets::login::address_guards;
 use kitbag_manifest::ToolFile;
 use kitbag_store::{CredentialFields, Secret};
 use kitbag_upstream::oauth::{KnownAuthority, LoginError, Person, RedirectPort, SecretText};

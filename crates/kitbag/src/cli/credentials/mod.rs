@@ -29,8 +29,8 @@ use crate::cli::open_store::open_store;
 use crate::trail;
 use field::GivenField;
 use kitbag_config::Config;
-use kitbag_gateway::clock::now;
-use kitbag_gateway::vault::vault;
+use kitbag_gateway::secrets::vault::vault;
+use kitbag_gateway::state::clock::now;
 use login::{HeldCredential, LoginWishes};
 use wanted::{KnownTools, WantedFields};
 

@@ -8,7 +8,7 @@ use kitbag_apis::{ActionAnswer, ActionError, AnswerPart};
 use kitbag_config::Config;
 use kitbag_declared::CredentialName;
 use kitbag_domain::{Remedy as _, Tenant};
-use kitbag_gateway::credential_trial::{CredentialTrial, try_out};
+use kitbag_gateway::secrets::credential_trial::{CredentialTrial, try_out};
 use kitbag_manifest::ToolFile;
 use kitbag_store::Vault;
 use serde_json::json;

@@ -14,7 +14,7 @@ use crate::cli::output::date;
 use crate::key_check::NoKeys;
 use crate::local::joined::{JoinOutcome, find};
 use crate::local::protocol::{LocalAnswer, LocalRequest, Want};
-use kitbag_gateway::app::Status;
+use kitbag_gateway::admin::app::Status;
 
 const AREA: Area = Area::Address;
 

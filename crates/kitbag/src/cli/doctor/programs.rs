@@ -1,8 +1,8 @@
 //! Checks if programs can be run behind every layer of their jail, and if pages can be pictured.
 
 use kitbag_config::Config;
-use kitbag_gateway::web_pages::{BrowserError, browser_program};
-use kitbag_gateway::workers::sandbox_of;
+use kitbag_gateway::state::web_pages::{BrowserError, browser_program};
+use kitbag_gateway::state::workers::sandbox_of;
 use kitbag_sandbox::LayerReport;
 
 use super::finding::{Area, Finding};

@@ -12,9 +12,9 @@ use super::finding::{Area, Finding};
 use super::store::StoreState;
 use crate::cli::output::{Output, count, duration, offers};
 use crate::cli::progress::ProgressDisplay;
-use kitbag_gateway::app::{App, ServerReport};
-use kitbag_gateway::inside;
-use kitbag_gateway::offers::ToolRow;
+use kitbag_gateway::admin::app::{App, ServerReport};
+use kitbag_gateway::admin::offers::ToolRow;
+use kitbag_gateway::catalog::inside;
 
 const AREA: Area = Area::Servers;
 /// The number of servers started at once. Launchers fill every core for seconds; all at once, each

@@ -11,11 +11,11 @@ use kitbag_store::{Error, Store};
 
 use super::finding::{Area, Finding};
 use crate::key_check::{UnknownTenant, unknown_tenants};
-use kitbag_gateway::clock::now;
-use kitbag_gateway::priors::overdue::stale;
-use kitbag_gateway::priors_report::stale_since;
-use kitbag_gateway::store_place::{StorePlaceError, store_address, store_may_exist};
-use kitbag_gateway::vault;
+use kitbag_gateway::admin::priors_report::stale_since;
+use kitbag_gateway::learning::priors::overdue::stale;
+use kitbag_gateway::secrets::vault;
+use kitbag_gateway::state::clock::now;
+use kitbag_gateway::state::store_place::{StorePlaceError, store_address, store_may_exist};
 
 const AREA: Area = Area::Store;
 

@@ -1,7 +1,7 @@
 //! Checks the tool files of the configured directories, as a gateway does before it offers them.
 
 use kitbag_config::Config;
-use kitbag_gateway::tool_files::tool_file_mistakes;
+use kitbag_gateway::catalog::tool_files::tool_file_mistakes;
 
 use super::finding::{Area, Finding};
 

@@ -12,8 +12,8 @@ use kitbag_domain::sync::lock;
 use kitbag_domain::{Launch, Reach, Surface, Template};
 use kitbag_exam::suite::CallArguments;
 use kitbag_exam::{Called, ExamSurface, ExamTools, WORKSPACE, Workplace, Workplaces};
-use kitbag_gateway::app::App;
-use kitbag_gateway::measured_client::MeasuredClient;
+use kitbag_gateway::admin::app::App;
+use kitbag_gateway::admin::measured_client::MeasuredClient;
 use kitbag_upstream::ServerKind;
 use tempfile::TempDir;
 

@@ -19,9 +19,9 @@ use crate::cli::completions::servers;
 use crate::cli::failure::advised;
 use crate::cli::gateway::know_all;
 use crate::cli::servers::find;
-use kitbag_gateway::app::App;
-use kitbag_gateway::measured_client::MeasuredClient;
-use kitbag_gateway::offers::ToolRow;
+use kitbag_gateway::admin::app::App;
+use kitbag_gateway::admin::measured_client::MeasuredClient;
+use kitbag_gateway::admin::offers::ToolRow;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Tools")]

@@ -15,13 +15,13 @@ use crate::cli::Invocation;
 use crate::cli::index::embedded;
 use crate::cli::progress::ProgressDisplay;
 use kitbag_embed::TextEmbedder;
-use kitbag_gateway::clock::now;
 use kitbag_gateway::index::CapabilityIndex;
 use kitbag_gateway::index::intent::EmbeddedIntent;
 use kitbag_gateway::index::priors::Priors;
 use kitbag_gateway::index::source::ToolSource;
-use kitbag_gateway::store_place::store_address;
-use kitbag_gateway::vault;
+use kitbag_gateway::secrets::vault;
+use kitbag_gateway::state::clock::now;
+use kitbag_gateway::state::store_place::store_address;
 
 #[derive(Debug, Deserialize)]
 struct ToolLine {

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use kitbag_domain::{Action, Event, KeyId, Tenant, Timestamp};
-use kitbag_gateway::audit::terms::start;
+use kitbag_gateway::telemetry::audit::terms::start;
 use kitbag_store::{LessonFilter, Store};
 use serde_json::json;
 

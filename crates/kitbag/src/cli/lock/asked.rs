@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::anyhow;
 use kitbag_config::Config;
 use kitbag_domain::{ExposedName, Kind, ServerName};
-use kitbag_gateway::app::ServerDefinitions;
+use kitbag_gateway::admin::app::ServerDefinitions;
 use kitbag_lockfile::{Drift, ListedDefinition, LockFile};
 use kitbag_store::Store;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use kitbag_config::{Config, ConfigError, LockState};
 use kitbag_domain::{Action, Event, ShortText};
-use kitbag_gateway::drift::approved_definition;
+use kitbag_gateway::catalog::drift::approved_definition;
 use kitbag_lockfile::{ListedDefinition, LockFile};
 
 use crate::cli::Invocation;

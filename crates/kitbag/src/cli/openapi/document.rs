@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use kitbag_fetch::{AddressGuard, cause, guard, guarded_client, redirect};
-use kitbag_gateway::address_guard::address_guard;
+use kitbag_gateway::state::address_guard::address_guard;
 use kitbag_policy::AddressRules;
 use reqwest::{Client, Response};
 use url::Url;

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
 use crate::trail;
-use kitbag_gateway::vault::{KEY_VARIABLE, given_key, keeper, vault};
+use kitbag_gateway::secrets::vault::{KEY_VARIABLE, given_key, keeper, vault};
 
 /// Show where the key is that secrets are encrypted under, or move it.
 #[derive(Debug, Args)]

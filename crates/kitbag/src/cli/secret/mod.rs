@@ -18,8 +18,8 @@ use super::output::{date, table};
 use super::{Invocation, ask};
 use crate::cli::open_store::open_store;
 use crate::trail;
-use kitbag_gateway::clock::now;
-use kitbag_gateway::vault::vault;
+use kitbag_gateway::secrets::vault::vault;
+use kitbag_gateway::state::clock::now;
 
 /// Keep secrets encrypted in the store, for servers and providers.
 #[derive(Debug, Args)]

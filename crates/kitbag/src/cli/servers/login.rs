@@ -19,7 +19,7 @@ use crate::cli::completions::own_servers;
 use crate::cli::failure::Advise as _;
 use crate::cli::output::printable;
 use crate::trail;
-use kitbag_gateway::store_place::store_address;
+use kitbag_gateway::state::store_place::store_address;
 use kitbag_gateway::{login, vault};
 
 /// Log in at a remote server that asks for it.

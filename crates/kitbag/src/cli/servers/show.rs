@@ -15,7 +15,7 @@ use super::standing::{Login, ServerStanding, standings};
 use crate::cli::Invocation;
 use crate::cli::completions::servers;
 use crate::cli::output::{offers, one_line, printable};
-use kitbag_gateway::store_place::{store_address, store_may_exist};
+use kitbag_gateway::state::store_place::{store_address, store_may_exist};
 
 /// Show everything about one server: how it is reached, and what it said when it was last asked.
 ///

@@ -14,7 +14,7 @@ use crate::cli::completions::servers;
 use crate::cli::failure::CommandFailure;
 use crate::cli::output::{Output, count, duration, offers, printable, table};
 use crate::cli::{Invocation, exit_code};
-use kitbag_gateway::app::{App, ServerReport};
+use kitbag_gateway::admin::app::{App, ServerReport};
 
 /// Start servers, ask what they offer, and stop them again.
 #[derive(Debug, Args)]

@@ -24,8 +24,8 @@ use super::program::called_by;
 use super::{Invocation, exit_code};
 use crate::local::joined::{JoinOutcome, find};
 use crate::local::protocol::{LocalAnswer, LocalRequest, Want};
-use kitbag_gateway::app::Status;
-use kitbag_gateway::vault;
+use kitbag_gateway::admin::app::Status;
+use kitbag_gateway::secrets::vault;
 use manager::Manager;
 use unit::Unit;
 

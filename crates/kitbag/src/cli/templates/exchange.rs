@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use kitbag_domain::{Action, Event, Remedy as _, Tenant};
-use kitbag_gateway::clock::now;
-use kitbag_gateway::learned_templates;
+use kitbag_gateway::learning::learned_templates;
+use kitbag_gateway::state::clock::now;
 use kitbag_intents::{IntentTemplate, LearnedTemplate};
 use kitbag_store::Store;
 use serde_json::json;

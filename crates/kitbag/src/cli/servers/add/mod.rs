@@ -17,7 +17,7 @@ use clap::error::ErrorKind;
 use kitbag_config::Config;
 use kitbag_config::edit::{self, EditError, NewServer, Reach};
 use kitbag_domain::ServerName;
-use kitbag_gateway::store_place::store_address;
+use kitbag_gateway::state::store_place::store_address;
 use kitbag_registry::EntryName;
 use serde::Serialize;
 
@@ -28,7 +28,7 @@ use crate::cli::output::offers;
 use crate::cli::{Invocation, exit_code};
 use crate::import::keeping::Keeping;
 use from_registry::{AddWish, FromRegistry, RegistryOrigin};
-use kitbag_gateway::app::App;
+use kitbag_gateway::admin::app::App;
 
 /// Add a server: a program to launch, the URL of one that is running, or an entry of the registry.
 #[derive(Debug, Args)]

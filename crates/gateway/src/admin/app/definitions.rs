@@ -1,0 +1,121 @@
+//! The definitions that servers list, for the person who approves them.
+
+use futures::future::join_all;
+use kitbag_domain::{Caller, Kind, ServerName, UnmaskedHash};
+use kitbag_lockfile::{DriftedDefinition, ListedDefinition, ListedOffer};
+use kitbag_upstream::{Listing, Server};
+use kitbag_wire::Raw;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::App;
+use crate::call::failure::Failure;
+use crate::catalog::list_servers::ListingPlaces;
+use crate::catalog::overrides;
+
+/// The tools and prompts of a server to the letter, held back or not.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ServerDefinitions {
+    pub server: ServerName,
+    pub tools: Vec<Raw>,
+    pub prompts: Vec<Raw>,
+    /// Of definitions in which a secret is masked, the hashes before that.
+    pub unmasked: Vec<UnmaskedHash>,
+    /// The reason why the server gave no answer.
+    pub silence: Option<String>,
+    /// The reasons why something may be missing.
+    pub gaps: Vec<String>,
+}
+
+impl ServerDefinitions {
+    /// Returns every tool and prompt, as the lock file knows it.
+    pub fn listed(&self) -> Vec<ListedDefinition> {
+        let offer = ListedOffer {
+            tools: &self.tools,
+            prompts: &self.prompts,
+            unmasked: &self.unmasked,
+        };
+        offer.definitions()
+    }
+
+    fn of(server: &ServerName, listing: &Listing) -> Self {
+        let gaps = listing.problems.iter().filter(|it| it.incomplete);
+        Self {
+            server: server.clone(),
+            tools: listing.tools.clone(),
+            prompts: listing.prompts.clone(),
+            unmasked: listing.unmasked.clone(),
+            silence: None,
+            gaps: gaps
+                .map(|it| format!("{}: {}", it.about, it.what))
+                .collect(),
+        }
+    }
+
+    fn silent(server: &ServerName, reason: String) -> Self {
+        Self {
+            server: server.clone(),
+            tools: Vec::new(),
+            prompts: Vec::new(),
+            unmasked: Vec::new(),
+            silence: Some(reason),
+            gaps: Vec::new(),
+        }
+    }
+}
+
+impl App {
+    /// Asks these servers anew what they offer.
+    pub async fn definitions(&self, servers: &[ServerName]) -> Vec<ServerDefinitions> {
+        let gateway = self.host.gateway();
+        let servers = gateway
+            .upstreams
+            .iter()
+            .filter(|it| servers.contains(it.name()));
+        let places = ListingPlaces::default();
+        join_all(servers.map(|server| self.definitions_of(server, &places))).await
+    }
+
+    async fn definitions_of(
+        &self,
+        server: &Arc<Server>,
+        places: &ListingPlaces,
+    ) -> ServerDefinitions {
+        match places.list(&self.host, server).await {
+            Ok(listing) => ServerDefinitions::of(server.name(), &listing),
+            Err(error) => ServerDefinitions::silent(server.name(), error.to_string()),
+        }
+    }
+
+    /// Returns the definition of the tool of that name, as a local client gets it.
+    pub fn definition(&self, name: &str) -> Result<Option<Value>, Failure> {
+        let gateway = self.host.gateway();
+        let catalog = gateway.catalog();
+        if let Some(held) = catalog.held.tool(name)
+            && let Some(reason) = catalog.held.reason(held)
+        {
+            return Err(Failure::Held {
+                kind: Kind::Tool,
+                name: name.to_owned(),
+                reason: reason.clone(),
+            });
+        }
+        let entry = catalog
+            .tool(name)
+            .filter(|it| gateway.policy.visible(&Caller::local(), &it.capability));
+        Ok(entry.and_then(|entry| serde_json::from_str(entry.definition.get()).ok()))
+    }
+
+    /// Returns the declarations of the configuration that do not fit their tools, and why.
+    pub fn misfits(&self) -> Vec<(String, String)> {
+        let gateway = self.host.gateway();
+        overrides::problems(&gateway, &gateway.catalog())
+    }
+
+    /// Returns everything that is not as it was approved, as far as servers have been asked.
+    pub fn drifted(&self) -> BTreeMap<ServerName, Vec<DriftedDefinition>> {
+        self.host.gateway().catalog().held.drifted.clone()
+    }
+}

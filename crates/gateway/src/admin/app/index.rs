@@ -1,0 +1,120 @@
+//! The verbs that build, check and search the index of the gateway, and compute its priors.
+
+use kitbag_embed::EmbedderError;
+use kitbag_relevance::Options;
+use serde_json::Value;
+
+use super::{App, SilentServer};
+use crate::admin::search::{self, IndexVerdict, SearchResult};
+use crate::index::intent::degraded;
+use crate::learning::priors::PriorsSummary;
+use crate::learning::priors_schedule;
+use crate::state::background;
+
+#[derive(Debug, thiserror::Error)]
+#[error("the index has no tool called `{name}`")]
+pub struct NotIndexed {
+    pub name: String,
+}
+
+impl NotIndexed {
+    pub const REMEDY: &str =
+        "see the names with `kitbag tools`; if it is there, index it with `kitbag index build`";
+}
+
+impl App {
+    /// The tools for an intent, best first, and a warning if vectors are wanting.
+    pub async fn search(
+        &self,
+        text: &str,
+        options: &Options,
+        progress: impl FnMut(usize, usize),
+    ) -> anyhow::Result<SearchResult> {
+        self.host.gateway().services.index.ready().await?;
+        let indexed = if self.is_indexed() {
+            Ok(())
+        } else {
+            self.index_all(progress).await
+        };
+        let searched = search::search(&self.host.gateway(), text, options).await;
+        let warning = searched
+            .warning
+            .or(indexed.err().map(|error| degraded(&error)));
+        Ok(SearchResult {
+            warning,
+            ..searched
+        })
+    }
+
+    /// Lists every server anew and computes the vectors that are missing. Tells which gave no
+    /// answer.
+    pub async fn build_index(
+        &self,
+        progress: impl FnMut(usize, usize),
+    ) -> anyhow::Result<Vec<SilentServer>> {
+        self.host.gateway().services.index.ready().await?;
+        let failed = self.ask_all().await;
+        self.index_all(progress).await?;
+        background::mention_unknown_tools(&self.host.gateway());
+        Ok(failed)
+    }
+
+    /// Computes the priors of tools from the audit, and takes them over into index and mirror.
+    pub async fn run_priors(&self) -> anyhow::Result<PriorsSummary> {
+        let gateway = self.host.gateway();
+        let index = &gateway.services.index;
+        let namespace = index.namespace().await?;
+        let _alone = gateway.services.store.lock_priors(&namespace).await?;
+        let summary = priors_schedule::run(&gateway, &namespace).await?;
+        let (catalog, unlisted) = (gateway.catalog(), gateway.unlisted());
+        index
+            .take_over_priors(&gateway.contents(&catalog, &unlisted))
+            .await?;
+        index.priors_are_updated(summary.counted_at).await?;
+        Ok(summary)
+    }
+
+    pub async fn verify_index(
+        &self,
+        progress: impl FnMut(usize, usize),
+    ) -> anyhow::Result<IndexVerdict> {
+        self.index_all(progress).await?;
+        Ok(search::verify(&self.host.gateway()).await)
+    }
+
+    /// Returns what the mirror of the index holds under a tool's name.
+    pub async fn index_entry(&self, name: &str) -> anyhow::Result<Value> {
+        let stored = self.host.gateway().services.index.mirrored(name).await?;
+        let stored = stored.ok_or_else(|| NotIndexed {
+            name: name.to_owned(),
+        })?;
+        let mut entry: Value = serde_json::from_str(&stored)?;
+        let gateway = self.host.gateway();
+        entry["code_template"] = gateway.code_template(&gateway.catalog(), name).into();
+        Ok(entry)
+    }
+
+    pub fn index_size(&self) -> usize {
+        self.host.gateway().services.index.snapshot().served().0
+    }
+
+    /// True if the index has every tool with its vector, as the index of a running gateway has.
+    fn is_indexed(&self) -> bool {
+        let gateway = self.host.gateway();
+        let (tools, snapshot) = (
+            gateway.catalog().tools.len(),
+            gateway.services.index.snapshot(),
+        );
+        snapshot.served() == (tools, tools)
+    }
+
+    async fn index_all(&self, progress: impl FnMut(usize, usize)) -> Result<(), EmbedderError> {
+        let gateway = self.host.gateway();
+        let (catalog, unlisted) = (gateway.catalog(), gateway.unlisted());
+        gateway
+            .services
+            .index
+            .rebuild(&gateway.contents(&catalog, &unlisted), || false, progress)
+            .await
+    }
+}

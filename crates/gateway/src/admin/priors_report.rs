@@ -1,0 +1,114 @@
+//! The priors of tools as people read them on the command line.
+
+use std::time::Duration;
+
+use kitbag_config::{CatalogSettings, Config};
+use kitbag_domain::{Capability, ExposedName, Timestamp};
+use kitbag_store::{AuditPage, AuditQuery, Error, Store};
+use serde::Serialize;
+
+use crate::catalog::tool_files::server as catalog_server;
+use crate::index::mirror_namespace;
+use crate::index::priors::{Measured, milliseconds};
+use crate::learning::priors::overdue::overdue;
+use crate::learning::priors::{KeptTrack, tracks};
+
+/// The priors of one tool, with those that the operator declares in place of measured ones.
+#[derive(Debug, Serialize)]
+pub struct PriorsRow {
+    pub tool_name: String,
+    pub success_rate: Option<f64>,
+    /// The number of calls that the measured rate rests on; those of earlier days are parts.
+    pub calls: f64,
+    pub p50_latency_ms: Option<f64>,
+    pub p95_latency_ms: Option<f64>,
+    pub p99_latency_ms: Option<f64>,
+    pub estimated_cost_usd: Option<f64>,
+    /// Tokens of a result, on average.
+    pub tokens: Option<f64>,
+    /// Seconds since the Unix epoch.
+    pub last_updated_at: i64,
+}
+
+impl PriorsRow {
+    /// True if this is the name of the tool, with or without the prefix of Kitbag's own catalog.
+    pub fn is_called(&self, name: &str) -> bool {
+        let prefix = format!("{}__", CatalogSettings::SERVER);
+        name == self.tool_name || name.strip_prefix(&prefix) == Some(&self.tool_name)
+    }
+}
+
+/// All priors of a configuration.
+#[derive(Debug, Serialize)]
+pub struct PriorsReport {
+    /// Seconds since the Unix epoch; absent before the first run.
+    pub priors_updated_at: Option<i64>,
+    pub tools: Vec<PriorsRow>,
+}
+
+/// Reads the priors that the last run left, sorted by name.
+pub async fn report(config: &Config, store: &Store, now: Timestamp) -> Result<PriorsReport, Error> {
+    let namespace = mirror_namespace(config, store, now).await?;
+    let measured = Measured::of(store, &namespace).await?;
+    let kept = tracks(store, &namespace).await?;
+    let mut tools: Vec<PriorsRow> = kept
+        .iter()
+        .map(|(tool, kept)| row(config, &measured, tool, kept))
+        .collect();
+    tools.sort_by(|a, b| a.tool_name.cmp(&b.tool_name));
+    let updated_at = store.priors_updated_at(&namespace).await?;
+    Ok(PriorsReport {
+        priors_updated_at: updated_at.map(|at| at.0 / 1_000),
+        tools,
+    })
+}
+
+fn row(config: &Config, measured: &Measured, tool: &Capability, kept: &KeptTrack) -> PriorsRow {
+    let tool_name = name_for_people(tool);
+    let declared = config.tools.get(&tool_name);
+    let priors = measured.with(declared, tool, config.priors.usd_per_million_tokens);
+    PriorsRow {
+        tool_name,
+        success_rate: priors.success_rate,
+        calls: one_digit(kept.track.calls()),
+        p50_latency_ms: kept.track.latency(0.5).map(milliseconds),
+        p95_latency_ms: priors.p95_latency_ms,
+        p99_latency_ms: priors.p99_latency_ms,
+        estimated_cost_usd: priors.cost_usd,
+        tokens: kept.track.tokens_per_answer().map(one_digit),
+        last_updated_at: kept.updated_at.0 / 1_000,
+    }
+}
+
+/// Returns the name by which clients call the tool. Those of Kitbag's own catalog have no prefix.
+fn name_for_people(tool: &Capability) -> String {
+    match tool.server == catalog_server() {
+        true => tool.name.clone(),
+        false => ExposedName::new(&tool.server, &tool.name).to_string(),
+    }
+}
+
+fn one_digit(number: f64) -> f64 {
+    (number * 10.0).round() / 10.0
+}
+
+/// Returns the age of priors that should have been computed again by now. Where none ever were, the
+/// first row of the audit says since when there was something to compute.
+pub async fn stale_since(
+    config: &Config,
+    store: &Store,
+    now: Timestamp,
+) -> Result<Option<Duration>, Error> {
+    let namespace = mirror_namespace(config, store, now).await?;
+    let last = store.priors_updated_at(&namespace).await?;
+    let begun = first_row(store).await?.unwrap_or(now);
+    Ok(overdue(config.priors.schedule.as_ref(), last, begun, now))
+}
+
+async fn first_row(store: &Store) -> Result<Option<Timestamp>, Error> {
+    let query = AuditQuery {
+        page: AuditPage::WrittenAfter { id: 0 },
+        ..AuditQuery::newest(1)
+    };
+    Ok(store.audit(&query).await?.first().map(|row| row.at))
+}

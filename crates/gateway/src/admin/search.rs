@@ -1,0 +1,251 @@
+//! Asks the index from the command line: searches it, and proves that it is whole.
+
+use std::time::Instant;
+
+use futures::{StreamExt as _, stream};
+use kitbag_domain::{Caller, InquiryKind, Origin, Purpose, ServerName, ShortText, WriteClass};
+use kitbag_relevance::dense::is_sound;
+use kitbag_relevance::learned::{Neighbour, Votes};
+use kitbag_relevance::{Candidate, Confidence, Document, Options, Parts};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::index::Snapshot;
+use crate::state::gateway::Gateway;
+use crate::surface::find::find_settled;
+use crate::surface::withheld::WithheldCounts;
+use crate::telemetry::audit::inquiries::{BegunInquiry, Inquirer, InquiryEnd};
+
+/// A tool that was found, and the reasons.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct FoundTool {
+    pub tool_name: String,
+    pub score: f32,
+    pub parts: Parts,
+    pub cosine: Option<f32>,
+    pub description: String,
+    pub write_class: WriteClass,
+    /// Category and complexity, as in `query/simple`.
+    #[serde(default)]
+    pub kind: String,
+    /// The same tool on other servers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
+    /// The lessons that speak for the tool or against it, the heaviest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub neighbours: Vec<Neighbour>,
+    #[serde(default)]
+    pub priors: FoundPriors,
+}
+
+/// The record of a tool, and what it costs.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct FoundPriors {
+    pub success_rate: Option<f64>,
+    pub p95_latency_ms: Option<f64>,
+    pub estimated_cost_usd: Option<f64>,
+    /// Seconds since the Unix epoch: the last change of the definition or of the priors.
+    pub last_updated_at: i64,
+}
+
+/// Everything that a search returned.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SearchResult {
+    pub found: Vec<FoundTool>,
+    /// The probability that the tools do what was asked; nothing if that cannot be told.
+    pub confidence: Option<Confidence>,
+    /// The line for an answer that is probably not right.
+    #[serde(default)]
+    pub doubt: Option<String>,
+    /// The words that were searched for, if they are not those that were asked.
+    #[serde(default)]
+    pub corrected: Option<String>,
+    /// The reason for which the search found less than it could: its language, or that it had no vectors.
+    pub warning: Option<String>,
+    /// The number of tools that something kept out.
+    #[serde(default)]
+    pub withheld: WithheldCounts,
+}
+
+/// A problem of one capability in the index.
+#[derive(Debug, Serialize)]
+pub struct IndexFlaw {
+    pub tool_name: String,
+    pub problem: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct IndexVerdict {
+    pub tools: usize,
+    pub embedded: usize,
+    /// Tools that come back in the top three when asked for with their own description.
+    pub found_by_description: usize,
+    pub flaws: Vec<IndexFlaw>,
+}
+
+/// The command by which a person searches.
+const VERB: &str = "kitbag search";
+
+/// The lowest rank at which a tool may be found when it is asked for with its own words.
+const OWN_WORDS_TOP: usize = 3;
+
+pub(crate) async fn search(gateway: &Gateway, text: &str, options: &Options) -> SearchResult {
+    let (started, caller) = (Instant::now(), Caller::local());
+    let findings = find_settled(gateway, &caller, text, options).await;
+    let begun = BegunInquiry {
+        kind: InquiryKind::Search,
+        subject: VERB,
+        arguments: &json!({ "query": text }).to_string(),
+        started,
+    };
+    let person = Inquirer {
+        gateway,
+        caller: &caller,
+        client: Some(&ShortText::cut(VERB)),
+        origin: &Origin::default(),
+        purpose: Purpose::Use,
+    };
+    begun.end(person, &InquiryEnd::found(findings.candidates.len(), None));
+    SearchResult {
+        found: findings
+            .candidates
+            .iter()
+            .map(|it| FoundTool::of(it, findings.votes.as_ref()))
+            .collect(),
+        confidence: findings.confidence,
+        doubt: findings.doubt().or_else(|| {
+            let is_empty = findings.candidates.is_empty();
+            findings.unfinished.note().filter(|_| is_empty)
+        }),
+        corrected: findings.corrected.clone(),
+        warning: findings.language_note().or(findings.degraded),
+        withheld: findings.withheld.counts(),
+    }
+}
+
+impl FoundTool {
+    fn of(candidate: &Candidate, votes: Option<&Votes>) -> Self {
+        let entry = &candidate.entry;
+        let copies = candidate.copies.iter();
+        Self {
+            tool_name: entry.tool_name.clone(),
+            score: candidate.score,
+            parts: candidate.parts,
+            cosine: candidate.cosine,
+            description: entry.description.clone(),
+            write_class: entry.write_class,
+            kind: entry.kind(),
+            also: copies.map(|copy| copy.tool_name.clone()).collect(),
+            priors: FoundPriors {
+                success_rate: entry.success_rate,
+                p95_latency_ms: entry.p95_latency_ms,
+                estimated_cost_usd: entry.estimated_cost_usd,
+                last_updated_at: entry.last_updated_at,
+            },
+            neighbours: votes.map_or_else(Vec::new, |votes| neighbours(votes, &entry.tool_name)),
+        }
+    }
+}
+
+/// The lessons that had a part in the score of a tool, the heaviest first.
+fn neighbours(votes: &Votes, tool: &str) -> Vec<Neighbour> {
+    let vote = votes.of(tool);
+    let mut neighbours = vote.map_or_else(Vec::new, |vote| vote.neighbours.clone());
+    neighbours.sort_by(|a, b| b.weight.abs().total_cmp(&a.weight.abs()));
+    neighbours
+}
+
+/// Checks that every tool of the catalog and every HTTP API is indexed, has a sound vector, and is
+/// found by its own description.
+pub(crate) async fn verify(gateway: &Gateway) -> IndexVerdict {
+    let (catalog, snapshot) = (gateway.catalog(), gateway.services.index.snapshot());
+    let tools = catalog.tools.iter().map(|entry| entry.exposed.as_str());
+    let names: Vec<&str> = tools
+        .chain(gateway.providers.names().map(ServerName::as_str))
+        .collect();
+    let judging = names.iter().map(|name| judge(gateway, &snapshot, name));
+    let judged: Vec<Vec<IndexProblem>> = stream::iter(judging)
+        .buffered(JUDGED_AT_ONCE)
+        .collect()
+        .await;
+    let flaws = names.iter().zip(&judged).flat_map(|(name, problems)| {
+        problems.iter().map(|problem| IndexFlaw {
+            tool_name: (*name).to_owned(),
+            problem: problem.to_string(),
+        })
+    });
+    IndexVerdict {
+        tools: names.len(),
+        embedded: snapshot.served().1,
+        found_by_description: judged.iter().filter(|it| is_found(it)).count(),
+        flaws: flaws.collect(),
+    }
+}
+
+/// The number is enough to keep all cores, or a service, busy.
+const JUDGED_AT_ONCE: usize = 16;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum IndexProblem {
+    #[error("it is not in the index")]
+    Missing,
+    #[error("it has no vector")]
+    NoVector,
+    #[error("its vector is empty or not finite")]
+    UnsoundVector,
+    #[error("asking with its own description does not find it")]
+    NotFound,
+}
+
+fn is_found(problems: &[IndexProblem]) -> bool {
+    !problems.iter().any(|problem| problem.hides())
+}
+
+impl IndexProblem {
+    fn hides(self) -> bool {
+        matches!(self, Self::Missing | Self::NotFound)
+    }
+}
+
+async fn judge(gateway: &Gateway, snapshot: &Snapshot, name: &str) -> Vec<IndexProblem> {
+    let Some(document) = snapshot.index.get(name) else {
+        return vec![IndexProblem::Missing];
+    };
+    let mut problems = Vec::new();
+    match &document.vector {
+        None => problems.push(IndexProblem::NoVector),
+        Some(vector) if !is_sound(vector) => problems.push(IndexProblem::UnsoundVector),
+        Some(_) => {}
+    }
+    if !is_found_by_own_words(gateway, snapshot, document).await {
+        problems.push(IndexProblem::NotFound);
+    }
+    problems
+}
+
+async fn is_found_by_own_words(
+    gateway: &Gateway,
+    snapshot: &Snapshot,
+    document: &Document,
+) -> bool {
+    let description = document.entry.description.trim();
+    let own_words = if description.is_empty() {
+        document.name.as_str()
+    } else {
+        description
+    };
+    let options = Options {
+        top_k: OWN_WORDS_TOP,
+        ..Options::default()
+    };
+    let intent = gateway.services.index.intent(own_words).await;
+    // Two tools with the same words cannot be told apart; either will do.
+    snapshot
+        .search(&intent, &options, |it| !it.is_held())
+        .candidates
+        .iter()
+        .any(|it| {
+            it.entry.tool_name == document.entry.tool_name
+                || it.entry.description.trim() == description
+        })
+}

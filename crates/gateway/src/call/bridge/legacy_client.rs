@@ -1,0 +1,130 @@
+//! A client that can be asked in the middle of a call.
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use kitbag_upstream::{CallError, CallEvent, ClientQuestion, InFlight};
+use kitbag_wire::meta::method;
+use kitbag_wire::{Raw, RawObject, is_too_deep};
+
+use super::{MOST_QUESTIONS, is_input_required, next, pass_on, presented, refuse_further, send};
+use crate::call::failure::Failure;
+use crate::call::resolve::McpTarget;
+use crate::state::secret::random_token;
+use crate::turn::{BackChannel, Turn};
+
+/// A modern server that asks again and again is stopped here.
+const MAX_ROUNDS: usize = 10;
+
+pub(super) async fn carry(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
+    for _ in 0..MAX_ROUNDS {
+        let (in_flight, first) = send(target).await?;
+        let result = follow(turn, target, in_flight, first).await?;
+        let Some(questions) = is_input_required(&result) else {
+            return Ok(result);
+        };
+        if is_too_deep(result.get().as_bytes()) {
+            return Err(CallError::TooDeep {
+                server: target.server.name().clone(),
+            }
+            .into());
+        }
+        let answers = ask_all(turn, target, &questions).await?;
+        target.outbound.params.put("inputResponses", &answers);
+        match questions.get("requestState") {
+            Some(state) => target.outbound.params.set("requestState", state.to_owned()),
+            None => drop(target.outbound.params.remove("requestState")),
+        }
+    }
+    Err(Failure::TooManyRounds {
+        server: target.server.name().clone(),
+        rounds: MAX_ROUNDS,
+    })
+}
+
+/// Follows the call to its end; questions are put while it goes on.
+async fn follow(
+    turn: &Turn,
+    target: &McpTarget,
+    mut in_flight: InFlight,
+    first: CallEvent,
+) -> Result<Raw, Failure> {
+    let mut questions = FuturesUnordered::new();
+    let mut event = first;
+    loop {
+        match event {
+            CallEvent::Done(done) => {
+                // On a pipe a server does not say for which of a client's calls it asks. What is
+                // still open was asked for another one, which waits for the answer.
+                tokio::spawn(questions.for_each(async |()| ()));
+                return Ok(done?);
+            }
+            CallEvent::Ask(ask) if questions.len() >= MOST_QUESTIONS => refuse_further(ask),
+            CallEvent::Ask(ask)
+                if turn
+                    .client
+                    .capabilities
+                    .can_answer(&ask.method, ask.params.as_ref()) =>
+            {
+                let params = presented(turn, &target.server, &ask.method, ask.params.as_ref());
+                questions.push(put(turn.back.clone(), params, ask));
+            }
+            other => pass_on(turn, &target.server, other),
+        }
+        event = loop {
+            tokio::select! {
+                event = next(&mut in_flight) => break event,
+                Some(()) = questions.next() => {}
+            }
+        };
+    }
+}
+
+async fn put(back: BackChannel, params: Raw, ask: ClientQuestion) {
+    let withdrawn = ask.withdrawn.clone();
+    tokio::select! {
+        answer = back.ask(&ask.method, Some(params)) => ask.answer(answer),
+        () = withdrawn.cancelled() => {}
+    }
+}
+
+/// Puts all questions of a modern server at once and gathers the answers under their keys.
+async fn ask_all(
+    turn: &Turn,
+    target: &McpTarget,
+    questions: &RawObject,
+) -> Result<RawObject, Failure> {
+    let questions = questions.object("inputRequests").unwrap_or_default();
+    let asked = questions.iter().map(|(key, question)| async move {
+        let question = RawObject::open(question).map_err(|error| {
+            Failure::params(format!("the server's question is malformed: {error}"))
+        })?;
+        let method: String = question.read("method").unwrap_or_default();
+        let params = question.get("params").map(ToOwned::to_owned);
+        let params = presented(turn, &target.server, &method, params.as_ref());
+        let params = with_elicitation_id(&method, params);
+        let answer = turn
+            .back
+            .clone()
+            .ask(&method, Some(params))
+            .await
+            .map_err(|error| Failure::ClientRefused { error })?;
+        Ok::<_, Failure>((key.to_owned(), answer))
+    });
+    let answers = futures::future::try_join_all(asked).await?;
+    Ok(answers.into_iter().collect())
+}
+
+/// The older revision numbers its URL elicitations; the newer one has no such number.
+fn with_elicitation_id(method: &str, params: Raw) -> Raw {
+    if method != method::ELICIT {
+        return params;
+    }
+    let Ok(mut object) = RawObject::open(&params) else {
+        return params;
+    };
+    if object.read::<String>("mode").as_deref() != Some("url") || object.contains("elicitationId") {
+        return params;
+    }
+    object.put("elicitationId", &random_token());
+    object.to_raw()
+}

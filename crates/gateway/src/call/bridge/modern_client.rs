@@ -1,0 +1,252 @@
+//! A client that gets questions as the result of its call, and calls again with the answers.
+
+use std::time::Duration;
+
+use kitbag_domain::ServerName;
+use kitbag_upstream::{CallError, CallEvent, ClientQuestion, InFlight};
+use kitbag_wire::meta::{code, method, result_type};
+use kitbag_wire::{ErrorObject, Raw, RawObject};
+use tokio::time::{Instant, timeout_at};
+
+use super::{MOST_QUESTIONS, next, pass_on, refuse_further, send, signed};
+use crate::call::failure::Failure;
+use crate::call::parking::{Parked, Ticket, TicketUse};
+use crate::call::resolve::McpTarget;
+use crate::turn::Turn;
+
+/// A person is about to be asked, so the wait for further questions goes unnoticed.
+pub(crate) const SAME_BREATH: Duration = Duration::from_millis(50);
+/// A server that does not stop talking is not listened to for ever before the person is asked.
+const LONGEST_BREATH: Duration = Duration::from_secs(1);
+
+/// The error code with which a legacy server says that the person must first open a URL.
+const URL_ELICITATION_REQUIRED: i64 = -32042;
+
+pub(super) async fn carry(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
+    let params = &mut target.outbound.params;
+    let state: Option<String> = params.read("requestState");
+    let Some(ticket) = state.as_deref().and_then(Ticket::parse) else {
+        // The state of a modern server, or none: both go on as they are.
+        return Carrying { turn, target }.begin().await;
+    };
+    let answers = params.object("inputResponses").unwrap_or_default();
+    params.remove("inputResponses");
+    params.remove("requestState");
+    let call = Carrying { turn, target };
+    match turn
+        .gateway
+        .services
+        .parking
+        .claim(&ticket, &call.purpose())?
+    {
+        Parked::Waiting { in_flight, asks } => call.resume(in_flight, asks, &answers).await,
+        Parked::CallAgain => call.begin().await,
+        // The ticket of a run names another request than this one, so it is refused before.
+        Parked::Run(_) => call.begin().await,
+    }
+}
+
+/// A call and everything around it.
+struct Carrying<'a> {
+    turn: &'a Turn,
+    target: &'a McpTarget,
+}
+
+impl Carrying<'_> {
+    async fn begin(&self) -> Result<Raw, Failure> {
+        let (in_flight, first) = send(self.target).await?;
+        self.follow(in_flight, first).await
+    }
+
+    /// Follows the call until it ends or wants to know something.
+    async fn follow(&self, mut in_flight: InFlight, first: CallEvent) -> Result<Raw, Failure> {
+        let mut event = first;
+        loop {
+            match event {
+                CallEvent::Done(done) => return self.finish(done),
+                CallEvent::Ask(ask) if can_answer(self.turn, &ask) => {
+                    return match gather(self, &mut in_flight, ask).await {
+                        Gathered::Asks(asks) => Ok(self.park(in_flight, asks)),
+                        Gathered::Done(done) => self.finish(done),
+                    };
+                }
+                other => pass_on(self.turn, &self.target.server, other),
+            }
+            event = next(&mut in_flight).await;
+        }
+    }
+
+    /// Gives the answers to the server that waits for them. What is still missing is asked again.
+    async fn resume(
+        &self,
+        mut in_flight: InFlight,
+        asks: Vec<(String, ClientQuestion)>,
+        answers: &RawObject,
+    ) -> Result<Raw, Failure> {
+        in_flight.step_in();
+        let mut missing = Vec::new();
+        for (key, ask) in asks {
+            match answers
+                .get(&key)
+                .filter(|answer| answer.get().starts_with('{'))
+            {
+                Some(answer) => ask.answer(Ok(answer.to_owned())),
+                None => missing.push((key, ask)),
+            }
+        }
+        if !missing.is_empty() {
+            return Ok(self.park(in_flight, missing));
+        }
+        let first = next(&mut in_flight).await;
+        self.follow(in_flight, first).await
+    }
+
+    fn park(&self, mut in_flight: InFlight, asks: Vec<(String, ClientQuestion)>) -> Raw {
+        let questions = asks.iter().map(|(key, ask)| {
+            let params = signed(ask.params.as_ref(), self.target.server.name());
+            let question = RawObject::new()
+                .with("method", &ask.method)
+                .with("params", &params);
+            (key.clone(), question.to_raw())
+        });
+        let questions: RawObject = questions.collect();
+        in_flight.step_aside();
+        let ticket = self
+            .turn
+            .gateway
+            .services
+            .parking
+            .park(self.purpose(), Parked::Waiting { in_flight, asks });
+        input_required(&questions, &ticket)
+    }
+
+    fn finish(&self, done: Result<Raw, CallError>) -> Result<Raw, Failure> {
+        match done {
+            Ok(result) => Ok(complete(result)),
+            Err(CallError::Refused { server, error }) => match url_questions(&error, &server) {
+                Some(_) if !self.turn.client.capabilities.can_visit() => {
+                    Err(Failure::CannotVisit { server })
+                }
+                Some(questions) => {
+                    let ticket = self
+                        .turn
+                        .gateway
+                        .services
+                        .parking
+                        .park(self.purpose(), Parked::CallAgain);
+                    Ok(input_required(&questions, &ticket))
+                }
+                None => Err(CallError::Refused {
+                    server,
+                    error: modern_code(error),
+                }
+                .into()),
+            },
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn purpose(&self) -> TicketUse {
+        purpose(self.turn, self.target)
+    }
+}
+
+enum Gathered {
+    Asks(Vec<(String, ClientQuestion)>),
+    /// The server did not wait for the answers.
+    Done(Result<Raw, CallError>),
+}
+
+/// Collects the questions that the server asks right after the first, so that the client is asked
+/// once.
+async fn gather(call: &Carrying<'_>, in_flight: &mut InFlight, first: ClientQuestion) -> Gathered {
+    let turn = call.turn;
+    let mut asks = vec![first];
+    let end = Instant::now() + LONGEST_BREATH;
+    while let Ok(event) = timeout_at(end.min(Instant::now() + SAME_BREATH), next(in_flight)).await {
+        match event {
+            CallEvent::Ask(ask) if asks.len() >= MOST_QUESTIONS => refuse_further(ask),
+            CallEvent::Ask(ask) if can_answer(turn, &ask) => asks.push(ask),
+            CallEvent::Done(done) => return Gathered::Done(done),
+            other => pass_on(turn, &call.target.server, other),
+        }
+    }
+    let keyed = asks
+        .into_iter()
+        .enumerate()
+        .map(|(number, ask)| (format!("question-{}", number + 1), ask));
+    Gathered::Asks(keyed.collect())
+}
+
+/// The request as the server saw it, without the parts that belong to a single attempt.
+fn purpose(turn: &Turn, target: &McpTarget) -> TicketUse {
+    let outbound = &target.outbound;
+    let mut hash = blake3::Hasher::new();
+    hash.update(target.server.name().as_str().as_bytes())
+        .update(b"\0")
+        .update(outbound.method.as_bytes());
+    for (name, value) in outbound.params.iter().filter(|(name, _)| *name != "_meta") {
+        hash.update(b"\0")
+            .update(name.as_bytes())
+            .update(b"\0")
+            .update(value.get().as_bytes());
+    }
+    TicketUse {
+        caller: turn.client.caller.clone(),
+        digest: *hash.finalize().as_bytes(),
+    }
+}
+
+pub(crate) fn input_required(questions: &RawObject, ticket: &Ticket) -> Raw {
+    RawObject::new()
+        .with("resultType", result_type::INPUT_REQUIRED)
+        .with("inputRequests", questions)
+        .with("requestState", &ticket.to_string())
+        .to_raw()
+}
+
+/// A legacy error that lists URLs to open, as the questions of a modern result.
+fn url_questions(error: &ErrorObject, server: &ServerName) -> Option<RawObject> {
+    if error.code != URL_ELICITATION_REQUIRED {
+        return None;
+    }
+    let elicitations: Vec<Raw> = RawObject::open(error.data.as_ref()?)
+        .ok()?
+        .read("elicitations")?;
+    let questions = elicitations
+        .into_iter()
+        .enumerate()
+        .map(|(number, params)| {
+            let params = signed(Some(&params), server);
+            let question = RawObject::new()
+                .with("method", method::ELICIT)
+                .with("params", &params);
+            (format!("question-{}", number + 1), question.to_raw())
+        });
+    Some(questions.collect())
+}
+
+/// Codes the modern revision has withdrawn.
+fn modern_code(mut error: ErrorObject) -> ErrorObject {
+    if error.code == code::LEGACY_RESOURCE_NOT_FOUND {
+        error.code = code::INVALID_PARAMS;
+    }
+    error
+}
+
+/// Modern clients insist on `resultType`; a legacy server does not know it.
+pub(crate) fn complete(result: Raw) -> Raw {
+    if RawObject::peek(&result, "resultType").is_some() {
+        return result;
+    }
+    match RawObject::open(&result) {
+        Ok(object) => object.with("resultType", result_type::COMPLETE).to_raw(),
+        Err(_) => result,
+    }
+}
+
+fn can_answer(turn: &Turn, ask: &ClientQuestion) -> bool {
+    turn.client
+        .capabilities
+        .can_answer(&ask.method, ask.params.as_ref())
+}

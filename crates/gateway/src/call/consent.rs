@@ -1,0 +1,184 @@
+//! Decides if a program may call a tool that does more than read, and asks the person where the
+//! rules say so.
+
+use kitbag_domain::text::visible;
+use kitbag_domain::{WriteClass, derived_effect};
+use kitbag_policy::CodeWrites;
+use kitbag_wire::meta::method;
+use kitbag_wire::{Raw, RawObject, raw};
+use serde_json::json;
+
+use crate::call::CallSubject;
+use crate::call::failure::Failure;
+use crate::call::resolve::{CallTarget, Executor};
+use crate::turn::Turn;
+use crate::turn::run::CodeRun;
+
+/// Lets a call pass that no program makes, that only reads, or that rules or the person permit.
+pub(crate) async fn consent(turn: &Turn, target: &CallTarget) -> Result<(), Failure> {
+    let Some(run) = &turn.run else { return Ok(()) };
+    if write_class(turn, target) == WriteClass::Read {
+        return Ok(());
+    }
+    match turn.policy().writes_from_code(turn.caller()) {
+        CodeWrites::Allow => Ok(()),
+        CodeWrites::Deny => Err(refusal(turn, target, "the rules of this gateway forbid it")),
+        CodeWrites::Ask => ask(turn, run, target).await,
+    }
+}
+
+/// The effect of a call. A tool of which nothing is known may do anything.
+pub(crate) fn write_class(turn: &Turn, target: &CallTarget) -> WriteClass {
+    match &target.executor {
+        Executor::Api(target) if target.request.method.is_safe() => WriteClass::Read,
+        Executor::Api(_) => WriteClass::Write,
+        Executor::Declared(target) => target.write_class(),
+        Executor::Mcp(target) => match &target.subject {
+            CallSubject::Tool(name) => turn
+                .catalog
+                .tool(name)
+                .map_or(WriteClass::Unknown, |entry| turn.gateway.write_class(entry)),
+            _ => WriteClass::Read,
+        },
+    }
+}
+
+async fn ask(turn: &Turn, run: &CodeRun, target: &CallTarget) -> Result<(), Failure> {
+    let tool = tool_name(target);
+    if run.is_permitted(&tool) {
+        return Ok(());
+    }
+    let question = question(&tool, target);
+    let capabilities = &turn.client.capabilities;
+    if !capabilities.can_answer(method::ELICIT, Some(&question)) {
+        return Err(refusal(turn, target, "this client cannot ask the person"));
+    }
+    let answer = turn.back.clone().ask(method::ELICIT, Some(question)).await;
+    let answer = answer.map_err(|error| Failure::ClientRefused { error })?;
+    match Consent::read(&answer) {
+        Consent::Once => Ok(()),
+        Consent::Run => {
+            run.permit(&tool);
+            Ok(())
+        }
+        Consent::No => Err(refusal(turn, target, "the person did not permit it")),
+    }
+}
+
+/// The answer of the person.
+#[derive(Debug, PartialEq, Eq)]
+enum Consent {
+    Once,
+    /// For every call of this tool in this run.
+    Run,
+    No,
+}
+
+impl Consent {
+    /// Everything that is not plainly a yes is a no.
+    fn read(answer: &Raw) -> Self {
+        let answer = RawObject::open(answer).unwrap_or_default();
+        let action: Option<String> = answer.read("action");
+        if action.as_deref() != Some("accept") {
+            return Self::No;
+        }
+        let content = answer.object("content").unwrap_or_default();
+        match content.read::<String>("permit").as_deref() {
+            Some(ONCE) => Self::Once,
+            Some(RUN) => Self::Run,
+            _ => Self::No,
+        }
+    }
+}
+
+const ONCE: &str = "this call";
+const RUN: &str = "all calls of this tool in this run";
+const NEVER: &str = "no";
+
+fn question(tool: &str, target: &CallTarget) -> Raw {
+    let message = format!(
+        "A program that the model wrote wants to call `{tool}`, which may change something, with {}. May it?",
+        shown_arguments(target)
+    );
+    raw(&json!({
+        "message": visible(&message),
+        "requestedSchema": {
+            "type": "object",
+            "properties": { "permit": { "type": "string", "enum": [ONCE, RUN, NEVER] } },
+            "required": ["permit"],
+        },
+    }))
+}
+
+/// The arguments, as much of them as a person reads before an answer.
+fn shown_arguments(target: &CallTarget) -> String {
+    const MOST: usize = 600;
+    let text = target.arguments().unwrap_or("no arguments");
+    let cut = &text[..text.floor_char_boundary(MOST)];
+    let more = if cut.len() < text.len() { " …" } else { "" };
+    format!("{cut}{more}")
+}
+
+/// Names the one line of configuration that would let the call pass, and the way that is open now.
+fn refusal(turn: &Turn, target: &CallTarget, why: &str) -> Failure {
+    let tool = tool_name(target);
+    let capability = &target.capability;
+    let changes = derived_effect::names_change(capability.server.as_str(), &capability.name);
+    let (effect, line) = match write_class(turn, target) {
+        WriteClass::Unknown if !changes => (
+            "does not say whether it only reads",
+            format!("`write_class = \"read\"` under [tools.{tool}], if it only reads"),
+        ),
+        _ => (
+            "may change something",
+            "`code_writes = \"allow\"` under [policy]".to_owned(),
+        ),
+    };
+    let person = match &target.executor {
+        Executor::Api(_) => String::new(),
+        _ => format!(" The person can run it with `kitbag call {tool}`."),
+    };
+    let reason = format!(
+        "`{tool}` {effect}, and {why}. Programs and run_intent may call it once the configuration has {line}.{person}"
+    );
+    Failure::Denied { reason }
+}
+
+fn tool_name(target: &CallTarget) -> String {
+    match &target.executor {
+        Executor::Mcp(target) => target.subject.kind_and_name().1.to_owned(),
+        Executor::Declared(target) => target.tool.file.name.to_string(),
+        Executor::Api(_) => format!("{} {}", target.capability.server, target.capability.name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(answer: &serde_json::Value, expected: &Consent) {
+        assert_eq!(Consent::read(&raw(answer)), *expected, "{answer}");
+    }
+
+    #[test]
+    fn only_a_plain_yes_permits_a_call() {
+        check(
+            &json!({ "action": "accept", "content": { "permit": ONCE } }),
+            &Consent::Once,
+        );
+        check(
+            &json!({ "action": "accept", "content": { "permit": RUN } }),
+            &Consent::Run,
+        );
+        for no in [
+            json!({ "action": "accept", "content": { "permit": NEVER } }),
+            json!({ "action": "accept" }),
+            json!({ "action": "decline", "content": { "permit": ONCE } }),
+            json!({ "action": "cancel" }),
+            json!([]),
+        ] {
+            check(&no, &Consent::No);
+        }
+    }
+}

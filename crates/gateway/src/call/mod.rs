@@ -1,0 +1,204 @@
+//! Calls: from the name a client used to the answer it gets. [`pipeline`] is the only way to a server
+//! or an API; read it first.
+//!
+//! May touch the catalog, the policy, the store's audit, the servers and APIs of the gateway, and the
+//! client through the turn. Knows no surface and no endpoint.
+//!
+//! # Layout
+//! - `pipeline`: resolve, decide, validate, dispatch, observe
+//! - `resolve`, `consent`, `held`, `hidden`: which target a name has, and whether the caller may use it
+//! - `bridge`, `parking`, `tasks`: carry a call between clients and servers of either era
+//! - `declared_call`: calls of tools that come from files
+//! - `record`, `observe`: the audit row, and the events for the learner
+//! - [`failure`], `reply`: why a request failed, and the only place that gives errors a wire form
+//! - `kept`: the rest of a long result
+
+pub(crate) mod bridge;
+pub(crate) mod consent;
+pub(crate) mod declared_call;
+pub mod failure;
+pub(crate) mod held;
+pub(crate) mod hidden;
+pub(crate) mod kept;
+pub(crate) mod observe;
+pub(crate) mod parking;
+pub(crate) mod pipeline;
+pub(crate) mod record;
+pub(crate) mod reply;
+pub(crate) mod resolve;
+pub(crate) mod tasks;
+
+use kitbag_apis::ProviderCall;
+use kitbag_domain::{Capability, ExposedName, Kind, ServerName, ShortText};
+use kitbag_wire::RawObject;
+use kitbag_wire::meta::method;
+use serde::Serialize;
+
+use crate::call::failure::Failure;
+use crate::front::completion::CompletionReference;
+
+pub(crate) enum Call {
+    Mcp(McpCall),
+    Api(ApiCall),
+}
+
+/// A request of the protocol that some server has to answer.
+pub(crate) struct McpCall {
+    pub(crate) subject: CallSubject,
+    pub(crate) params: RawObject,
+}
+
+/// A request to an HTTP API, by the name under which the configuration knows it.
+pub(crate) struct ApiCall {
+    pub(crate) provider: String,
+    pub(crate) request: ProviderCall,
+}
+
+/// The thing that a call is about, by the name that its caller used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CallSubject {
+    Tool(String),
+    Prompt(String),
+    Resource(String),
+    Skill(String),
+    /// The files below a URI.
+    Directory(String),
+    Completion(CompletionReference),
+    /// A list of one server, untouched.
+    List(&'static str),
+    /// A task that some tool call has begun.
+    Task(TaskMethod, String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TaskMethod {
+    Get,
+    Result,
+    Update,
+    Cancel,
+}
+
+impl McpCall {
+    pub(crate) fn tool(name: String, params: RawObject) -> Self {
+        Self {
+            subject: CallSubject::Tool(name),
+            params,
+        }
+    }
+
+    pub(crate) fn prompt(params: RawObject) -> Result<Self, Failure> {
+        let subject = CallSubject::Prompt(required(&params, "name")?);
+        Ok(Self { subject, params })
+    }
+
+    pub(crate) fn resource(params: RawObject) -> Result<Self, Failure> {
+        let subject = CallSubject::Resource(required(&params, "uri")?);
+        Ok(Self { subject, params })
+    }
+
+    pub(crate) fn skill(params: RawObject) -> Result<Self, Failure> {
+        let subject = CallSubject::Skill(required(&params, "uri")?);
+        Ok(Self { subject, params })
+    }
+
+    pub(crate) fn directory(params: RawObject) -> Result<Self, Failure> {
+        let subject = CallSubject::Directory(required(&params, "uri")?);
+        Ok(Self { subject, params })
+    }
+
+    pub(crate) fn completion(params: RawObject) -> Result<Self, Failure> {
+        let subject = CallSubject::Completion(CompletionReference::read(&params)?);
+        Ok(Self { subject, params })
+    }
+
+    pub(crate) fn list(method: &'static str, params: RawObject) -> Self {
+        Self {
+            subject: CallSubject::List(method),
+            params,
+        }
+    }
+
+    pub(crate) fn task(method: TaskMethod, params: RawObject) -> Result<Self, Failure> {
+        let subject = CallSubject::Task(method, required(&params, "taskId")?);
+        Ok(Self { subject, params })
+    }
+}
+
+/// Returns the parameters of a call of a tool or a prompt.
+pub(crate) fn params_of(name: &str, arguments: &impl Serialize) -> RawObject {
+    RawObject::new()
+        .with("name", name)
+        .with("arguments", arguments)
+}
+
+impl Call {
+    /// The thing that the record names for a call that leads nowhere: the name as the caller wrote
+    /// it, under the server that it seems to mean.
+    pub(crate) fn unresolved(&self) -> Capability {
+        let (kind, name) = match self {
+            Self::Api(call) => return call.unresolved(),
+            Self::Mcp(call) => call.subject.kind_and_name(),
+        };
+        let server = ExposedName::split(name).map(|(server, _)| server);
+        Capability {
+            server: server_or_unknown(server.unwrap_or_default()),
+            kind,
+            name: ShortText::cut(name).as_str().to_owned(),
+        }
+    }
+}
+
+impl ApiCall {
+    fn unresolved(&self) -> Capability {
+        Capability::tool(server_or_unknown(&self.provider), self.request.subject())
+    }
+}
+
+fn server_or_unknown(name: &str) -> ServerName {
+    name.parse()
+        .unwrap_or_else(|_| "unknown".parse().expect("it is a valid name"))
+}
+
+impl CallSubject {
+    /// The kind of thing, and the name that the caller used for it. A list is about the server
+    /// itself, and a task has only an id, so neither has a name.
+    pub(crate) fn kind_and_name(&self) -> (Kind, &str) {
+        match self {
+            Self::Tool(name) => (Kind::Tool, name),
+            Self::Prompt(name) | Self::Completion(CompletionReference::Prompt(name)) => {
+                (Kind::Prompt, name)
+            }
+            Self::Resource(uri)
+            | Self::Skill(uri)
+            | Self::Directory(uri)
+            | Self::Completion(CompletionReference::Resource(uri)) => (Kind::Resource, uri),
+            Self::List(_) | Self::Task(..) => (Kind::Tool, ""),
+        }
+    }
+
+    /// The method by which a server is asked for it.
+    pub(crate) fn method(&self) -> &'static str {
+        match self {
+            Self::Tool(_) => method::CALL_TOOL,
+            Self::Prompt(_) => method::GET_PROMPT,
+            Self::Resource(_) => method::READ_RESOURCE,
+            Self::Skill(_) => method::GET_SKILL,
+            Self::Directory(_) => method::READ_DIRECTORY,
+            Self::Completion(_) => method::COMPLETE,
+            Self::List(method) => method,
+            Self::Task(TaskMethod::Get, _) => "tasks/get",
+            Self::Task(TaskMethod::Result, _) => "tasks/result",
+            Self::Task(TaskMethod::Update, _) => "tasks/update",
+            Self::Task(TaskMethod::Cancel, _) => "tasks/cancel",
+        }
+    }
+}
+
+pub(crate) fn required(params: &RawObject, field: &str) -> Result<String, Failure> {
+    match params.get(field) {
+        None => Err(Failure::params(format!("`{field}` is missing"))),
+        Some(_) => params
+            .read(field)
+            .ok_or_else(|| Failure::params(format!("`{field}` must be a string"))),
+    }
+}

@@ -1,0 +1,321 @@
+//! One call, from a name a client knows to an answer. Read this file first.
+//!
+//! Every call to a server or an API passes through this file, and its steps stand here in order:
+//! resolve, decide, validate, dispatch, observe.
+
+use kitbag_apis::ProviderAnswer;
+use kitbag_domain::text::visible;
+use kitbag_domain::{Capability, Outcome, TraceParent, WriteClass};
+use kitbag_upstream::CallError;
+use kitbag_wire::meta::result_type;
+use kitbag_wire::{Raw, RawObject, is_too_deep, raw};
+use serde_json::json;
+
+use crate::call::bridge;
+use crate::call::consent::{consent, write_class};
+use crate::call::declared_call;
+use crate::call::failure::Failure;
+use crate::call::held;
+use crate::call::hidden;
+use crate::call::observe::NotedUse;
+use crate::call::record::CallRecord;
+use crate::call::resolve::{self, ApiTarget, CallTarget, Executor, McpTarget};
+use crate::call::{Call, CallSubject};
+use crate::catalog::CatalogEntry;
+use crate::catalog::overrides;
+use crate::catalog::prompts;
+use crate::surface::authored;
+use crate::turn::Turn;
+use crate::turn::view::View;
+
+pub(crate) async fn run(turn: &Turn, mut call: Call) -> Result<Raw, Failure> {
+    let mut record = CallRecord::new(turn);
+    let answer = answer(turn, &mut call, &mut record).await;
+    record.end(turn, &answer, outcome);
+    answer.map_err(|failure| failure.for_caller(turn.caller()))
+}
+
+async fn answer(turn: &Turn, call: &mut Call, record: &mut CallRecord) -> Result<Raw, Failure> {
+    let resolved = hidden::known_tenant(turn).and_then(|()| resolve::resolve(turn, call));
+    let mut target = resolved.inspect_err(|_| record.concerns(turn, call.unresolved(), None))?;
+    record.concerns(turn, target.capability.clone(), target.arguments());
+    record.notes(NotedUse::of(turn, &target));
+    let answer = attempt(turn, &mut target, record).await;
+    presented(turn, &target, answer)
+}
+
+async fn attempt(
+    turn: &Turn,
+    target: &mut CallTarget,
+    record: &mut CallRecord,
+) -> Result<Raw, Failure> {
+    decide(turn, target)?;
+    overrides::strip(turn, target)?;
+    validate(turn, target)?;
+    consent(turn, target).await?;
+    // This is the last step before a server is touched: where the audit is required, the call is
+    // recorded here.
+    record.begin(turn).await?;
+    let answer = tokio::select! {
+        answer = dispatch(turn, target, record.span()) => answer,
+        () = turn.cancelled.cancelled() => Err(Failure::Cancelled),
+    };
+    if let Some(price) = target.spent() {
+        record.has_cost(price);
+    }
+    // Also a call that failed may have changed something.
+    if write_class(turn, target) != WriteClass::Read {
+        let server = &target.capability.server;
+        turn.gateway.services.intents.server_changed(server);
+    }
+    answer
+}
+
+fn decide(turn: &Turn, target: &CallTarget) -> Result<(), Failure> {
+    match &target.executor {
+        Executor::Mcp(server) => decide_mcp(turn, &target.capability, server),
+        Executor::Api(_) => hidden::permit(turn, &target.capability, || {
+            unknown_path(turn, &target.capability)
+        }),
+        Executor::Declared(declared) => hidden::permit(turn, &target.capability, || {
+            resolve::unknown_tool(turn, declared.tool.file.name.as_str())
+        }),
+    }
+}
+
+fn decide_mcp(turn: &Turn, capability: &Capability, target: &McpTarget) -> Result<(), Failure> {
+    // A list is about the server; what it contains is filtered one by one.
+    if matches!(turn.view, View::One(_)) && capability.name.is_empty() {
+        return match turn.sees_server(&capability.server) {
+            true => Ok(()),
+            false => Err(Failure::UnknownServer {
+                server: capability.server.to_string(),
+            }),
+        };
+    }
+    for part in [Some(capability), target.filled.as_ref()]
+        .into_iter()
+        .flatten()
+    {
+        hidden::permit(turn, part, || resolve::unknown(turn, &target.subject))?;
+    }
+    if overrides::is_hidden(turn, capability) {
+        return Err(resolve::unknown(turn, &target.subject));
+    }
+    held::permit(turn, &target.subject, capability)?;
+    match hidden::is_listed(turn, &target.subject, capability) {
+        true => Ok(()),
+        false => Err(resolve::unknown(turn, &target.subject)),
+    }
+}
+
+/// The refusal of a path that rules hide. A caller who may not know of the API at all reads that
+/// there is none.
+fn unknown_path(turn: &Turn, capability: &Capability) -> Failure {
+    if !turn.sees_server(&capability.server) {
+        return resolve::unknown_provider(turn, capability.server.to_string());
+    }
+    Failure::UnknownPath {
+        provider: capability.server.clone(),
+        subject: capability.name.clone(),
+    }
+}
+
+/// Checks what can be known to be wrong without asking the server.
+fn validate(turn: &Turn, target: &mut CallTarget) -> Result<(), Failure> {
+    match &mut target.executor {
+        Executor::Mcp(target) => validate_mcp(turn, target),
+        // Only the API knows which arguments it takes.
+        Executor::Api(_) => Ok(()),
+        Executor::Declared(target) => target.check(&turn.gateway.services.checker),
+    }
+}
+
+fn validate_mcp(turn: &Turn, target: &mut McpTarget) -> Result<(), Failure> {
+    let params = &mut target.outbound.params;
+    // Some clients write down that there are no arguments; leaving them out says the same.
+    if params
+        .get("arguments")
+        .is_some_and(|given| given.get() == "null")
+    {
+        params.remove("arguments");
+    }
+    if matches!(target.subject, CallSubject::Tool(_)) {
+        must_be_object(params, "arguments")?;
+    }
+    // Not every call comes from a client: the person at the terminal types arguments, too, or they
+    // are taken out of text.
+    if params
+        .iter()
+        .any(|(_, value)| is_too_deep(value.get().as_bytes()))
+    {
+        return Err(Failure::arguments_too_deep());
+    }
+    must_be_object(params, "_meta")?;
+    // A client that wants everything as the servers have it leaves the checking to them, too.
+    if turn.view.is_frugal() {
+        check_arguments(turn, &target.subject, params)?;
+    }
+    Ok(())
+}
+
+fn must_be_object(params: &RawObject, member: &str) -> Result<(), Failure> {
+    match params.get(member) {
+        Some(value) if !value.get().starts_with('{') => {
+            Err(Failure::params(format!("`{member}` must be an object")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Holds the arguments against the listing, if the tool or prompt is in it.
+fn check_arguments(turn: &Turn, subject: &CallSubject, params: &RawObject) -> Result<(), Failure> {
+    match subject {
+        CallSubject::Tool(name) => match turn.catalog.tool(name) {
+            Some(entry) => check_tool_arguments(turn, entry, params),
+            None => Ok(()),
+        },
+        CallSubject::Prompt(name) => match turn.catalog.prompt(name) {
+            Some(entry) => prompts::check_arguments(&entry.definition, params),
+            None => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+fn check_tool_arguments(
+    turn: &Turn,
+    tool: &CatalogEntry,
+    params: &RawObject,
+) -> Result<(), Failure> {
+    let none = raw(&RawObject::new());
+    let arguments = params.get("arguments").unwrap_or(&none);
+    let checker = &turn.gateway.services.checker;
+    let checked = checker.check_arguments(&tool.definition, arguments);
+    checked.map_err(|misfit| Failure::Arguments {
+        tool: tool.exposed.clone(),
+        misfit,
+    })
+}
+
+async fn dispatch(
+    turn: &Turn,
+    target: &mut CallTarget,
+    span: Option<TraceParent>,
+) -> Result<Raw, Failure> {
+    let trace = turn.trace.under(span);
+    let capability = &target.capability;
+    match &mut target.executor {
+        Executor::Mcp(target) => {
+            target.outbound.approval = held::approval(turn, capability);
+            overrides::complete(turn, capability, target);
+            trace.put_into(&mut target.outbound.params);
+            let carried = bridge::carry(turn, target).await;
+            let result = carried.map_err(|it| held::explained(turn, target, capability, it))?;
+            shallow(target, result)
+        }
+        Executor::Api(target) => {
+            target.request.trace = trace.api_headers();
+            ask_api(turn, target).await
+        }
+        Executor::Declared(target) => {
+            target.trace = trace.api_headers();
+            let done = Box::pin(declared_call::carry_out(turn, target)).await?;
+            target.spent = done.spent;
+            Ok(done.result)
+        }
+    }
+}
+
+/// A client need not survive what a server nests. Of a list, the entries are looked at one by one.
+fn shallow(target: &McpTarget, result: Raw) -> Result<Raw, Failure> {
+    let is_list = matches!(target.subject, CallSubject::List(_));
+    if is_list || !is_too_deep(result.get().as_bytes()) {
+        return Ok(result);
+    }
+    Err(CallError::TooDeep {
+        server: target.server.name().clone(),
+    }
+    .into())
+}
+
+async fn ask_api(turn: &Turn, target: &ApiTarget) -> Result<Raw, Failure> {
+    let provider = &target.provider;
+    // A redirect is a call that the API chose, and may lead where this caller may not go.
+    let judge = |subject: &str| turn.sees(&Capability::tool(provider.spec().name.clone(), subject));
+    let answer = provider.call(target.request.clone(), &judge).await?;
+    Ok(as_tool_result(&answer))
+}
+
+/// An API's answer as the result of a tool.
+fn as_tool_result(answer: &ProviderAnswer) -> Raw {
+    let mut head = format!("HTTP {}", answer.status);
+    for (name, value) in &answer.headers {
+        head.push_str(&format!("\n{name}: {value}"));
+    }
+    let body = String::from_utf8_lossy(&answer.body);
+    let content = [&head, &*body].map(|text| json!({ "type": "text", "text": visible(text) }));
+    raw(&json!({ "content": content, "isError": answer.status >= 400 }))
+}
+
+/// A server's answer as this client may be shown it. An API's answer is that already.
+fn presented(
+    turn: &Turn,
+    target: &CallTarget,
+    answer: Result<Raw, Failure>,
+) -> Result<Raw, Failure> {
+    let Executor::Mcp(server) = &target.executor else {
+        return answer;
+    };
+    let answer = hidden::in_our_words(turn, &server.subject, answer);
+    let answer = answer.map(|result| remember_task(turn, &target.capability, result));
+    introduced(turn, server, answer)
+}
+
+/// A task a result tells of must be found again, by the name it is given here.
+fn remember_task(turn: &Turn, capability: &Capability, result: Raw) -> Raw {
+    let tasks = &turn.gateway.services.tasks;
+    let exposed = tasks.learn(&turn.caller().tenant, capability, &result);
+    match (&turn.view, exposed) {
+        (View::Merged(_), Some(exposed)) => exposed,
+        _ => result,
+    }
+}
+
+/// Lets a question name the server that asks it, where servers are merged. On the frugal surfaces
+/// text is data, with nothing in it that cannot be seen.
+fn introduced(
+    turn: &Turn,
+    target: &McpTarget,
+    answer: Result<Raw, Failure>,
+) -> Result<Raw, Failure> {
+    if matches!(turn.view, View::One(_)) {
+        return answer;
+    }
+    let answer = answer.map(|result| authored::introduced_in(result, target.server.name()));
+    if !turn.view.is_frugal() {
+        return answer;
+    }
+    let secrets = target.server.secrets();
+    answer
+        .map(|result| authored::shown(result, &secrets))
+        .map_err(|failure| authored::shown_failure(failure, &secrets))
+}
+
+fn outcome(result: &Raw) -> Outcome {
+    // Most results are large and say neither; a search is cheaper than opening them.
+    let text = result.get();
+    if !text.contains("\"isError\"") && !text.contains("\"input_required\"") {
+        return Outcome::Ok;
+    }
+    let Ok(result) = RawObject::open(result) else {
+        return Outcome::Ok;
+    };
+    if result.read("isError") == Some(true) {
+        return Outcome::ToolError;
+    }
+    match result.read::<String>("resultType").as_deref() {
+        Some(result_type::INPUT_REQUIRED) => Outcome::InputRequired,
+        _ => Outcome::Ok,
+    }
+}

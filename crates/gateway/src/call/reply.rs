@@ -1,0 +1,217 @@
+//! Gives an error its form on the wire: the JSON-RPC code, the sentence, the HTTP status.
+//!
+//! A tool that cannot be run is told to the model as a tool result it can act on; everything
+//! else is told to the client as a protocol error.
+
+use http::StatusCode;
+use kitbag_domain::Remedy as _;
+use kitbag_domain::text::visible;
+use kitbag_lockfile::HeldReason;
+use kitbag_upstream::CallError;
+use kitbag_wire::meta::{code, method};
+use kitbag_wire::{Era, ErrorObject, Malformed, ProtocolVersion, Raw, RequestId, Response, raw};
+use serde_json::json;
+
+use crate::call::bridge::in_era;
+use crate::call::failure::Failure;
+use crate::front::flights::HeldMessage;
+use crate::turn::Turn;
+
+/// Sends the answer, or an error that says that the client must first read the answers it has.
+pub(crate) async fn sent(turn: &Turn, method: &str, response: Response) -> HeldMessage {
+    let (id, client) = (response.id.clone(), &turn.client);
+    match turn
+        .gateway
+        .services
+        .flights
+        .deliver(&client.caller, response.into())
+        .await
+    {
+        Ok(sent) => sent,
+        Err(unread) => {
+            let failure = Failure::TooMuchUnread {
+                megabytes: unread.bytes >> 20,
+            };
+            let refusal = self::response(id, method, client.era, &failure);
+            turn.gateway
+                .services
+                .flights
+                .send_anyway(&client.caller, refusal.into())
+        }
+    }
+}
+
+/// The answer to a request that failed.
+pub(crate) fn response(
+    id: Option<RequestId>,
+    method: &str,
+    era: Era,
+    failure: &Failure,
+) -> Response {
+    let failure = failure.told();
+    match failure {
+        Failure::Upstream(error)
+            if method == method::CALL_TOOL && !matches!(error, CallError::Refused { .. }) =>
+        {
+            Response {
+                id,
+                outcome: Ok(tool_result(failure, era)),
+            }
+        }
+        Failure::Denied { .. }
+        | Failure::Held { .. }
+        | Failure::Unrecorded(_)
+        | Failure::TooMuchUnread { .. }
+            if method == method::CALL_TOOL =>
+        {
+            Response {
+                id,
+                outcome: Ok(tool_result(failure, era)),
+            }
+        }
+        _ => Response::error(id, error(failure, era)),
+    }
+}
+
+/// The protocol error for a failure.
+pub(crate) fn error(failure: &Failure, era: Era) -> ErrorObject {
+    let failure = failure.told();
+    let message = failure.to_string();
+    match failure {
+        Failure::Malformed(Malformed::NotJson(_)) => ErrorObject::new(code::PARSE_ERROR, message),
+        Failure::Malformed(_)
+        | Failure::TooLarge { .. }
+        | Failure::BrokenBody { .. }
+        | Failure::ForeignBody { .. }
+        | Failure::SlowBody
+        | Failure::UnknownStream
+        | Failure::NoSession { .. }
+        | Failure::UnknownSession
+        | Failure::TooManySessions { .. }
+        | Failure::TooManyRequests
+        | Failure::TooMuchUnread { .. } => ErrorObject::new(code::INVALID_REQUEST, message),
+        Failure::UnknownMethod { .. } => ErrorObject::new(code::METHOD_NOT_FOUND, message),
+        Failure::BadParams { .. }
+        | Failure::Arguments { .. }
+        | Failure::MissingArguments { .. }
+        | Failure::UnknownPrompt { .. }
+        | Failure::UnknownServer { .. }
+        | Failure::UnknownProvider { .. }
+        | Failure::UnknownPath { .. }
+        | Failure::UnknownGroup { .. }
+        | Failure::UnknownResult { .. } => ErrorObject::new(code::INVALID_PARAMS, message),
+        Failure::Provider(_) => ErrorObject::new(code::INTERNAL_ERROR, message),
+        Failure::UnknownTool { near, .. } => {
+            ErrorObject::new(code::INVALID_PARAMS, message).with_data(&json!({ "near": near }))
+        }
+        Failure::UnknownResource { uri } => {
+            let code = match era {
+                Era::Modern => code::INVALID_PARAMS,
+                Era::Legacy => code::LEGACY_RESOURCE_NOT_FOUND,
+            };
+            ErrorObject::new(code, message).with_data(&json!({ "uri": uri }))
+        }
+        Failure::ContestedResource { uri, forms } => {
+            ErrorObject::new(code::INVALID_PARAMS, message)
+                .with_data(&json!({ "uri": uri, "meant": forms }))
+        }
+        Failure::Denied { .. } | Failure::Held { .. } | Failure::Hidden { .. } => {
+            ErrorObject::new(code::INVALID_REQUEST, message)
+        }
+        Failure::Upstream(CallError::Refused { error, .. }) | Failure::ClientRefused { error } => {
+            error.clone()
+        }
+        Failure::Upstream(error) => ErrorObject::new(code::INTERNAL_ERROR, explain(error))
+            .with_data(&json!({ "server": error.server() })),
+        Failure::Cancelled | Failure::TooManyRounds { .. } | Failure::Unrecorded(_) => {
+            ErrorObject::new(code::INTERNAL_ERROR, message)
+        }
+        Failure::UnsupportedVersion { requested } => {
+            let supported = [ProtocolVersion::LATEST.as_str()];
+            ErrorObject::new(code::UNSUPPORTED_VERSION, message)
+                .with_data(&json!({ "supported": supported, "requested": requested }))
+        }
+        Failure::CannotVisit { .. } => ErrorObject::new(code::MISSING_CLIENT_CAPABILITY, message)
+            .with_data(&json!({ "requiredCapabilities": { "elicitation": { "url": {} } } })),
+        Failure::HeaderMismatch { .. } => ErrorObject::new(code::HEADER_MISMATCH, message),
+    }
+}
+
+/// The HTTP status that goes with an answer to a modern client; a legacy client's answers
+/// all travel under 200.
+pub(crate) fn status(era: Era, response: &Response) -> StatusCode {
+    let Err(error) = &response.outcome else {
+        return StatusCode::OK;
+    };
+    match (era, error.code) {
+        (Era::Modern, code::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
+        (
+            Era::Modern,
+            code::HEADER_MISMATCH | code::MISSING_CLIENT_CAPABILITY | code::UNSUPPORTED_VERSION,
+        ) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}
+
+/// Returns the status for a message that the endpoint refused, before anything was asked.
+pub(crate) fn door_status(failure: &Failure) -> StatusCode {
+    match failure {
+        Failure::UnknownSession
+        | Failure::UnknownStream
+        | Failure::UnknownServer { .. }
+        | Failure::UnknownMethod { .. } => StatusCode::NOT_FOUND,
+        Failure::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+        Failure::SlowBody => StatusCode::REQUEST_TIMEOUT,
+        Failure::ForeignBody { .. } => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        Failure::TooManySessions { .. } | Failure::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
+        _ => StatusCode::BAD_REQUEST,
+    }
+}
+
+/// The commands that release it are told to the operator and not here: a model that can run commands
+/// must not approve what a person should look at.
+fn way_on(reason: &HeldReason) -> &'static str {
+    match reason {
+        HeldReason::NotListedYet | HeldReason::NotCompared => "try again in a moment",
+        _ => "do without it, and tell your user, who can look at it and approve it",
+    }
+}
+
+/// A failure as the result of a tool, for a model that may mend it.
+pub(crate) fn tool_result(failure: &Failure, era: Era) -> Raw {
+    let failure = failure.told();
+    let text = match failure {
+        Failure::Upstream(CallError::Refused { server, error }) => {
+            format!(
+                "`{server}` refused the call: {} ({})",
+                error.message, error.code
+            )
+        }
+        Failure::Upstream(error) => explain(error),
+        Failure::Provider(error) => match error.remedy() {
+            Some(remedy) => format!("{error}\nWhat to do: {remedy}"),
+            None => error.to_string(),
+        },
+        Failure::Held { reason, .. } => format!("{failure}; {}", way_on(reason)),
+        Failure::UnknownTool { near, .. } if near.is_empty() => {
+            format!("{failure}; find one with search_available_tools")
+        }
+        other => other.to_string(),
+    };
+    in_era(
+        era,
+        raw(&json!({ "content": [{ "type": "text", "text": visible(&text) }], "isError": true })),
+    )
+}
+
+/// Returns a text that says what happened, whose fault it is, and what to do next.
+pub(crate) fn explain(error: &CallError) -> String {
+    let mut text = error.to_string();
+    if let Some(stderr) = error.stderr() {
+        text.push_str(&format!("\nIts last words:\n{stderr}"));
+    }
+    if let Some(remedy) = error.remedy() {
+        text.push_str(&format!("\nWhat to do: {remedy}"));
+    }
+    text
+}

@@ -1,0 +1,349 @@
+//! Finds, for the name that a client used, the server or API that answers, and its own name for the
+//! thing.
+
+use std::sync::Arc;
+
+use kitbag_apis::{Provider, ProviderCall};
+use kitbag_domain::{Capability, ExposedName, Kind, NanoUsd, ServerName};
+use kitbag_upstream::{Listing, Outbound, Server};
+use kitbag_wire::RawObject;
+
+use crate::call::declared_call::DeclaredTarget;
+use crate::call::failure::Failure;
+use crate::call::held;
+use crate::call::{ApiCall, Call, CallSubject, McpCall};
+use crate::catalog::resources::{Route, marked};
+use crate::front::completion::{self, CompletionReference};
+use crate::turn::Turn;
+use crate::turn::view::View;
+
+/// The thing that a call is about, and who carries the call out.
+pub(crate) struct CallTarget {
+    pub(crate) capability: Capability,
+    pub(crate) executor: Executor,
+}
+
+pub(crate) enum Executor {
+    Mcp(McpTarget),
+    Api(ApiTarget),
+    Declared(DeclaredTarget),
+}
+
+/// A call to an MCP server, in the server's own names.
+pub(crate) struct McpTarget {
+    pub(crate) server: Arc<Server>,
+    /// The subject as the caller named it, which refusals quote.
+    pub(crate) subject: CallSubject,
+    pub(crate) outbound: Outbound,
+    /// The resource that a template becomes with the values a completion comes with.
+    pub(crate) filled: Option<Capability>,
+}
+
+/// A request to an HTTP API. Policy knows it as `<provider>/<METHOD> <path>`.
+pub(crate) struct ApiTarget {
+    pub(crate) provider: Arc<Provider>,
+    pub(crate) request: ProviderCall,
+}
+
+impl CallTarget {
+    /// The arguments of the call as JSON, if it has any: those of a tool or a prompt, or the body of a
+    /// request.
+    pub(crate) fn arguments(&self) -> Option<&str> {
+        match &self.executor {
+            Executor::Mcp(target) => Some(target.outbound.params.get("arguments")?.get()),
+            Executor::Api(target) => Some(target.request.body.as_ref()?.get()),
+            Executor::Declared(target) => Some(target.arguments.get()),
+        }
+    }
+
+    /// The price of the call, if carrying it out has shown one.
+    pub(crate) fn spent(&self) -> Option<NanoUsd> {
+        match &self.executor {
+            Executor::Declared(target) => target.spent,
+            Executor::Mcp(_) | Executor::Api(_) => None,
+        }
+    }
+}
+
+/// On success the call's parameters are moved into the target; on failure the call can still be named.
+pub(crate) fn resolve(turn: &Turn, call: &mut Call) -> Result<CallTarget, Failure> {
+    match call {
+        Call::Mcp(call) => resolve_mcp(turn, call),
+        Call::Api(call) => resolve_api(turn, call),
+    }
+}
+
+fn resolve_api(turn: &Turn, call: &ApiCall) -> Result<CallTarget, Failure> {
+    let ApiCall { provider, request } = call;
+    let found = provider.parse().ok();
+    let found = found.and_then(|name| turn.gateway.providers.get(&name));
+    let provider = found
+        .cloned()
+        .ok_or_else(|| unknown_provider(turn, provider.clone()))?;
+    Ok(CallTarget {
+        capability: Capability::tool(provider.spec().name.clone(), request.subject()),
+        executor: Executor::Api(ApiTarget {
+            provider,
+            request: request.clone(),
+        }),
+    })
+}
+
+fn resolve_mcp(turn: &Turn, call: &mut McpCall) -> Result<CallTarget, Failure> {
+    let McpCall { subject, params } = call;
+    refuse_lookalikes(params)?;
+    if let Some(target) = declared(turn, subject, params) {
+        return Ok(target);
+    }
+    let capability = capability(turn, subject, params)?;
+    let filled = match subject {
+        CallSubject::Completion(_) => completion::settle(&capability, params),
+        _ => None,
+    };
+    let server = server(turn, &capability.server)?;
+    Ok(CallTarget {
+        capability,
+        executor: Executor::Mcp(McpTarget {
+            server,
+            outbound: Outbound {
+                method: subject.method().to_owned(),
+                params: std::mem::take(params),
+                client: turn.client.face(),
+                approval: None,
+            },
+            subject: subject.clone(),
+            filled,
+        }),
+    })
+}
+
+/// A tool that comes from a file. The routes of single servers have none.
+fn declared(turn: &Turn, subject: &CallSubject, params: &mut RawObject) -> Option<CallTarget> {
+    let (View::Merged(_), CallSubject::Tool(name)) = (&turn.view, subject) else {
+        return None;
+    };
+    let entry = turn.catalog.tool(name)?;
+    let tool = entry.declared.clone()?;
+    Some(CallTarget {
+        capability: entry.capability.clone(),
+        executor: Executor::Declared(DeclaredTarget::new(tool, params)),
+    })
+}
+
+fn server(turn: &Turn, name: &ServerName) -> Result<Arc<Server>, Failure> {
+    let found = turn.gateway.upstreams.get(name).cloned();
+    found.ok_or_else(|| Failure::UnknownServer {
+        server: name.to_string(),
+    })
+}
+
+/// The thing that is meant. Its own name is put into the parameters in place of ours.
+fn capability(
+    turn: &Turn,
+    subject: &CallSubject,
+    params: &mut RawObject,
+) -> Result<Capability, Failure> {
+    match (&turn.view, subject) {
+        (_, CallSubject::Task(_, id)) => task(turn, id, params),
+        (View::One(server), subject) => Ok(of_one_server(server, subject)),
+        (View::Merged(_), subject) => of_all_servers(turn, subject, params),
+    }
+}
+
+/// On the route of one server its own names are used, so they need no looking up.
+fn of_one_server(server: &ServerName, subject: &CallSubject) -> Capability {
+    let (kind, name) = subject.kind_and_name();
+    Capability {
+        server: server.clone(),
+        kind,
+        name: name.to_owned(),
+    }
+}
+
+fn of_all_servers(
+    turn: &Turn,
+    subject: &CallSubject,
+    params: &mut RawObject,
+) -> Result<Capability, Failure> {
+    match subject {
+        CallSubject::Tool(name) => {
+            let capability = tool(turn, name)?;
+            params.put("name", &capability.name);
+            Ok(capability)
+        }
+        CallSubject::Prompt(name) => {
+            let capability = prompt(turn, name)?;
+            params.put("name", &capability.name);
+            Ok(capability)
+        }
+        CallSubject::Resource(uri) | CallSubject::Skill(uri) | CallSubject::Directory(uri) => {
+            let capability = resource(turn, uri)?;
+            params.put("uri", &capability.name);
+            Ok(capability)
+        }
+        CallSubject::Completion(CompletionReference::Prompt(name)) => prompt(turn, name),
+        CallSubject::Completion(CompletionReference::Resource(uri)) => only_owner(
+            turn.catalog.routes().template(uri, &|it| turn.sees(it)),
+            uri,
+        ),
+        CallSubject::List(_) | CallSubject::Task(..) => Err(Failure::UnknownMethod {
+            method: subject.method().to_owned(),
+        }),
+    }
+}
+
+fn tool(turn: &Turn, name: &str) -> Result<Capability, Failure> {
+    match turn.catalog.tool(name) {
+        Some(entry) => Ok(entry.capability.clone()),
+        None => unlisted_tool(turn, name).ok_or_else(|| unknown_tool(turn, name)),
+    }
+}
+
+fn prompt(turn: &Turn, name: &str) -> Result<Capability, Failure> {
+    let entry = turn.catalog.prompt(name);
+    let entry = entry.ok_or_else(|| unknown_prompt(turn, name))?;
+    Ok(entry.capability.clone())
+}
+
+/// The resource that a URI means to this caller.
+pub(crate) fn resource(turn: &Turn, uri: &str) -> Result<Capability, Failure> {
+    only_owner(
+        turn.catalog.routes().resource(uri, &|it| turn.sees(it)),
+        uri,
+    )
+}
+
+/// The one server that a URI leads to.
+pub(crate) fn only_owner(route: Route, uri: &str) -> Result<Capability, Failure> {
+    let uri = uri.to_owned();
+    match route {
+        Route::To(capability) => Ok(capability),
+        Route::Contested(owners) => Err(Failure::ContestedResource {
+            uri,
+            forms: owners.iter().map(marked).collect(),
+        }),
+        Route::Nowhere => Err(Failure::UnknownResource { uri }),
+    }
+}
+
+/// A task belongs to the tool that began it, and to the tenant who called that.
+fn task(turn: &Turn, id: &str, params: &mut RawObject) -> Result<Capability, Failure> {
+    let tenant = &turn.caller().tenant;
+    let tasks = &turn.gateway.services.tasks;
+    let found = match &turn.view {
+        View::One(server) => tasks.begun(tenant, server, id),
+        View::Merged(_) => tasks.meant(tenant, id).map(|(capability, own)| {
+            params.put("taskId", &own);
+            capability
+        }),
+    };
+    found.ok_or_else(|| unknown_task(id))
+}
+
+/// A client may know a name from an earlier day while the server has not been listed yet, or cannot
+/// be started. The server's own answer is then worth more than ours, that the name is unknown.
+fn unlisted_tool(turn: &Turn, exposed: &str) -> Option<Capability> {
+    let (server, tool) = ExposedName::split(exposed)?;
+    let server: ServerName = server.parse().ok()?;
+    let listing = turn.gateway.upstreams.get(&server)?.listing();
+    // The server may have been listed after this request took its catalog.
+    let may_exist = listing.is_none_or(|listing| lists_tool(&listing, tool));
+    let capability = Capability::tool(server, tool);
+    (may_exist && turn.sees(&capability)).then_some(capability)
+}
+
+fn lists_tool(listing: &Listing, name: &str) -> bool {
+    let names = listing
+        .tools
+        .iter()
+        .filter_map(|tool| RawObject::peek(tool, "name"));
+    let mut names = names.filter_map(|name| serde_json::from_str::<String>(name.get()).ok());
+    names.any(|listed| listed == name)
+}
+
+/// The refusal for a thing that no server offers, and for one that is hidden from the caller.
+pub(crate) fn unknown(turn: &Turn, subject: &CallSubject) -> Failure {
+    match (subject, subject.kind_and_name()) {
+        (CallSubject::Task(_, id), _) => unknown_task(id),
+        (_, (Kind::Tool, name)) => unknown_tool(turn, name),
+        (_, (Kind::Prompt, name)) => unknown_prompt(turn, name),
+        (_, (Kind::Resource, uri)) => Failure::UnknownResource {
+            uri: uri.to_owned(),
+        },
+    }
+}
+
+fn unknown_prompt(turn: &Turn, name: &str) -> Failure {
+    let unknown = || Failure::UnknownPrompt {
+        name: name.to_owned(),
+    };
+    held::held_prompt(turn, name).unwrap_or_else(unknown)
+}
+
+/// The refusal for a name that the catalog does not have: the tool is held back, or there is none.
+pub(crate) fn unknown_tool(turn: &Turn, name: &str) -> Failure {
+    held::held_tool(turn, name).unwrap_or_else(|| no_such_tool(turn, name))
+}
+
+fn no_such_tool(turn: &Turn, name: &str) -> Failure {
+    let tools = turn.catalog.tools.iter();
+    let names = tools
+        .filter(|entry| turn.sees(&entry.capability))
+        .filter_map(|entry| match &turn.view {
+            View::Merged(_) => Some(entry.exposed.as_str()),
+            View::One(server) => {
+                (entry.capability.server == *server).then_some(entry.capability.name.as_str())
+            }
+        });
+    let near = kitbag_schema::near(name, names);
+    Failure::UnknownTool {
+        name: name.to_owned(),
+        near: near.into_iter().map(str::to_owned).collect(),
+    }
+}
+
+fn unknown_task(id: &str) -> Failure {
+    Failure::params(format!("there is no task `{id}`"))
+}
+
+pub(crate) fn unknown_provider(turn: &Turn, provider: String) -> Failure {
+    Failure::UnknownProvider {
+        provider,
+        known: visible_providers(turn),
+    }
+}
+
+/// The HTTP APIs that this caller may know of.
+pub(crate) fn visible_providers(turn: &Turn) -> Vec<String> {
+    let names = turn.gateway.providers.names();
+    let visible = names.filter(|name| turn.sees_server(name));
+    visible.map(ToString::to_string).collect()
+}
+
+/// Some servers read members whatever their case, and of several the last. The members that the
+/// gateway decided by must be what they read, so no other spelling of such a member may stand
+/// beside it.
+fn refuse_lookalikes(params: &RawObject) -> Result<(), Failure> {
+    const DECIDING: [&str; 5] = ["name", "uri", "ref", "taskId", "arguments"];
+    match params
+        .iter()
+        .find_map(|(member, _)| lookalike(member, &DECIDING))
+    {
+        Some((member, meant)) => Err(Failure::params(format!(
+            "`{member}` must be spelt `{meant}`"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn lookalike<'a>(member: &'a str, names: &[&'static str]) -> Option<(&'a str, &'static str)> {
+    let meant = names
+        .iter()
+        .find(|name| **name != member && folded(name) == folded(member))?;
+    Some((member, meant))
+}
+
+/// Upper case first, because some letters, such as the long s, have only that in common.
+fn folded(text: &str) -> String {
+    text.to_uppercase().to_lowercase()
+}

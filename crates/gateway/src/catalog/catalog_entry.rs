@@ -1,0 +1,222 @@
+//! One thing that a server offers, under the name clients see and in the form that the operator wants.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use kitbag_config::DeclaredTool;
+use kitbag_domain::{
+    Capability, DescribedTool, ExposedName, Kind, ServerName, WriteClass, derived_effect,
+};
+use kitbag_schema::DefinitionOverride;
+use kitbag_wire::{Raw, RawObject};
+use serde_json::Value;
+
+use crate::catalog::resources::marked;
+use crate::catalog::tool_files::{self, FileTool};
+
+/// One thing on offer: what it is, what it is called outside, and its definition, of a tool or
+/// prompt with that name put in.
+#[derive(Debug, Clone)]
+pub struct CatalogEntry {
+    pub capability: Capability,
+    /// The name that clients use; of a resource, the URI with its server's mark, by which the
+    /// resource is always found.
+    pub(crate) exposed: String,
+    /// The name without an alias, by which the configuration speaks of it.
+    pub(crate) plain_name: String,
+    pub definition: Raw,
+    /// The tags that its server gave it.
+    pub(crate) tags: Vec<String>,
+    /// The effect of a tool: what its server says, or else what its name tells.
+    pub(crate) write_class: WriteClass,
+    /// True if the server says nothing of the tool's effect.
+    pub(crate) lacks_hints: bool,
+    /// The tool file that it comes from; absent for what a server lists.
+    pub(crate) declared: Option<Arc<FileTool>>,
+}
+
+impl CatalogEntry {
+    /// A tool that comes from a file.
+    pub(crate) fn of_file(tool: &Arc<FileTool>) -> Self {
+        let file = &tool.file;
+        Self {
+            capability: Capability::tool(tool_files::server(), file.name.as_str()),
+            exposed: file.name.to_string(),
+            plain_name: file.name.to_string(),
+            definition: tool.definition.clone(),
+            tags: file.tags.clone(),
+            write_class: file.write_class(),
+            lacks_hints: false,
+            declared: Some(tool.clone()),
+        }
+    }
+
+    /// The server or API behind it, by the name that people have for it.
+    pub(crate) fn provider(&self) -> &str {
+        match &self.declared {
+            Some(tool) => &tool.file.provider,
+            None => self.capability.server.as_str(),
+        }
+    }
+
+    /// True if it has the name that nothing but its server and its own name decide.
+    pub(crate) fn has_usual_name(&self) -> bool {
+        let usual = ExposedName::new(&self.capability.server, &self.capability.name);
+        usual.as_str() == self.plain_name
+    }
+
+    pub(crate) fn input_schema(&self) -> Value {
+        let definition = RawObject::open(&self.definition).unwrap_or_default();
+        definition.read("inputSchema").unwrap_or_default()
+    }
+
+    /// Takes the form that the operator wants it to have, under an alias that no other tool has.
+    pub(crate) fn take_form(&mut self, declared: &DeclaredTool, alias: Option<&String>) {
+        let Ok(mut object) = RawObject::open(&self.definition) else {
+            return;
+        };
+        form_of(declared).apply(&mut object);
+        if let Some(alias) = alias {
+            self.exposed.clone_from(alias);
+            object.put("name", alias);
+        }
+        self.definition = object.to_raw();
+    }
+
+    /// A tool with its name and schema, unless the name was taken and clients use another one.
+    pub(crate) fn named(&self) -> Option<(&Self, ExposedName, Value)> {
+        let name = ExposedName::new(&self.capability.server, &self.capability.name);
+        (name.as_str() == self.exposed).then(|| (self, name, self.input_schema()))
+    }
+}
+
+/// The part of a declaration that changes a definition.
+pub(crate) fn form_of(declared: &DeclaredTool) -> DefinitionOverride<'_> {
+    DefinitionOverride {
+        description: declared.description.as_deref(),
+        fixed: &declared.fixed_arguments,
+        hidden: &declared.hidden_arguments,
+    }
+}
+
+pub(crate) fn expose_name(
+    server: &ServerName,
+    kind: Kind,
+    definition: &Raw,
+    taken: &HashMap<String, usize>,
+) -> Option<CatalogEntry> {
+    let mut object = RawObject::open(definition).ok()?;
+    let name: String = object.read("name")?;
+    let exposed = free_name(server, &name, taken);
+    object.put("name", exposed.as_str());
+    let tags = declared_tags(&object);
+    let effect = ToolEffect::of(server, &name, &object);
+    Some(CatalogEntry {
+        write_class: effect.class,
+        lacks_hints: kind == Kind::Tool && effect.lacks_hints,
+        capability: Capability {
+            server: server.clone(),
+            kind,
+            name,
+        },
+        exposed: exposed.as_str().to_owned(),
+        plain_name: exposed.as_str().to_owned(),
+        definition: object.to_raw(),
+        tags,
+        declared: None,
+    })
+}
+
+/// The effect of a tool, and whether its server says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ToolEffect {
+    pub(crate) class: WriteClass,
+    pub(crate) lacks_hints: bool,
+}
+
+impl ToolEffect {
+    /// Reads the hints of a definition; without any, the words of the definition decide if the tool
+    /// only reads.
+    pub(crate) fn of(server: &ServerName, name: &str, definition: &RawObject) -> Self {
+        let hints = definition.object("annotations").unwrap_or_default();
+        let class =
+            WriteClass::from_hints(hints.read("readOnlyHint"), hints.read("destructiveHint"));
+        let lacks_hints = class == WriteClass::Unknown;
+        let class = match lacks_hints && only_reads(server, name, definition) {
+            true => WriteClass::Read,
+            false => class,
+        };
+        Self { class, lacks_hints }
+    }
+}
+
+fn only_reads(server: &ServerName, name: &str, definition: &RawObject) -> bool {
+    let description: String = definition.read("description").unwrap_or_default();
+    let schema: Value = definition.read("inputSchema").unwrap_or_default();
+    let properties = schema["properties"].as_object();
+    let parameters = properties.into_iter().flat_map(|it| it.keys());
+    derived_effect::only_reads(&DescribedTool {
+        server: server.as_str(),
+        name,
+        description: &description,
+        parameters: &parameters.map(String::as_str).collect::<Vec<_>>(),
+    })
+}
+
+/// The name for clients, or an alternative to it if it is taken.
+fn free_name(server: &ServerName, name: &str, taken: &HashMap<String, usize>) -> ExposedName {
+    let mut exposed = ExposedName::new(server, name);
+    let mut attempt = 0;
+    while taken.contains_key(exposed.as_str()) {
+        attempt += 1;
+        exposed = ExposedName::alternative(server, name, attempt);
+    }
+    exposed
+}
+
+/// Exposes each URI once, though a server may list it again.
+pub(crate) fn expose_uris(
+    server: &ServerName,
+    definitions: &[Raw],
+    field: &str,
+) -> impl Iterator<Item = CatalogEntry> {
+    let mut seen = HashSet::new();
+    definitions
+        .iter()
+        .filter_map(move |it| expose_uri(server, it, field))
+        .filter(move |entry| seen.insert(entry.exposed.clone()))
+}
+
+pub(crate) const URI: &str = "uri";
+pub(crate) const URI_TEMPLATE: &str = "uriTemplate";
+
+/// URIs stay as they are, because results refer to them. URIs that several servers claim are marked
+/// for the callers who see those servers.
+fn expose_uri(server: &ServerName, definition: &Raw, field: &str) -> Option<CatalogEntry> {
+    let name: String = serde_json::from_str(RawObject::peek(definition, field)?.get()).ok()?;
+    let capability = Capability {
+        server: server.clone(),
+        kind: Kind::Resource,
+        name,
+    };
+    let exposed = marked(&capability);
+    Some(CatalogEntry {
+        plain_name: exposed.clone(),
+        exposed,
+        capability,
+        definition: definition.clone(),
+        tags: Vec::new(),
+        write_class: WriteClass::Read,
+        lacks_hints: false,
+        declared: None,
+    })
+}
+
+/// Tags where servers put them: FastMCP writes them into `_meta`.
+fn declared_tags(definition: &RawObject) -> Vec<String> {
+    let meta = definition.object("_meta").unwrap_or_default();
+    ["fastmcp", "_fastmcp"]
+        .into_iter()
+        .find_map(|key| meta.object(key)?.read("tags"))
+        .unwrap_or_default()
+}

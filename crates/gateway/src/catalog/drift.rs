@@ -1,0 +1,128 @@
+//! Compares the lists of servers with the lock file, and tells the operator of each difference once.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use kitbag_config::{Lock, LockState, OnDrift, ServerLock};
+use kitbag_domain::sync::lock;
+use kitbag_domain::text::visible_line;
+use kitbag_domain::{ExposedName, Kind, ServerName};
+use kitbag_lockfile::{
+    Drift, DriftedDefinition, HeldEntries, HeldReason, Judgement, ListedDefinition, ListedOffer,
+    ToldDrift,
+};
+use kitbag_store::ApprovedDefinition;
+use kitbag_upstream::Listing;
+use kitbag_wire::Raw;
+
+use crate::state::clock::now;
+
+/// Decides for each entry of a server's lists whether callers get it.
+pub(crate) fn judge(lock: &Lock, server: &ServerName, listing: &Listing) -> Judgement {
+    let offer = offer(listing);
+    let judgement = match lock.of(server) {
+        ServerLock::Free => return Judgement::same_for_all(None, offer),
+        ServerLock::Locked(locked) => Judgement::by(locked, offer),
+        ServerLock::Unreadable => Judgement::same_for_all(Some(HeldReason::UnreadableLock), offer),
+    };
+    match lock.holds(server) {
+        true => judgement,
+        false => Judgement {
+            drifted: judgement.drifted,
+            ..Judgement::same_for_all(None, offer)
+        },
+    }
+}
+
+pub(crate) fn offer(listing: &Listing) -> ListedOffer<'_> {
+    ListedOffer {
+        tools: &listing.tools,
+        prompts: &listing.prompts,
+        unmasked: &listing.unmasked,
+    }
+}
+
+/// Returns the hash by which the lock file knows a definition.
+pub(crate) fn hash_definition(kind: Kind, definition: &Raw) -> Option<String> {
+    Some(ListedDefinition::read(kind, definition)?.hash.to_string())
+}
+
+/// Returns the row of a definition that is approved now.
+pub fn approved_definition(listed: ListedDefinition) -> ApprovedDefinition {
+    ApprovedDefinition {
+        hash: *listed.hash.as_bytes(),
+        body: listed.text,
+        approved_at: now(),
+    }
+}
+
+/// Tells the operator of drift in the log of a gateway that serves. A command tells its person in words
+/// of its own.
+#[derive(Debug, Default)]
+pub(crate) struct DriftLog {
+    is_on: AtomicBool,
+    told: Mutex<ToldDrift>,
+}
+
+/// Changes told one by one; a server that was updated may change all it has.
+const MOST_TOLD: usize = 20;
+
+impl DriftLog {
+    pub(crate) fn switch_on(&self) {
+        self.is_on.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn tell(&self, policy: &Lock, held: &HeldEntries) {
+        if !self.is_on.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut told = lock(&self.told);
+        let unreadable = match &policy.state {
+            LockState::Unreadable(error) => Some(error.to_string()),
+            LockState::Absent | LockState::Read(_) => None,
+        };
+        if let Some(error) = told.unreadable(unreadable) {
+            let follows = match policy.on_drift {
+                OnDrift::Hold => "the tools and prompts of all servers are held back",
+                OnDrift::Report => "nothing can be compared with what was approved",
+            };
+            let remedy = "mend the file, or remove it and run `kitbag lock`";
+            tracing::error!(remedy, "{error}; {follows}");
+        }
+        for (server, news) in told.news(&held.drifted) {
+            tell_of_server(policy.on_drift, server, &news);
+        }
+    }
+}
+
+fn tell_of_server(on_drift: OnDrift, server: &ServerName, fresh: &[&DriftedDefinition]) {
+    for it in fresh.iter().take(MOST_TOLD) {
+        tell_of(on_drift, server, it);
+    }
+    if fresh.len() > MOST_TOLD {
+        let more = fresh.len() - MOST_TOLD;
+        let remedy = format!("see all with `kitbag lock diff {server}`");
+        tracing::warn!(%server, more, remedy, "further definitions are not as they were approved");
+    }
+}
+
+fn tell_of(on_drift: OnDrift, server: &ServerName, drifted: &DriftedDefinition) {
+    let (kind, name) = (drifted.kind.as_str(), visible_line(&drifted.name));
+    let exposed = ExposedName::new(server, &drifted.name);
+    let remedy = format!(
+        "look at it with `kitbag lock diff {exposed}`, then `kitbag lock approve {exposed}`"
+    );
+    match (&drifted.drift, on_drift) {
+        (Drift::Gone, _) => {
+            tracing::info!(%server, remedy, "the approved {kind} `{name}` is no longer listed");
+        }
+        (drift, OnDrift::Hold) => {
+            let drift = drift.as_str();
+            tracing::warn!(%server, drift, remedy, "the {kind} `{name}` is held back: it is not as it was approved");
+        }
+        (drift, OnDrift::Report) => {
+            let drift = drift.as_str();
+            tracing::warn!(%server, drift, remedy, "the {kind} `{name}` is not as it was approved");
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! Everything the servers offer, under the names clients see: an immutable snapshot, rebuilt
+//! whenever a listing changes.
+//!
+//! Built from listings, tool files, the operator's overrides and the lock file. Performs no call for
+//! a client; `list_servers` is the only part that talks to servers.
+
+use kitbag_domain::WriteClass;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, OnceLock};
+
+use kitbag_config::{DeclaredTool, Lock};
+use kitbag_domain::{Capability, ExposedName, Kind, ServerName};
+use kitbag_intents::{AutomaticIntents, OfferedTool};
+use kitbag_lockfile::{HeldEntries, HeldReason, Judgement};
+use kitbag_upstream::Listing;
+use kitbag_wire::{Raw, RawObject};
+
+use serde_json::Value;
+
+pub use crate::catalog::catalog_entry::CatalogEntry;
+use crate::catalog::catalog_entry::{URI, URI_TEMPLATE, expose_name, expose_uris};
+use crate::catalog::drift::judge;
+use crate::catalog::places_before::places_before;
+use crate::catalog::resources::{ResourceRoutes, Visible, marked, unmark};
+use crate::catalog::skills::{Skill, SkillIndex};
+use crate::catalog::tool_files::{FileTool, FileTools};
+use crate::state::per_caller::PerCaller;
+
+#[derive(Debug, Default)]
+pub struct Catalog {
+    pub tools: Vec<Arc<CatalogEntry>>,
+    pub(crate) prompts: Vec<Arc<CatalogEntry>>,
+    pub(crate) resources: Vec<Arc<CatalogEntry>>,
+    pub(crate) templates: Vec<Arc<CatalogEntry>>,
+    pub(crate) skills: Vec<Arc<CatalogEntry>>,
+    tools_by_name: HashMap<String, usize>,
+    prompts_by_name: HashMap<String, usize>,
+    /// The plain names of tools that the operator shows to no client.
+    hidden: HashSet<String>,
+    /// The tools and prompts that are kept from callers.
+    pub(crate) held: HeldEntries,
+    /// The tools among those. A search counts them, and shows none.
+    pub(crate) held_tools: Vec<Arc<CatalogEntry>>,
+    routes: ResourceRoutes,
+    listings: BTreeMap<ServerName, Arc<Listing>>,
+    /// For each tool that a server lists, the entry that clients get.
+    listed: HashMap<ServerName, Vec<Option<Arc<CatalogEntry>>>>,
+    /// Made when the first request in words comes.
+    automatic: OnceLock<AutomaticIntents>,
+    skill_index: OnceLock<SkillIndex>,
+    /// The words for what stands behind the search, made with the first list of each caller.
+    pub(crate) guides: PerCaller<Option<Arc<str>>>,
+}
+
+/// Everything that a catalog is built from.
+pub(crate) struct CatalogSources<'a> {
+    pub(crate) listings: BTreeMap<ServerName, Arc<Listing>>,
+    pub(crate) lock: &'a Lock,
+    /// The tools that come from files.
+    pub(crate) tool_files: &'a FileTools,
+    /// The form that the operator wants tools to have.
+    pub(crate) declared: &'a BTreeMap<String, DeclaredTool>,
+    /// The catalog before, of the same configuration. Entries that are the same are taken over from it.
+    pub(crate) before: &'a Catalog,
+}
+
+impl Catalog {
+    pub(crate) fn build(sources: CatalogSources<'_>) -> Self {
+        let CatalogSources {
+            listings,
+            lock,
+            tool_files,
+            declared,
+            before,
+        } = sources;
+        let mut catalog = Self::default();
+        for tool in tool_files.iter() {
+            let known = before.file_entry(tool);
+            catalog.add_file_tool(tool, known, declared);
+        }
+        for (server, listing) in &listings {
+            let judgement = judge(lock, server, listing);
+            let known = before.entries_of(server, listing);
+            catalog.add(server, listing, &judgement, &known, declared);
+            catalog.hold(server, listing, judgement, declared);
+        }
+        catalog.routes = ResourceRoutes::of(&listings);
+        catalog.listings = listings;
+        catalog
+    }
+
+    /// Tools of files come first, so that their names are theirs. An alias of the file leads to the tool
+    /// as well, and is not listed.
+    fn add_file_tool(
+        &mut self,
+        tool: &Arc<FileTool>,
+        known: Option<&Arc<CatalogEntry>>,
+        declared: &BTreeMap<String, DeclaredTool>,
+    ) {
+        let at = self.tools.len();
+        let known = known.filter(|it| self.may_stay(it, declared)).cloned();
+        let entry = known.or_else(|| self.formed(CatalogEntry::of_file(tool), declared));
+        self.add_tools(entry);
+        if self.tools.len() > at {
+            let aliases = tool.file.aliases.iter();
+            self.tools_by_name
+                .extend(aliases.map(|alias| (alias.to_string(), at)));
+        }
+    }
+
+    fn add(
+        &mut self,
+        server: &ServerName,
+        listing: &Listing,
+        judgement: &Judgement,
+        known: &[Option<&Arc<CatalogEntry>>],
+        declared: &BTreeMap<String, DeclaredTool>,
+    ) {
+        let judged = listing.tools.iter().zip(&judgement.tools).zip(known);
+        let mut listed = Vec::with_capacity(listing.tools.len());
+        for ((tool, held), known) in judged {
+            let known = known.filter(|it| self.may_stay(it, declared) && it.has_usual_name());
+            let entry = match (held, known) {
+                (Some(_), _) => None,
+                (None, Some(known)) => Some(known.clone()),
+                (None, None) => expose_name(server, Kind::Tool, tool, &self.tools_by_name)
+                    .and_then(|entry| self.formed(entry, declared)),
+            };
+            self.add_tools(entry.clone());
+            listed.push(entry);
+        }
+        self.listed.insert(server.clone(), listed);
+        for prompt in passing(&listing.prompts, &judgement.prompts) {
+            if let Some(entry) = expose_name(server, Kind::Prompt, prompt, &self.prompts_by_name) {
+                let name = entry.exposed.clone();
+                self.prompts_by_name.insert(name, self.prompts.len());
+                self.prompts.push(Arc::new(entry));
+            }
+        }
+        let resources = expose_uris(server, &listing.resources, URI);
+        self.resources.extend(resources.map(Arc::new));
+        let templates = expose_uris(server, &listing.templates, URI_TEMPLATE);
+        self.templates.extend(templates.map(Arc::new));
+        let skills = expose_uris(server, &listing.skills, URI);
+        self.skills.extend(skills.map(Arc::new));
+    }
+
+    /// Gives a tool the form that the operator wants. Nothing is returned of a tool that no client gets.
+    fn formed(
+        &mut self,
+        mut entry: CatalogEntry,
+        declared: &BTreeMap<String, DeclaredTool>,
+    ) -> Option<Arc<CatalogEntry>> {
+        if let Some(declared) = declared.get(&entry.plain_name) {
+            if declared.hidden {
+                self.hidden.insert(entry.plain_name);
+                return None;
+            }
+            let alias = declared.alias.as_ref();
+            let free = alias.filter(|alias| !self.tools_by_name.contains_key(*alias));
+            entry.take_form(declared, free);
+        }
+        Some(Arc::new(entry))
+    }
+
+    /// A tool with an alias is still found by its plain name: programs and templates have that.
+    fn add_tools(&mut self, entries: impl IntoIterator<Item = Arc<CatalogEntry>>) {
+        for entry in entries {
+            let at = self.tools.len();
+            if entry.exposed != entry.plain_name {
+                self.tools_by_name.insert(entry.plain_name.clone(), at);
+            }
+            self.tools_by_name.insert(entry.exposed.clone(), at);
+            self.tools.push(entry);
+        }
+    }
+
+    /// True if making this entry again would give the same.
+    fn may_stay(&self, entry: &CatalogEntry, declared: &BTreeMap<String, DeclaredTool>) -> bool {
+        let is_free = !self.tools_by_name.contains_key(&entry.exposed);
+        is_free && entry.exposed == entry.plain_name && !declared.contains_key(&entry.plain_name)
+    }
+
+    /// Returns the entry that was made of this tool file.
+    fn file_entry(&self, tool: &Arc<FileTool>) -> Option<&Arc<CatalogEntry>> {
+        let at = *self.tools_by_name.get(tool.file.name.as_str())?;
+        let made_of = self.tools[at].declared.as_ref()?;
+        Arc::ptr_eq(made_of, tool).then(|| &self.tools[at])
+    }
+
+    /// Returns for each tool of this listing the entry that was made of the same definition of the server.
+    fn entries_of(
+        &self,
+        server: &ServerName,
+        listing: &Listing,
+    ) -> Vec<Option<&Arc<CatalogEntry>>> {
+        let (Some(before), Some(listed)) = (self.listings.get(server), self.listed.get(server))
+        else {
+            return vec![None; listing.tools.len()];
+        };
+        let [before, now] = [&before.tools, &listing.tools]
+            .map(|tools| tools.iter().map(|it| it.get()).collect::<Vec<_>>());
+        let places = places_before(&before, &now).into_iter();
+        places.map(|place| listed[place?].as_ref()).collect()
+    }
+
+    /// Takes note of what is kept from callers. It gets the names that are left, so that it cannot take
+    /// the name of something that was approved.
+    fn hold(
+        &mut self,
+        server: &ServerName,
+        listing: &Listing,
+        judgement: Judgement,
+        declared: &BTreeMap<String, DeclaredTool>,
+    ) {
+        let tools = listing.tools.iter().zip(judgement.tools);
+        for (tool, reason) in tools.filter_map(|(it, reason)| Some((it, reason?))) {
+            if let Some(entry) = expose_name(server, Kind::Tool, tool, &self.tools_by_name) {
+                self.hold_tool(entry, reason, declared);
+            }
+        }
+        let prompts = listing.prompts.iter().zip(judgement.prompts);
+        for (prompt, reason) in prompts.filter_map(|(it, reason)| Some((it, reason?))) {
+            if let Some(entry) = expose_name(server, Kind::Prompt, prompt, &self.prompts_by_name) {
+                self.held.add(entry.capability, entry.exposed, reason);
+            }
+        }
+        if !judgement.drifted.is_empty() {
+            let drifted = judgement.drifted;
+            self.held.drifted.insert(server.clone(), drifted);
+        }
+    }
+
+    fn hold_tool(
+        &mut self,
+        entry: CatalogEntry,
+        reason: HeldReason,
+        declared: &BTreeMap<String, DeclaredTool>,
+    ) {
+        let declared = declared.get(&entry.plain_name);
+        if declared.is_some_and(|declared| declared.hidden) {
+            self.hidden.insert(entry.plain_name);
+            return;
+        }
+        if let Some(alias) = declared.and_then(|declared| declared.alias.clone()) {
+            self.held
+                .add(entry.capability.clone(), alias, reason.clone());
+        }
+        self.held
+            .add(entry.capability.clone(), entry.exposed.clone(), reason);
+        self.held_tools.push(Arc::new(entry));
+    }
+
+    /// True if a server has a tool of this name, whether clients get it or not.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        self.tool(name).is_some() || self.held.tool(name).is_some() || self.hidden.contains(name)
+    }
+
+    /// Returns the intents that simple tools answer. `class` says what a tool does to the world.
+    pub(crate) fn automatic(
+        &self,
+        class: impl Fn(&CatalogEntry) -> WriteClass,
+    ) -> &AutomaticIntents {
+        self.automatic.get_or_init(|| {
+            let named: Vec<(&CatalogEntry, ExposedName, Value)> =
+                self.tools.iter().filter_map(|it| it.named()).collect();
+            AutomaticIntents::of(
+                named
+                    .iter()
+                    .map(|(entry, exposed, input_schema)| OfferedTool {
+                        exposed,
+                        server: &entry.capability.server,
+                        name: &entry.capability.name,
+                        class: class(entry),
+                        input_schema,
+                    }),
+            )
+        })
+    }
+
+    pub fn tool(&self, exposed: &str) -> Option<&CatalogEntry> {
+        self.tools_by_name.get(exposed).map(|at| &*self.tools[*at])
+    }
+
+    /// Returns the tool that is this capability, under the name by which clients call it.
+    pub(crate) fn tool_of(&self, capability: &Capability) -> Option<&CatalogEntry> {
+        let usual = ExposedName::new(&capability.server, &capability.name);
+        let usual = self.tool(usual.as_str());
+        let usual = usual.filter(|entry| entry.capability == *capability);
+        // A server may have another tool that took the usual name first.
+        let mut tools = self.tools.iter().map(|it| &**it);
+        usual.or_else(|| tools.find(|it| it.capability == *capability))
+    }
+
+    /// True if a tool or prompt is in the catalog.
+    pub(crate) fn has(&self, capability: &Capability) -> bool {
+        if capability.kind == Kind::Tool {
+            return self.tool_of(capability).is_some();
+        }
+        let usual = ExposedName::new(&capability.server, &capability.name);
+        let is_it = |entry: &CatalogEntry| entry.capability == *capability;
+        self.prompt(usual.as_str()).is_some_and(is_it) || self.prompts.iter().any(|it| is_it(it))
+    }
+
+    pub(crate) fn prompt(&self, exposed: &str) -> Option<&CatalogEntry> {
+        self.prompts_by_name
+            .get(exposed)
+            .map(|at| &*self.prompts[*at])
+    }
+
+    /// Returns the servers to which the URIs of resources lead.
+    pub(crate) fn routes(&self) -> &ResourceRoutes {
+        &self.routes
+    }
+
+    /// The definition of a resource or template under the URI by which this caller reaches it.
+    pub(crate) fn resource_definition(
+        &self,
+        entry: &CatalogEntry,
+        is_template: bool,
+        visible: Visible<'_>,
+    ) -> Raw {
+        if !self
+            .routes
+            .is_marked(&entry.capability, is_template, visible)
+        {
+            return entry.definition.clone();
+        }
+        let mut object = RawObject::open(&entry.definition).unwrap_or_default();
+        object.put(
+            if is_template { URI_TEMPLATE } else { URI },
+            &marked(&entry.capability),
+        );
+        object.to_raw()
+    }
+
+    /// Returns everything that one server offers.
+    pub(crate) fn of_server(&self, server: &ServerName) -> impl Iterator<Item = &CatalogEntry> {
+        let resources = [&self.resources, &self.templates, &self.skills];
+        let all = [&self.tools, &self.prompts]
+            .into_iter()
+            .chain(resources)
+            .flatten()
+            .map(|it| &**it);
+        all.filter(move |entry| entry.capability.server == *server)
+    }
+
+    /// Returns the skill of which this is a file, by the URI with its server's mark.
+    pub(crate) fn skill_with(&self, uri: &str) -> Option<&CatalogEntry> {
+        let (server, own) = unmark(uri)?;
+        let mut skills = self.skills.iter().map(|it| &**it);
+        skills.find(|it| {
+            let is_own = it.capability.server == server;
+            is_own && (it.capability.name == own || Skill::of(it).files.iter().any(|it| it == own))
+        })
+    }
+
+    /// Returns the index of skills, which is made for the first search.
+    pub(crate) fn skill_index(&self) -> &SkillIndex {
+        self.skill_index
+            .get_or_init(|| SkillIndex::of(&self.skills))
+    }
+
+    /// Returns the lists of a server that it was built of.
+    pub(crate) fn listing(&self, server: &ServerName) -> Option<&Arc<Listing>> {
+        self.listings.get(server)
+    }
+
+    pub(crate) fn listings(&self) -> impl Iterator<Item = (&ServerName, &Arc<Listing>)> {
+        self.listings.iter()
+    }
+}
+
+/// The definitions that nothing holds back.
+fn passing<'a>(
+    definitions: &'a [Raw],
+    held: &'a [Option<HeldReason>],
+) -> impl Iterator<Item = &'a Raw> {
+    let judged = definitions.iter().zip(held);
+    judged.filter_map(|(definition, held)| held.is_none().then_some(definition))
+}
+
+#[cfg(test)]
+pub(crate) mod catalog_entry;
+pub(crate) mod definitions;
+pub mod drift;
+pub mod inside;
+pub mod list_servers;
+pub(crate) mod overrides;
+pub(crate) mod places_before;
+pub mod prompts;
+pub(crate) mod providers;
+pub mod resources;
+pub(crate) mod skills;
+pub(crate) mod template;
+mod tests;
+pub mod tool_files;
+pub(crate) mod unfinished;

@@ -1,0 +1,143 @@
+//! Other people's tools as the operator wants them: with other words and names, hidden, or with
+//! arguments that no client chooses.
+//!
+//! Policy, audit and the server itself go on with the server's own names.
+
+use std::borrow::Cow;
+
+use kitbag_config::DeclaredTool;
+use kitbag_domain::{Capability, ExposedName, Kind};
+use kitbag_wire::{Raw, RawObject};
+
+use crate::call::failure::Failure;
+use crate::call::resolve::{CallTarget, Executor, McpTarget};
+use crate::catalog::Catalog;
+use crate::catalog::catalog_entry::form_of;
+use crate::state::gateway::Gateway;
+use crate::turn::Turn;
+
+/// The declaration of a tool, if the operator made one.
+fn declared<'g>(
+    gateway: &'g Gateway,
+    catalog: &Catalog,
+    capability: &Capability,
+) -> Option<&'g DeclaredTool> {
+    if capability.kind != Kind::Tool || gateway.declared.is_empty() {
+        return None;
+    }
+    match catalog.tool_of(capability) {
+        Some(entry) => gateway.declared.get(&entry.plain_name),
+        None => {
+            let name = ExposedName::new(&capability.server, &capability.name);
+            gateway.declared.get(name.as_str())
+        }
+    }
+}
+
+fn of_call<'t>(turn: &'t Turn, capability: &Capability) -> Option<&'t DeclaredTool> {
+    declared(&turn.gateway, &turn.catalog, capability)
+}
+
+/// True for a tool that the operator shows to no client.
+pub(crate) fn is_hidden(turn: &Turn, capability: &Capability) -> bool {
+    of_call(turn, capability).is_some_and(|declared| declared.hidden)
+}
+
+/// Returns the declarations that do not fit their tools, by the name of the tool, and why. They hold all
+/// the same: an argument may be fixed for safety.
+pub(crate) fn problems(gateway: &Gateway, catalog: &Catalog) -> Vec<(String, String)> {
+    let mut problems = Vec::new();
+    for (server, listing) in catalog.listings() {
+        for tool in &listing.tools {
+            let Some(object) = RawObject::open(tool).ok() else {
+                continue;
+            };
+            let name: String = object.read("name").unwrap_or_default();
+            let capability = Capability::tool(server.clone(), name.as_str());
+            let Some(declared) = declared(gateway, catalog, &capability) else {
+                continue;
+            };
+            let name = ExposedName::new(server, &name).to_string();
+            let found = form_of(declared).problems(&object, &gateway.services.checker);
+            let entry = catalog.tool_of(&capability);
+            let taken = declared
+                .alias
+                .as_ref()
+                .filter(|alias| entry.is_some_and(|entry| entry.exposed != **alias));
+            let taken = taken.map(|alias| format!("another tool is called `{alias}` already"));
+            problems.extend(
+                found
+                    .into_iter()
+                    .chain(taken)
+                    .map(|problem| (name.clone(), problem)),
+            );
+        }
+    }
+    problems
+}
+
+/// A definition of a server's own list as clients are to see it.
+pub(crate) fn presented<'d>(
+    turn: &Turn,
+    capability: &Capability,
+    definition: &'d Raw,
+) -> Cow<'d, Raw> {
+    let declared = of_call(turn, capability).filter(|declared| declared.changes_definition());
+    match (declared, RawObject::open(definition)) {
+        (Some(declared), Ok(mut object)) => {
+            form_of(declared).apply(&mut object);
+            Cow::Owned(object.to_raw())
+        }
+        _ => Cow::Borrowed(definition),
+    }
+}
+
+/// Refuses arguments that the operator has hidden, and takes out those that the operator fixes. For the
+/// tool of a file they are put in at once, since the file's own schema knows them.
+pub(crate) fn strip(turn: &Turn, target: &mut CallTarget) -> Result<(), Failure> {
+    let Some(declared) = of_call(turn, &target.capability) else {
+        return Ok(());
+    };
+    let form = form_of(declared);
+    match &mut target.executor {
+        Executor::Mcp(call) => {
+            let Some(mut arguments) = call.outbound.params.object("arguments") else {
+                return Ok(());
+            };
+            if form.strip(&mut arguments).map_err(Failure::params)? {
+                call.outbound.params.put("arguments", &arguments);
+            }
+        }
+        Executor::Declared(call) => {
+            let mut arguments = RawObject::open(&call.arguments).unwrap_or_default();
+            form.strip(&mut arguments).map_err(Failure::params)?;
+            form.complete(&mut arguments);
+            call.arguments = arguments.to_raw();
+        }
+        Executor::Api(_) => {}
+    }
+    Ok(())
+}
+
+/// Puts in the arguments that the operator fixes.
+pub(crate) fn complete(turn: &Turn, capability: &Capability, call: &mut McpTarget) {
+    let declared = of_call(turn, capability);
+    let Some(declared) = declared.filter(|it| !it.fixed_arguments.is_empty()) else {
+        return;
+    };
+    let params = &mut call.outbound.params;
+    let mut arguments = params.object("arguments").unwrap_or_default();
+    form_of(declared).complete(&mut arguments);
+    params.put("arguments", &arguments);
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::surface::tools::AlwaysOn;
+
+    #[test]
+    fn no_alias_can_take_the_name_of_a_tool_of_ours() {
+        let own = AlwaysOn::ALL.map(AlwaysOn::name);
+        assert_eq!(own, kitbag_config::RESERVED_TOOL_NAMES);
+    }
+}

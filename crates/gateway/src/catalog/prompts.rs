@@ -1,0 +1,93 @@
+//! Reads the arguments that a prompt takes, as its server declares them, and checks that a caller
+//! gives those that the prompt needs.
+
+use kitbag_domain::text::visible_line;
+use kitbag_wire::{Raw, RawObject};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::call::failure::Failure;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptArgument {
+    pub name: String,
+    #[serde(default)]
+    pub description: Option<String>,
+    #[serde(default)]
+    pub required: bool,
+}
+
+/// The arguments of a prompt; what does not read as one is left out.
+pub(crate) fn arguments(definition: &Raw) -> Vec<PromptArgument> {
+    let declared: Vec<Value> = RawObject::open(definition)
+        .ok()
+        .and_then(|it| it.read("arguments"))
+        .unwrap_or_default();
+    declared
+        .into_iter()
+        .filter_map(|it| serde_json::from_value(it).ok())
+        .collect()
+}
+
+/// Refuses a request that lacks what the prompt needs.
+pub(crate) fn check_arguments(definition: &Raw, params: &RawObject) -> Result<(), Failure> {
+    let given = params.object("arguments").unwrap_or_default();
+    let needed = arguments(definition)
+        .into_iter()
+        .filter(|it| it.required && !given.contains(&it.name));
+    let missing: Vec<String> = needed.map(|it| visible_line(&it.name)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let prompt = RawObject::open(definition)
+        .ok()
+        .and_then(|it| it.read("name"))
+        .unwrap_or_default();
+    Err(Failure::MissingArguments { prompt, missing })
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_wire::raw;
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(declared: &Value, params: &Value, expected: Option<&str>) {
+        let definition = raw(&json!({ "name": "git__review", "arguments": declared }));
+        let params = RawObject::open(&raw(params)).unwrap();
+        let found = check_arguments(&definition, &params).map_err(|failure| failure.to_string());
+        assert_eq!(found.err().as_deref(), expected, "{declared} {params:?}");
+    }
+
+    #[test]
+    fn what_a_prompt_needs_and_is_not_given_is_named() {
+        let declared = json!([{ "name": "a", "required": true }, { "name": "b", "required": true }, { "name": "c" }]);
+        check(
+            &declared,
+            &json!({ "arguments": { "a": "", "b": "1" } }),
+            None,
+        );
+        check(
+            &declared,
+            &json!({ "arguments": { "a": "1", "c": "2" } }),
+            Some("the prompt `git__review` needs the argument `b`"),
+        );
+        check(
+            &declared,
+            &json!({}),
+            Some("the prompt `git__review` needs the arguments `a`, `b`"),
+        );
+    }
+
+    #[test]
+    fn what_does_not_read_as_a_declaration_demands_nothing() {
+        check(
+            &json!([{ "name": 1, "required": true }, "x", { "required": true }]),
+            &json!({}),
+            None,
+        );
+        check(&json!("all of them"), &json!({}), None);
+    }
+}

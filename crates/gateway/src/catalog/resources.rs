@@ -1,0 +1,394 @@
+//! Finds the server to which a resource's URI leads, where several servers are merged.
+//!
+//! Servers choose their URIs freely, so two may claim the same one, by accident or to be asked in
+//! the place of the other. A listed URI is worth more than a template, and a template with the
+//! longer literal beginning more than one with a shorter. Where that leaves several servers, none
+//! of them is asked: the caller must name one, as `kitbag://server/<server>/<uri>`.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use kitbag_domain::{Capability, Kind, ServerName};
+use kitbag_upstream::Listing;
+use kitbag_wire::{Raw, RawObject};
+
+use crate::catalog::template::UriTemplate;
+
+/// Returns true if the caller may know of something.
+pub(crate) type Visible<'a> = &'a dyn Fn(&Capability) -> bool;
+
+#[derive(Debug, Default)]
+pub(crate) struct ResourceRoutes {
+    listed: HashMap<String, BTreeSet<ServerName>>,
+    templates: HashMap<String, BTreeSet<ServerName>>,
+    /// The templates that say for themselves which URIs they are about.
+    matchers: Vec<(UriTemplate, ServerName)>,
+    servers: BTreeSet<ServerName>,
+    /// The servers that say they have resources, listed or not.
+    with_resources: BTreeSet<ServerName>,
+}
+
+/// The target to which a URI leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Route {
+    To(Capability),
+    /// Several servers have an equal claim.
+    Contested(Vec<Capability>),
+    Nowhere,
+}
+
+impl ResourceRoutes {
+    pub(crate) fn of(listings: &BTreeMap<ServerName, Arc<Listing>>) -> Self {
+        let mut routes = Self::default();
+        for (server, listing) in listings {
+            routes.servers.insert(server.clone());
+            if RawObject::peek(&listing.capabilities, "resources").is_some() {
+                routes.with_resources.insert(server.clone());
+            }
+            for uri in listing.resources.iter().filter_map(|it| text(it, "uri")) {
+                routes.listed.entry(uri).or_default().insert(server.clone());
+            }
+            for template in listing
+                .templates
+                .iter()
+                .filter_map(|it| text(it, "uriTemplate"))
+            {
+                let parsed = UriTemplate::parse(&template);
+                let first = routes
+                    .templates
+                    .entry(template)
+                    .or_default()
+                    .insert(server.clone());
+                if first && parsed.has_scheme() {
+                    routes.matchers.push((parsed, server.clone()));
+                }
+            }
+        }
+        routes
+    }
+
+    pub(crate) fn resource(&self, uri: &str, visible: Visible<'_>) -> Route {
+        if is_ours(uri) {
+            return self.marked(uri);
+        }
+        self.for_caller(uri, visible, |seen| {
+            let claims = [
+                self.listing(uri, seen),
+                self.matching(uri, seen),
+                self.sole(uri, seen),
+            ];
+            claims
+                .into_iter()
+                .find(|claims| !claims.is_empty())
+                .unwrap_or_default()
+        })
+    }
+
+    /// The owner of a template that a completion is asked for, or of a resource of that URI.
+    pub(crate) fn template(&self, template: &str, visible: Visible<'_>) -> Route {
+        if is_ours(template) {
+            return self.marked(template);
+        }
+        match self.templates.get(template) {
+            Some(servers) => {
+                self.for_caller(template, visible, |seen| claims(servers, template, seen))
+            }
+            None => self.resource(template, visible),
+        }
+    }
+
+    /// True if a server's URI or template is shown to this caller with its server's mark, since the
+    /// bare one would not lead to that server.
+    pub(crate) fn is_marked(
+        &self,
+        owner: &Capability,
+        is_template: bool,
+        visible: Visible<'_>,
+    ) -> bool {
+        let uri = owner.name.as_str();
+        if is_ours(uri) || (is_template && !UriTemplate::parse(uri).has_scheme()) {
+            return true;
+        }
+        let claimed = if is_template {
+            self.templates.get(uri)
+        } else {
+            self.listed.get(uri)
+        };
+        let others = claimed
+            .into_iter()
+            .flatten()
+            .filter(|server| **server != owner.server);
+        others
+            .map(|server| claim(server, uri))
+            .any(|other| visible(&other))
+    }
+
+    /// The URIs and templates that several servers claim, each with those servers.
+    pub(crate) fn contested(&self) -> BTreeMap<&str, &BTreeSet<ServerName>> {
+        let all = self.listed.iter().chain(&self.templates);
+        all.filter(|(_, servers)| servers.len() > 1)
+            .map(|(uri, servers)| (uri.as_str(), servers))
+            .collect()
+    }
+
+    /// A claim that is hidden from a caller must not stand in the way of a claim that the caller
+    /// sees. If the caller sees no owner at all, one of the hidden owners is returned, which policy
+    /// then refuses.
+    fn for_caller(
+        &self,
+        uri: &str,
+        visible: Visible<'_>,
+        claims: impl Fn(Visible<'_>) -> Vec<Capability>,
+    ) -> Route {
+        let mut seen = claims(visible);
+        match seen.len() {
+            0 => claims(&|_| true)
+                .into_iter()
+                .next()
+                .map_or(Route::Nowhere, Route::To),
+            1 => Route::To(seen.remove(0)),
+            _ => {
+                tracing::debug!(
+                    uri,
+                    servers = seen.len(),
+                    "a resource is claimed by several servers"
+                );
+                Route::Contested(seen)
+            }
+        }
+    }
+
+    fn listing(&self, uri: &str, seen: Visible<'_>) -> Vec<Capability> {
+        self.listed
+            .get(uri)
+            .map(|servers| claims(servers, uri, seen))
+            .unwrap_or_default()
+    }
+
+    fn matching(&self, uri: &str, seen: Visible<'_>) -> Vec<Capability> {
+        let mut best: (usize, BTreeSet<ServerName>) = Default::default();
+        for (template, server) in &self.matchers {
+            let literal = template.literal_prefix().len();
+            if literal >= best.0 && template.matches(uri) && seen(&claim(server, uri)) {
+                if literal > best.0 {
+                    best = (literal, BTreeSet::new());
+                }
+                best.1.insert(server.clone());
+            }
+        }
+        best.1.iter().map(|server| claim(server, uri)).collect()
+    }
+
+    /// A single server that has resources is asked for every URI that no server lists.
+    fn sole(&self, uri: &str, seen: Visible<'_>) -> Vec<Capability> {
+        let having = claims(&self.with_resources, uri, seen);
+        if having.len() == 1 {
+            having
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn marked(&self, uri: &str) -> Route {
+        let found = unmark(uri).filter(|(server, _)| self.servers.contains(server));
+        found.map_or(Route::Nowhere, |(server, own)| {
+            Route::To(claim(&server, own))
+        })
+    }
+}
+
+const MARK: &str = "kitbag://server/";
+
+/// The key in `_meta` under which a question or a skill names its server, since the client sees only
+/// Kitbag.
+pub(crate) const ORIGIN_SERVER: &str = "io.kitbag/server";
+
+/// A server's own URI with the server in front of it.
+pub(crate) fn marked(owner: &Capability) -> String {
+    format!("{MARK}{}/{}", owner.server, owner.name)
+}
+
+/// The server that a marked URI names, and its own URI for the thing.
+pub fn unmark(uri: &str) -> Option<(ServerName, &str)> {
+    let (server, own) = uri.strip_prefix(MARK)?.split_once('/')?;
+    Some((server.parse().ok()?, own))
+}
+
+/// Addresses of ours: a server that lists one must not be taken for the server it names.
+fn is_ours(uri: &str) -> bool {
+    const SCHEME: &str = "kitbag:";
+    uri.get(..SCHEME.len())
+        .is_some_and(|scheme| scheme.eq_ignore_ascii_case(SCHEME))
+}
+
+fn claims(servers: &BTreeSet<ServerName>, uri: &str, seen: Visible<'_>) -> Vec<Capability> {
+    servers
+        .iter()
+        .map(|server| claim(server, uri))
+        .filter(|it| seen(it))
+        .collect()
+}
+
+fn claim(server: &ServerName, uri: &str) -> Capability {
+    Capability {
+        server: server.clone(),
+        kind: Kind::Resource,
+        name: uri.to_owned(),
+    }
+}
+
+fn text(definition: &Raw, field: &str) -> Option<String> {
+    serde_json::from_str(RawObject::peek(definition, field)?.get()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_domain::Timestamp;
+    use kitbag_wire::{Era, raw};
+    use serde_json::json;
+
+    use super::*;
+
+    /// `server uri uri {template} …`, one server a line; a word with a brace is a template.
+    fn routes(world: &str) -> ResourceRoutes {
+        let listings = world
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .map(|line| {
+                let (server, offered) = line.split_once(' ').unwrap();
+                let (templates, resources): (Vec<&str>, Vec<&str>) = offered
+                    .split_whitespace()
+                    .partition(|word| word.contains('{'));
+                let listing = Listing {
+                    listed_at: Timestamp::default(),
+                    era: Era::Legacy,
+                    version: "2025-11-25".to_owned(),
+                    capabilities: raw(&json!({ "resources": {} })),
+                    server_info: None,
+                    instructions: None,
+                    tools: Vec::new(),
+                    prompts: Vec::new(),
+                    resources: resources
+                        .iter()
+                        .map(|uri| raw(&json!({ "uri": uri })))
+                        .collect(),
+                    templates: templates
+                        .iter()
+                        .map(|uri| raw(&json!({ "uriTemplate": uri })))
+                        .collect(),
+                    skills: Vec::new(),
+                    problems: Vec::new(),
+                    unmasked: Vec::new(),
+                };
+                (server.parse().unwrap(), Arc::new(listing))
+            });
+        ResourceRoutes::of(&listings.collect())
+    }
+
+    /// Checks which server answers for the URI to a caller who sees these servers alone: `good`, `a
+    /// or b`, or none.
+    #[track_caller]
+    fn check(world: &str, sees: &str, uri: &str, expected: &str) {
+        let visible = |it: &Capability| {
+            sees.split_whitespace()
+                .any(|name| name == it.server.as_str())
+        };
+        let found = match routes(world).resource(uri, &visible) {
+            Route::To(owner) => format!("{} {}", owner.server, owner.name),
+            Route::Contested(owners) => owners
+                .iter()
+                .map(|it| it.server.as_str())
+                .collect::<Vec<_>>()
+                .join(" or "),
+            Route::Nowhere => "nobody".to_owned(),
+        };
+        assert_eq!(found, expected, "{uri} for who sees {sees}");
+    }
+
+    const TWO: &str = "
+        aaa mem://public/a {+any} {x}://{+rest} kitbag://server/good/mem://public/b kitbag://server/good/{+x}
+        good mem://public/a mem://public/b mem://public/{+name}";
+
+    #[test]
+    fn a_server_cannot_take_over_what_another_lists_or_has_templates_for() {
+        check(TWO, "aaa good", "mem://public/zzz", "good mem://public/zzz");
+        check(TWO, "aaa good", "mem://public/b", "good mem://public/b");
+        check(TWO, "aaa good", "mem://public/a", "aaa or good");
+        check(TWO, "aaa good", "other://x", "nobody");
+    }
+
+    #[test]
+    fn a_marked_uri_leads_to_the_server_it_names_whatever_others_list() {
+        check(
+            TWO,
+            "aaa good",
+            "kitbag://server/good/mem://public/a",
+            "good mem://public/a",
+        );
+        check(
+            TWO,
+            "aaa good",
+            "kitbag://server/good/mem://public/b",
+            "good mem://public/b",
+        );
+        check(
+            TWO,
+            "aaa good",
+            "kitbag://server/aaa/mem://public/a",
+            "aaa mem://public/a",
+        );
+        check(
+            TWO,
+            "aaa good",
+            "kitbag://server/nobody/mem://public/a",
+            "nobody",
+        );
+        check(
+            TWO,
+            "aaa good",
+            "KITBAG://server/good/mem://public/a",
+            "nobody",
+        );
+    }
+
+    #[test]
+    fn what_is_hidden_from_a_caller_does_not_stand_in_its_way() {
+        check(TWO, "good", "mem://public/a", "good mem://public/a");
+        check(TWO, "aaa", "mem://public/a", "aaa mem://public/a");
+        check(TWO, "", "mem://public/zzz", "good mem://public/zzz");
+    }
+
+    #[test]
+    fn the_most_literal_template_wins_and_equal_ones_tie() {
+        let world = "a file:///{+path}\nb file:///home/{+path}\nc file:///home/{+rest}\nd file:///etc/hosts";
+        check(world, "a b c d", "file:///tmp/x", "a file:///tmp/x");
+        check(world, "a b c d", "file:///home/x", "b or c");
+        check(world, "a b d", "file:///home/x", "b file:///home/x");
+        check(world, "a b c d", "file:///etc/hosts", "d file:///etc/hosts");
+    }
+
+    #[test]
+    fn one_server_with_resources_alone_is_asked_for_whatever_nobody_lists() {
+        check("a x://1", "a", "y://2", "a y://2");
+        check("a x://1 {+any}\nb x://2", "a b", "y://2", "nobody");
+    }
+
+    #[test]
+    fn a_contested_uri_is_shown_with_its_servers_mark_to_those_who_see_the_contest() {
+        let routes = routes(TWO);
+        let all = |_: &Capability| true;
+        let only_good = |it: &Capability| it.server.as_str() == "good";
+        let good = claim(&"good".parse().unwrap(), "mem://public/a");
+        assert!(
+            routes.is_marked(&good, false, &all) && !routes.is_marked(&good, false, &only_good)
+        );
+        let greedy = claim(&"aaa".parse().unwrap(), "{+any}");
+        assert!(routes.is_marked(&greedy, true, &only_good));
+        assert_eq!(marked(&good), "kitbag://server/good/mem://public/a");
+        assert_eq!(
+            routes.contested().into_keys().collect::<Vec<_>>(),
+            ["mem://public/a"]
+        );
+    }
+}

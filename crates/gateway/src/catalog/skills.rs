@@ -1,0 +1,172 @@
+//! The skills of servers, where servers are merged: their URIs carry the mark of their server.
+//!
+//! A client knows one server, the gateway, and servers choose the URIs and names of their skills freely. With the mark,
+//! skills of two servers are never taken for one another, and the files of a skill are read where the skill comes from.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use kitbag_domain::{Capability, Kind, ServerName};
+use kitbag_relevance::terms::terms;
+use kitbag_relevance::{Document, Index, IndexedTool, nearest_by_words};
+use kitbag_wire::{Raw, RawObject};
+
+use crate::catalog::catalog_entry::CatalogEntry;
+use crate::catalog::resources::{ORIGIN_SERVER, marked, unmark};
+
+/// A skill as its server lists it.
+pub(crate) struct Skill {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    /// The server's own URIs of its files; none for a skill that is made when it is read.
+    pub(crate) files: Vec<String>,
+}
+
+impl Skill {
+    pub(crate) fn of(entry: &CatalogEntry) -> Self {
+        let definition = RawObject::open(&entry.definition).unwrap_or_default();
+        let frontmatter = definition.object("frontmatter").unwrap_or_default();
+        let files: Vec<RawObject> = definition
+            .read::<Vec<Raw>>("resources")
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|file| RawObject::open(file).ok())
+            .collect();
+        Self {
+            name: frontmatter.read("name").unwrap_or_default(),
+            description: frontmatter.read("description").unwrap_or_default(),
+            files: files.iter().filter_map(|file| file.read("uri")).collect(),
+        }
+    }
+}
+
+/// Returns a skill as clients of merged servers get it.
+pub(crate) fn shown(entry: &CatalogEntry) -> Raw {
+    let mut skill = RawObject::open(&entry.definition).unwrap_or_default();
+    mark_skill(&mut skill, &entry.capability.server);
+    skill.to_raw()
+}
+
+/// Marks the URIs in what a server answers about a skill or a directory, if it was asked for by a marked URI.
+pub(crate) fn answered(result: Raw, asked: &str) -> Raw {
+    let (Some((server, _)), Ok(mut object)) = (unmark(asked), RawObject::open(&result)) else {
+        return result;
+    };
+    if let Some(mut skill) = object.object("skill") {
+        mark_skill(&mut skill, &server);
+        object.put("skill", &skill);
+    }
+    mark_resources(&mut object, &server);
+    object.to_raw()
+}
+
+fn mark_skill(skill: &mut RawObject, server: &ServerName) {
+    mark_uri(skill, server);
+    mark_resources(skill, server);
+    let meta = skill.object("_meta").unwrap_or_default();
+    skill.put("_meta", &meta.with(ORIGIN_SERVER, server.as_str()));
+}
+
+fn mark_resources(object: &mut RawObject, server: &ServerName) {
+    let Some(resources) = object.read::<Vec<Raw>>("resources") else {
+        return;
+    };
+    let marked = resources.into_iter().map(|resource| {
+        let Ok(mut open) = RawObject::open(&resource) else {
+            return resource;
+        };
+        mark_uri(&mut open, server);
+        open.to_raw()
+    });
+    object.put("resources", &marked.collect::<Vec<_>>());
+}
+
+fn mark_uri(object: &mut RawObject, server: &ServerName) {
+    if let Some(uri) = object.read::<String>("uri") {
+        let owner = Capability {
+            server: server.clone(),
+            kind: Kind::Resource,
+            name: uri,
+        };
+        object.put("uri", &marked(&owner));
+    }
+}
+
+/// Finds skills by their words.
+#[derive(Debug, Default)]
+pub(crate) struct SkillIndex(Index);
+
+impl SkillIndex {
+    pub(crate) fn of(skills: &[Arc<CatalogEntry>]) -> Self {
+        Self(Index::build(skills.iter().map(|it| document(it)).collect()))
+    }
+
+    /// Returns the places of the admitted skills that have at least half of the words of the text, best first.
+    pub(crate) fn find(&self, text: &str, admitted: impl Fn(usize) -> bool) -> Vec<usize> {
+        let asked: HashSet<String> = terms(text).into_iter().collect();
+        let has_half = |at: &usize| {
+            let skill = &self.0.documents()[*at];
+            let own = terms(&format!("{} {}", skill.name, skill.entry.description)).into_iter();
+            let shared: HashSet<String> = own.filter(|word| asked.contains(word)).collect();
+            2 * shared.len() >= asked.len()
+        };
+        let nearest = nearest_by_words(&self.0, text, admitted).into_iter();
+        nearest.filter(has_half).collect()
+    }
+}
+
+fn document(entry: &CatalogEntry) -> Document {
+    let Skill {
+        name, description, ..
+    } = Skill::of(entry);
+    Document {
+        entry: Arc::new(IndexedTool {
+            tool_name: entry.exposed.clone(),
+            provider: entry.capability.server.to_string(),
+            description,
+            ..IndexedTool::default()
+        }),
+        name,
+        parameters: Vec::new(),
+        twin: None,
+        vector: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_wire::raw;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_by_a_marked_uri_is_answered_with_marked_ones() {
+        let answer = raw(&json!({
+            "skill": { "uri": "skill://a/SKILL.md", "x": 1.50, "resources": [{ "uri": "skill://a/b", "size": 2 }] },
+            "ttlMs": 5,
+        }));
+        let unasked = answered(answer.clone(), "skill://a/SKILL.md");
+        assert_eq!(unasked.get(), answer.get());
+        let marked = answered(answer, "kitbag://server/docs/skill://a/SKILL.md");
+        let expected = json!({
+            "skill": {
+                "uri": "kitbag://server/docs/skill://a/SKILL.md",
+                "x": 1.50,
+                "resources": [{ "uri": "kitbag://server/docs/skill://a/b", "size": 2 }],
+                "_meta": { "io.kitbag/server": "docs" },
+            },
+            "ttlMs": 5,
+        });
+        assert_eq!(
+            serde_json::from_str::<Value>(marked.get()).unwrap(),
+            expected
+        );
+        let dynamic = raw(&json!({ "skill": { "uri": "x:y", "resources": "dynamic" } }));
+        let marked = answered(dynamic, "kitbag://server/docs/x:y");
+        assert!(
+            marked.get().contains(r#""resources":"dynamic""#),
+            "{marked}"
+        );
+    }
+}

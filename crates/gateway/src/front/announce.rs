@@ -1,0 +1,218 @@
+//! Tells clients that a list or a resource of a server has changed.
+
+use std::collections::HashMap;
+
+use kitbag_domain::{Caller, Capability, Kind, ServerName};
+use kitbag_upstream::{Listing, NoticeKind};
+use kitbag_wire::meta::method;
+use kitbag_wire::{Message, Notification, Raw, RawObject, is_too_deep};
+
+use crate::catalog::resources::{Route, marked};
+use crate::front::guide::guide;
+use crate::front::session::announcements::Subscriber;
+use crate::state::gateway::Gateway;
+use crate::turn::view::View;
+
+/// The longest text that an update of a resource may carry besides its name.
+const LONGEST_UPDATE: usize = 4 << 10;
+
+/// The lists of a server that are different now.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Changes {
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+}
+
+impl Changes {
+    pub(crate) fn add(&mut self, kind: &NoticeKind) {
+        match kind {
+            NoticeKind::ToolsChanged => self.tools = true,
+            NoticeKind::PromptsChanged => self.prompts = true,
+            NoticeKind::ResourcesChanged => self.resources = true,
+            NoticeKind::Started | NoticeKind::ResourceUpdated(_) => {}
+        }
+    }
+
+    pub(crate) fn of_tools() -> Self {
+        Self {
+            tools: true,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn any(self) -> bool {
+        self.tools || self.prompts || self.resources
+    }
+
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            tools: self.tools || other.tools,
+            prompts: self.prompts || other.prompts,
+            resources: self.resources || other.resources,
+        }
+    }
+
+    pub(crate) fn between(before: Option<&Listing>, after: &Listing) -> Self {
+        let Some(before) = before else {
+            return Self {
+                tools: !after.tools.is_empty(),
+                prompts: !after.prompts.is_empty(),
+                resources: !(after.resources.is_empty()
+                    && after.templates.is_empty()
+                    && after.skills.is_empty()),
+            };
+        };
+        Self {
+            tools: differ(&before.tools, &after.tools),
+            prompts: differ(&before.prompts, &after.prompts),
+            resources: differ(&before.resources, &after.resources)
+                || differ(&before.templates, &after.templates)
+                || differ(&before.skills, &after.skills),
+        }
+    }
+}
+
+fn differ(before: &[Raw], after: &[Raw]) -> bool {
+    let (before, after) = (before.iter(), after.iter());
+    before
+        .map(|item| item.get())
+        .ne(after.map(|item| item.get()))
+}
+
+pub(crate) fn announce_changes(gateway: &Gateway, server: &ServerName, changes: Changes) {
+    let catalog = gateway.catalog();
+    announce(gateway, changes, |subscriber| {
+        concerns(&subscriber.view, server)
+            && gateway.server_visible(&catalog, &subscriber.caller, server)
+    });
+}
+
+/// Announces every list, after a change that may concern any client.
+pub fn announce_everything(gateway: &Gateway) {
+    announce(
+        gateway,
+        Changes {
+            tools: true,
+            prompts: true,
+            resources: true,
+        },
+        |_| true,
+    );
+}
+
+fn announce(gateway: &Gateway, changes: Changes, concerned: impl Fn(&Subscriber) -> bool) {
+    let mut guides = ChangedGuides::default();
+    for subscriber in gateway.services.sessions.subscribers() {
+        if concerned(&subscriber) {
+            let is_guide_new =
+                subscriber.view.is_frugal() && guides.has(gateway, &subscriber.caller);
+            for method in wanted(&subscriber, changes, is_guide_new) {
+                let notification = Notification::new(method, None);
+                subscriber.mailbox.put(Message::from(notification));
+            }
+        }
+    }
+}
+
+/// The callers who were told something else of what stands behind the search. The list of a frugal
+/// surface has those words in it.
+#[derive(Default)]
+struct ChangedGuides {
+    by_caller: HashMap<Caller, bool>,
+}
+
+impl ChangedGuides {
+    fn has(&mut self, gateway: &Gateway, caller: &Caller) -> bool {
+        if let Some(known) = self.by_caller.get(caller) {
+            return *known;
+        }
+        let guide = guide(gateway, &gateway.catalog(), caller);
+        let told = &gateway.services.told_guides;
+        let is_new = told.renew(caller, guide.as_deref());
+        self.by_caller.insert(caller.clone(), is_new);
+        is_new
+    }
+}
+
+/// The announcements of these changes that the subscriber asked for.
+fn wanted(
+    subscriber: &Subscriber,
+    changes: Changes,
+    is_guide_new: bool,
+) -> impl Iterator<Item = &'static str> {
+    let filter = subscriber.filter();
+    let is_list_new = is_guide_new || changes.tools && subscriber.view.tools_change();
+    let tools = filter.tools && is_list_new;
+    let prompts = changes.prompts && filter.prompts;
+    let resources = changes.resources && filter.resources;
+    let methods = [
+        (tools, method::TOOLS_CHANGED),
+        (prompts, method::PROMPTS_CHANGED),
+        (resources, method::RESOURCES_CHANGED),
+    ];
+    let due = methods.into_iter().filter(|(is_due, _)| *is_due);
+    due.map(|(_, method)| method)
+}
+
+pub(crate) fn announce_update(gateway: &Gateway, server: &ServerName, params: &Raw) {
+    let Ok(mut object) = RawObject::open(params) else {
+        return;
+    };
+    // An update is kept for every client that watches, so of a long one only the members are taken
+    // that every update has.
+    if params.get().len() > LONGEST_UPDATE || is_too_deep(params.get().as_bytes()) {
+        object = object
+            .into_iter()
+            .filter(|(name, _)| name == "uri")
+            .collect();
+    }
+    let Some(own) = object.read::<String>("uri") else {
+        return;
+    };
+    let capability = Capability {
+        server: server.clone(),
+        kind: Kind::Resource,
+        name: own,
+    };
+    for subscriber in gateway.services.sessions.subscribers() {
+        // Rules may have changed since it subscribed.
+        if concerns(&subscriber.view, server)
+            && gateway.policy.visible(&subscriber.caller, &capability)
+        {
+            for uri in watched(gateway, &subscriber, &capability) {
+                let params = object.clone().with("uri", &uri).to_raw();
+                let update = Notification::new(method::RESOURCE_UPDATED, Some(params));
+                subscriber.mailbox.put(Message::from(update));
+            }
+        }
+    }
+}
+
+/// The names under which the subscriber watches the resource.
+fn watched(gateway: &Gateway, subscriber: &Subscriber, resource: &Capability) -> Vec<String> {
+    let own = resource.name.clone();
+    let mut names = match &subscriber.view {
+        View::One(_) => vec![own],
+        View::Merged(_) => {
+            let catalog = gateway.catalog();
+            let route = catalog
+                .routes()
+                .resource(&own, &|it| gateway.policy.visible(&subscriber.caller, it));
+            (route == Route::To(resource.clone()))
+                .then_some(own)
+                .into_iter()
+                .chain([marked(resource)])
+                .collect()
+        }
+    };
+    names.retain(|name| subscriber.filter().uris.contains(name));
+    names
+}
+
+fn concerns(view: &View, server: &ServerName) -> bool {
+    match view {
+        View::Merged(_) => true,
+        View::One(one) => one == server,
+    }
+}

@@ -1,0 +1,157 @@
+//! Reads and writes the reference of `completion/complete`. The policy must decide about the same
+//! reference that the server reads, so the gateway writes the reference anew, with nothing in it
+//! but what the policy decided about.
+
+use std::collections::HashMap;
+
+use kitbag_domain::{Capability, Kind};
+use kitbag_wire::RawObject;
+
+use crate::call::failure::Failure;
+use crate::call::required;
+use crate::catalog::template::fill;
+
+/// The thing for which a value is completed: a prompt by its name, or a template by its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CompletionReference {
+    Prompt(String),
+    Resource(String),
+}
+
+const PROMPT: &str = "ref/prompt";
+const RESOURCE: &str = "ref/resource";
+
+impl CompletionReference {
+    /// Reads the reference. Its type decides which of its members counts; servers go by the type as
+    /// well.
+    pub(crate) fn read(params: &RawObject) -> Result<Self, Failure> {
+        let reference = params
+            .object("ref")
+            .ok_or_else(|| Failure::params("`ref` must be an object"))?;
+        match required(&reference, "type")?.as_str() {
+            PROMPT => Ok(Self::Prompt(required(&reference, "name")?)),
+            RESOURCE => Ok(Self::Resource(required(&reference, "uri")?)),
+            other => Err(Failure::params(format!(
+                "`ref` has the type `{other}`; there are {PROMPT} and {RESOURCE}"
+            ))),
+        }
+    }
+}
+
+/// Writes the reference as its server is to read it. Returns the resource that the template becomes
+/// with the values that came along, if some did: it must be permitted as well.
+pub(crate) fn settle(meant: &Capability, params: &mut RawObject) -> Option<Capability> {
+    let (kind, member) = match meant.kind {
+        Kind::Resource => (RESOURCE, "uri"),
+        Kind::Prompt | Kind::Tool => (PROMPT, "name"),
+    };
+    params.put(
+        "ref",
+        &RawObject::new()
+            .with("type", kind)
+            .with(member, &meant.name),
+    );
+    if meant.kind != Kind::Resource {
+        return None;
+    }
+    let name = fill(&meant.name, &values(params));
+    (name != meant.name).then(|| Capability {
+        name,
+        ..meant.clone()
+    })
+}
+
+/// The values settled before, and what has been typed of the one in question.
+fn values(params: &RawObject) -> HashMap<String, String> {
+    let context = params
+        .object("context")
+        .and_then(|it| it.object("arguments"))
+        .unwrap_or_default();
+    let mut values: HashMap<String, String> = context
+        .iter()
+        .filter_map(|(name, value)| {
+            Some((name.to_owned(), serde_json::from_str(value.get()).ok()?))
+        })
+        .collect();
+    let typed = params.object("argument").unwrap_or_default();
+    if let (Some(name), Some(value)) = (typed.read("name"), typed.read::<String>("value"))
+        && !value.is_empty()
+    {
+        values.insert(name, value);
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_wire::raw;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Checks the reference that the policy decides about, and the one that the server reads.
+    #[track_caller]
+    fn check(reference: &Value, expected: Result<(CompletionReference, Value), &str>) {
+        let mut params = RawObject::open(&raw(&json!({ "ref": reference }))).unwrap();
+        let found = CompletionReference::read(&params)
+            .map_err(|failure| failure.to_string())
+            .map(|read| {
+                let (kind, name) = match &read {
+                    CompletionReference::Prompt(name) => (Kind::Prompt, name),
+                    CompletionReference::Resource(uri) => (Kind::Resource, uri),
+                };
+                let meant = Capability {
+                    server: "s".parse().unwrap(),
+                    kind,
+                    name: name.clone(),
+                };
+                settle(&meant, &mut params);
+                (read, params.read::<Value>("ref").unwrap())
+            });
+        assert_eq!(found, expected.map_err(str::to_owned), "{reference}");
+    }
+
+    #[test]
+    fn the_type_says_what_is_decided_about_and_nothing_else_travels_on() {
+        check(
+            &json!({ "type": "ref/resource", "uri": "mem://secret/{x}", "name": "public" }),
+            Ok((
+                CompletionReference::Resource("mem://secret/{x}".to_owned()),
+                json!({ "type": "ref/resource", "uri": "mem://secret/{x}" }),
+            )),
+        );
+        check(
+            &json!({ "type": "ref/prompt", "uri": "mem://secret/{x}", "name": "p", "NAME": "q", "Type": "ref/resource" }),
+            Ok((
+                CompletionReference::Prompt("p".to_owned()),
+                json!({ "type": "ref/prompt", "name": "p" }),
+            )),
+        );
+        check(&json!({ "name": "p" }), Err("`type` is missing"));
+        check(
+            &json!({ "type": "ref/resource", "name": "p" }),
+            Err("`uri` is missing"),
+        );
+        check(
+            &json!({ "type": "REF/RESOURCE", "uri": "x" }),
+            Err("`ref` has the type `REF/RESOURCE`; there are ref/prompt and ref/resource"),
+        );
+    }
+
+    #[test]
+    fn a_template_is_judged_with_the_values_that_come_along() {
+        let params = json!({
+            "argument": { "name": "x", "value": "pay" }, "context": { "arguments": { "area": "secret" } },
+        });
+        let mut params = RawObject::open(&raw(&params)).unwrap();
+        let meant = Capability {
+            server: "s".parse().unwrap(),
+            kind: Kind::Resource,
+            name: "mem://{area}/{+x}".to_owned(),
+        };
+        assert_eq!(
+            settle(&meant, &mut params).unwrap().name,
+            "mem://secret/pay"
+        );
+    }
+}

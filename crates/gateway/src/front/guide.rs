@@ -1,0 +1,176 @@
+//! The words by which the search tool says what stands behind it, so that a model knows what it can
+//! search for. A model that does not know searches for nothing.
+//!
+//! The words stand in the description of a tool, because every client shows those to its model, and
+//! many clients ignore the instructions of a server.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use kitbag_budget::GuideRow;
+use kitbag_domain::{Caller, ServerName};
+use kitbag_relevance::purpose::{gist, of_descriptions, of_tools, tells_more};
+use kitbag_wire::RawObject;
+
+use crate::catalog::tool_files::CarriedOutBy;
+use crate::catalog::{Catalog, CatalogEntry};
+use crate::state::gateway::Gateway;
+
+/// With the words before the rows, and where the estimate is too low, 120 tokens.
+const TOKENS: usize = 90;
+/// For the surface that is to cost least.
+const TOKENS_OF_NAMES: usize = 30;
+
+/// Returns the names of the servers and APIs that a caller may know of, and nothing of what they are
+/// for.
+pub(crate) fn names(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Option<String> {
+    let tools = tools_by_provider(gateway, catalog, caller);
+    let count = |name: &str| tools.get(name).map_or(0, Vec::len);
+    let providers = gateway.providers.iter().map(kitbag_apis::Provider::spec);
+    let providers = providers.filter(|it| gateway.server_visible(catalog, caller, &it.name));
+    let names = servers(gateway, catalog, caller).map(|it| it.as_str().to_owned());
+    let names: BTreeSet<String> = names
+        .chain(providers.map(|it| it.name.to_string()))
+        .chain(tools.keys().map(|it| (*it).to_owned()))
+        .collect();
+    let rows: Vec<GuideRow> = names
+        .into_iter()
+        .map(|name| row(&name, None, count(&name)))
+        .collect();
+    (!rows.is_empty()).then(|| kitbag_budget::guide(rows, TOKENS_OF_NAMES))
+}
+
+/// Returns the servers and APIs that a caller may know of, and what each is for. The same as long as
+/// the configuration and the lists of the servers are: it neither depends on which server runs nor on
+/// the order in which they started. Every list of a frugal surface has it, so the catalog keeps it.
+pub(crate) fn guide(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Option<Arc<str>> {
+    let make = || written(gateway, catalog, caller).map(Arc::from);
+    catalog.guides.get_or_make(caller, make)
+}
+
+fn written(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Option<String> {
+    let tools = tools_by_provider(gateway, catalog, caller);
+    let mut rows: BTreeMap<&str, GuideRow> = BTreeMap::new();
+    for (provider, tools) in &tools {
+        rows.insert(provider, of_names(provider, tools));
+    }
+    for name in servers(gateway, catalog, caller) {
+        let tools = tools.get(name.as_str()).map_or(&[][..], Vec::as_slice);
+        rows.insert(name.as_str(), of_server(gateway, catalog, name, tools));
+    }
+    for provider in gateway.providers.iter() {
+        let spec = provider.spec();
+        if gateway.server_visible(catalog, caller, &spec.name) {
+            let said = spec.description.as_deref();
+            let about = said.and_then(|text| gist(text, spec.name.as_str()));
+            let about = about.or_else(|| Some(format!("HTTP API of {}", spec.url.host_str()?)));
+            rows.insert(spec.name.as_str(), row(spec.name.as_str(), about, 1));
+        }
+    }
+    let rows: Vec<GuideRow> = rows.into_values().collect();
+    (!rows.is_empty()).then(|| kitbag_budget::guide(rows, TOKENS))
+}
+
+/// The servers that the caller may know of, without those that every caller has.
+fn servers<'a>(
+    gateway: &'a Gateway,
+    catalog: &Catalog,
+    caller: &Caller,
+) -> impl Iterator<Item = &'a ServerName> {
+    let servers = gateway.upstreams.iter().map(|server| server.name());
+    servers
+        .filter(|name| !gateway.is_built_in(name))
+        .filter(move |name| gateway.server_visible(catalog, caller, name))
+        .filter(|name| has_tools(catalog, name))
+}
+
+/// False for a server that has no tools, or never said so, such as one that cannot be started.
+fn has_tools(catalog: &Catalog, name: &ServerName) -> bool {
+    let listing = catalog.listing(name);
+    listing.is_some_and(|listing| !listing.tools.is_empty())
+}
+
+/// The tools that the caller may see, without those that Kitbag itself carries out.
+fn tools_by_provider<'a>(
+    gateway: &Gateway,
+    catalog: &'a Catalog,
+    caller: &Caller,
+) -> BTreeMap<&'a str, Vec<&'a CatalogEntry>> {
+    let mut tools: BTreeMap<&str, Vec<&CatalogEntry>> = BTreeMap::new();
+    for entry in &catalog.tools {
+        let is_ours = match &entry.declared {
+            Some(file) => !matches!(file.carried_out_by, CarriedOutBy::Api(_)),
+            None => gateway.is_built_in(&entry.capability.server),
+        };
+        if !is_ours && gateway.policy.visible(caller, &entry.capability) {
+            tools.entry(entry.provider()).or_default().push(entry);
+        }
+    }
+    tools
+}
+
+/// Takes the operator's words first, then those of the server, then those of its tools. A lock
+/// covers the tools of a server and not its other words, so of a locked server those are not taken.
+fn of_server(
+    gateway: &Gateway,
+    catalog: &Catalog,
+    name: &ServerName,
+    tools: &[&CatalogEntry],
+) -> GuideRow {
+    let server = gateway.upstreams.get(name);
+    let declared = server.and_then(|it| it.spec().description.clone());
+    let declared = declared.map(|text| kitbag_domain::text::summary(&text));
+    let is_locked = gateway.lock.holds(name);
+    let about = declared
+        .or_else(|| own_words(catalog, name).filter(|_| !is_locked))
+        .or_else(|| words_of_tools(name.as_str(), tools));
+    row(name.as_str(), about, tools.len())
+}
+
+/// Returns what a server says of itself in its greeting.
+fn own_words(catalog: &Catalog, name: &ServerName) -> Option<String> {
+    let listing = catalog.listing(name)?;
+    let info = listing.server_info.as_ref();
+    let info = info.and_then(|info| RawObject::open(info).ok());
+    let info = info.unwrap_or_default();
+    let said = [
+        info.read("description"),
+        listing.instructions.clone(),
+        info.read("title"),
+    ];
+    let mut said = said.into_iter().flatten();
+    said.find_map(|text: String| gist(&text, name.as_str()))
+}
+
+fn of_names(provider: &str, tools: &[&CatalogEntry]) -> GuideRow {
+    row(provider, words_of_tools(provider, tools), tools.len())
+}
+
+/// Returns the things that the names of the tools are about. Where the tools are few, or their names
+/// say no more than that of the server, their descriptions say more.
+fn words_of_tools(provider: &str, tools: &[&CatalogEntry]) -> Option<String> {
+    let names = tools.iter().map(|it| it.capability.name.as_str());
+    let things = of_tools(names, provider).filter(|things| tells_more(things, provider));
+    if tools.len() <= FEW_TOOLS || things.is_none() {
+        let described = tools.iter().filter_map(|tool| {
+            let definition = RawObject::open(&tool.definition).ok()?;
+            let text: String = definition.read("description")?;
+            Some((tool.capability.name.as_str(), text))
+        });
+        let described: BTreeMap<&str, String> = described.collect();
+        let deeds = of_descriptions(described.values().map(String::as_str), provider);
+        return deeds.or(things);
+    }
+    things
+}
+
+/// Of so few tools, the descriptions are short enough.
+const FEW_TOOLS: usize = 3;
+
+fn row(name: &str, about: Option<String>, tools: usize) -> GuideRow {
+    GuideRow {
+        name: name.to_owned(),
+        about: about.unwrap_or_default(),
+        tools,
+    }
+}

@@ -1,0 +1,179 @@
+//! A legacy client's session: what it said in `initialize`, what it is being asked, what it
+//! waits for and what it is to be told.
+
+pub(crate) mod announcements;
+pub(crate) mod holders;
+pub(crate) mod mailbox;
+pub(crate) mod registry;
+pub(crate) mod streams;
+pub(crate) mod watching;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use kitbag_config::Surfaces;
+use kitbag_domain::{Caller, ShortText};
+use kitbag_upstream::{LogLevel, LogWish};
+use kitbag_wire::{
+    Era, ErrorObject, ProtocolVersion, Raw, RawObject, Request, RequestId, Response,
+};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use self::announcements::{Subscriber, SubscriptionFilter};
+use self::streams::Streams;
+use self::watching::Watching;
+use crate::turn::client::{ClientCapabilities, McpClient};
+use crate::turn::view::McpEndpoint;
+use crate::turn::view::View;
+use kitbag_domain::sync::lock;
+
+pub(crate) struct Session {
+    pub(crate) id: String,
+    pub(crate) door: McpEndpoint,
+    pub(crate) view: View,
+    pub(crate) version: ProtocolVersion,
+    pub(crate) subscriber: Arc<Subscriber>,
+    pub(crate) streams: Streams,
+    pub(crate) watching: Watching,
+    caller: Caller,
+    name: Option<ShortText>,
+    capabilities: ClientCapabilities,
+    log_level: Mutex<Option<LogLevel>>,
+    next_question: AtomicI64,
+    questions: Mutex<HashMap<RequestId, oneshot::Sender<Result<Raw, ErrorObject>>>>,
+    running: Mutex<HashMap<RequestId, CancellationToken>>,
+    last_seen: Mutex<Instant>,
+}
+
+impl Session {
+    /// Opens a session from the params of `initialize`.
+    pub(crate) fn open(
+        id: String,
+        surfaces: &Surfaces,
+        caller: Caller,
+        door: McpEndpoint,
+        params: &RawObject,
+    ) -> Arc<Self> {
+        let proposed: String = params.read("protocolVersion").unwrap_or_default();
+        let name = McpClient::name_in(params.object("clientInfo").as_ref());
+        let view = door.view(surfaces, &caller, name.as_deref());
+        Arc::new(Self {
+            subscriber: Arc::new(Subscriber::new(
+                caller.clone(),
+                view.clone(),
+                SubscriptionFilter::everything(),
+            )),
+            id,
+            door,
+            view,
+            version: ProtocolVersion::negotiate_legacy(&proposed),
+            caller,
+            name,
+            streams: Streams::default(),
+            watching: Watching::default(),
+            capabilities: ClientCapabilities::new(
+                params.get("capabilities").map(ToOwned::to_owned),
+            ),
+            log_level: Mutex::new(None),
+            next_question: AtomicI64::new(1),
+            questions: Mutex::default(),
+            running: Mutex::default(),
+            last_seen: Mutex::new(Instant::now()),
+        })
+    }
+
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    pub(crate) fn client(&self) -> McpClient {
+        McpClient {
+            caller: self.caller.clone(),
+            era: Era::Legacy,
+            id: self.id.as_str().into(),
+            name: self.name.clone(),
+            capabilities: self.capabilities.clone(),
+            logs: lock(&self.log_level).map_or(LogWish::Unset, LogWish::From),
+        }
+    }
+
+    pub(crate) fn set_log_level(&self, level: LogLevel) {
+        *lock(&self.log_level) = Some(level);
+    }
+
+    /// Writes down a question to the client, with the place where its answer will arrive.
+    pub(crate) fn question(
+        &self,
+        method: &str,
+        params: Option<Raw>,
+    ) -> (Request, oneshot::Receiver<Result<Raw, ErrorObject>>) {
+        let id = RequestId::Number(self.next_question.fetch_add(1, Ordering::Relaxed));
+        let (reply, answer) = oneshot::channel();
+        lock(&self.questions).insert(id.clone(), reply);
+        (
+            Request {
+                id,
+                method: method.to_owned(),
+                params,
+            },
+            answer,
+        )
+    }
+
+    pub(crate) fn forget_question(&self, id: &RequestId) {
+        lock(&self.questions).remove(id);
+    }
+
+    /// Takes a client's answer to a question of the gateway. An answer to no question is dropped.
+    pub(crate) fn answered(&self, response: Response) {
+        if let Some(reply) = response.id.and_then(|id| lock(&self.questions).remove(&id)) {
+            let _ = reply.send(response.outcome);
+        }
+    }
+
+    /// Enters a request as running, so that the client can cancel it by its id.
+    pub(crate) fn begin(&self, id: &RequestId, cancelled: &CancellationToken) {
+        lock(&self.running).insert(id.clone(), cancelled.clone());
+    }
+
+    pub(crate) fn end(&self, id: &RequestId) {
+        lock(&self.running).remove(id);
+    }
+
+    pub(crate) fn cancel(&self, id: &RequestId) {
+        if let Some(token) = lock(&self.running).remove(id) {
+            token.cancel();
+        }
+    }
+
+    /// Ends the watching of resources, because the session ends.
+    pub(crate) async fn stop_watching(&self) {
+        self.subscriber.filter().uris.clear();
+        self.watching.end().await;
+    }
+
+    /// Cancels all that runs, because the session is over.
+    pub(crate) fn close(&self) {
+        for (_, token) in lock(&self.running).drain() {
+            token.cancel();
+        }
+        self.subscriber.mailbox.close();
+    }
+
+    pub(crate) fn touch(&self) {
+        *lock(&self.last_seen) = Instant::now();
+    }
+
+    pub(crate) fn last_seen(&self) -> Instant {
+        *lock(&self.last_seen)
+    }
+
+    pub(crate) fn abandoned(&self, after: Duration) -> bool {
+        lock(&self.last_seen).elapsed() >= after
+            && lock(&self.running).is_empty()
+            && !self.subscriber.is_heard()
+    }
+}

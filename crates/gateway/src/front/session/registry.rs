@@ -1,0 +1,291 @@
+//! All legacy sessions, and all subscribers that want to be told of changes.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use kitbag_config::Surfaces;
+use kitbag_domain::{Caller, KeyId};
+use kitbag_wire::RawObject;
+
+use super::Session;
+use super::announcements::Subscriber;
+use super::holders::has_ended_key;
+use crate::call::failure::Failure;
+use crate::state::secret::random_token;
+use crate::turn::view::McpEndpoint;
+use kitbag_domain::fairness::largest_holder;
+use kitbag_domain::sync::lock;
+
+/// A session that its client has not used for this long is over.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(3600);
+/// The most that a client may say of itself. It is kept as long as the session; a few hundred bytes
+/// are common.
+const LARGEST_GREETING: usize = 64 * 1024;
+
+#[derive(Debug, Clone, Copy)]
+struct SessionLimits {
+    /// Beyond this number, a session of the caller who has most must go.
+    all: usize,
+    /// Beyond this number of one caller, the longest unused session of that caller must go.
+    each: usize,
+}
+
+impl Default for SessionLimits {
+    /// More than any honest use, and more than one credential has clients.
+    fn default() -> Self {
+        Self {
+            all: 10_000,
+            each: 2_000,
+        }
+    }
+}
+
+#[derive(Default)]
+pub struct SessionRegistry {
+    limits: SessionLimits,
+    sessions: Mutex<HashMap<String, Arc<Session>>>,
+    subscribers: Mutex<Vec<Weak<Subscriber>>>,
+}
+
+/// A session that has just begun, and the one that had to go for it, if any. The gateway still has
+/// to end the watching of resources for that one.
+pub(crate) struct Opened {
+    pub(crate) session: Arc<Session>,
+    pub(crate) gave_way: Option<Arc<Session>>,
+}
+
+impl SessionRegistry {
+    pub(crate) fn open(
+        &self,
+        surfaces: &Surfaces,
+        caller: Caller,
+        door: McpEndpoint,
+        params: &RawObject,
+    ) -> Result<Opened, Failure> {
+        if params
+            .iter()
+            .map(|(name, value)| name.len() + value.get().len())
+            .sum::<usize>()
+            > LARGEST_GREETING
+        {
+            let most = LARGEST_GREETING / 1024;
+            return Err(Failure::params(format!(
+                "what a client says of itself must fit {most} KB"
+            )));
+        }
+        let session = Session::open(random_token(), surfaces, caller, door, params);
+        self.subscribe(&session.subscriber);
+        let mut sessions = lock(&self.sessions);
+        let gave_way = make_room(self.limits, &mut sessions, session.caller())?;
+        sessions.insert(session.id.clone(), session.clone());
+        Ok(Opened { session, gave_way })
+    }
+
+    /// A session is only ever found by the caller who opened it, through the endpoint at which the
+    /// caller opened it.
+    pub(crate) fn find(
+        &self,
+        id: &str,
+        caller: &Caller,
+        door: &McpEndpoint,
+    ) -> Option<Arc<Session>> {
+        let session = lock(&self.sessions).get(id).cloned()?;
+        (session.caller() == caller && session.door == *door).then(|| {
+            session.touch();
+            session
+        })
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        lock(&self.sessions).len()
+    }
+
+    pub(crate) fn close(&self, session: &Session) {
+        lock(&self.sessions).remove(&session.id);
+        session.close();
+    }
+
+    pub(crate) fn subscribe(&self, subscriber: &Arc<Subscriber>) {
+        let mut subscribers = lock(&self.subscribers);
+        subscribers.retain(|it| it.strong_count() > 0);
+        subscribers.push(Arc::downgrade(subscriber));
+    }
+
+    pub(crate) fn subscribers(&self) -> Vec<Arc<Subscriber>> {
+        lock(&self.subscribers)
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect()
+    }
+
+    /// The keys that sessions were opened with.
+    pub(crate) fn keys(&self) -> HashSet<KeyId> {
+        lock(&self.sessions)
+            .values()
+            .filter_map(|session| session.caller().key.clone())
+            .collect()
+    }
+
+    /// Takes out the sessions of keys that open nothing any more.
+    pub(crate) fn close_of(&self, ended: &[KeyId]) -> Vec<Arc<Session>> {
+        let gone: Vec<_> = lock(&self.sessions)
+            .extract_if(|_, session| has_ended_key(session.caller(), ended))
+            .collect();
+        gone.into_iter()
+            .map(|(_, session)| session)
+            .inspect(|session| session.close())
+            .collect()
+    }
+
+    /// Takes out the sessions that their clients did not come back to.
+    pub(crate) fn forget_abandoned(&self) -> Vec<Arc<Session>> {
+        let mut sessions = lock(&self.sessions);
+        let gone: Vec<_> = sessions
+            .values()
+            .filter(|it| it.abandoned(FORGOTTEN_AFTER))
+            .cloned()
+            .collect();
+        for session in &gone {
+            sessions.remove(&session.id);
+            session.close();
+        }
+        gone
+    }
+
+    /// Cancels all that runs in any session.
+    pub fn close_all(&self) {
+        for (_, session) in lock(&self.sessions).drain() {
+            session.close();
+        }
+        self.close_announcements();
+    }
+
+    /// Ends the streams of announcements, which would stay open for ever. Requests go on.
+    pub fn close_announcements(&self) {
+        for subscriber in self.subscribers() {
+            subscriber.mailbox.close();
+        }
+    }
+}
+
+/// Ends a session where there are too many. Its caller is the one who opens too many, or who has
+/// most of all; a session that is in use is not ended.
+fn make_room(
+    limits: SessionLimits,
+    sessions: &mut HashMap<String, Arc<Session>>,
+    opening: &Caller,
+) -> Result<Option<Arc<Session>>, Failure> {
+    let own = sessions
+        .values()
+        .filter(|it| it.caller() == opening)
+        .count();
+    let payer = if own >= limits.each {
+        opening.clone()
+    } else if sessions.len() >= limits.all {
+        let held = sessions.values().map(|it| (it.caller(), 1));
+        largest_holder(held)
+            .cloned()
+            .unwrap_or_else(|| opening.clone())
+    } else {
+        return Ok(None);
+    };
+    let idle = sessions
+        .values()
+        .filter(|it| *it.caller() == payer && it.abandoned(Duration::ZERO));
+    let oldest = idle.min_by_key(|it| it.last_seen()).cloned();
+    let Some(oldest) = oldest else {
+        return Err(Failure::TooManySessions { own });
+    };
+    sessions.remove(&oldest.id);
+    oldest.close();
+    Ok(Some(oldest))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const FEW: SessionLimits = SessionLimits { all: 100, each: 20 };
+
+    fn registry() -> SessionRegistry {
+        SessionRegistry {
+            limits: FEW,
+            ..SessionRegistry::default()
+        }
+    }
+
+    fn open(registry: &SessionRegistry, tenant: &str) -> Result<Opened, Failure> {
+        let caller = Caller {
+            tenant: tenant.parse().unwrap(),
+            ..Caller::local()
+        };
+        registry.open(
+            &Surfaces::default(),
+            caller,
+            McpEndpoint::Main,
+            &RawObject::new(),
+        )
+    }
+
+    fn is_there(registry: &SessionRegistry, session: &Session) -> bool {
+        registry
+            .find(&session.id, session.caller(), &session.door)
+            .is_some()
+    }
+
+    #[test]
+    fn who_floods_the_gateway_with_sessions_loses_their_own() {
+        let registry = registry();
+        let high = open(&registry, "high").unwrap().session;
+        let first = open(&registry, "low").unwrap().session;
+        for _ in 0..FEW.all + 10 {
+            open(&registry, "low").unwrap();
+        }
+        assert!(is_there(&registry, &high));
+        assert!(!is_there(&registry, &first));
+        assert_eq!(lock(&registry.sessions).len(), FEW.each + 1);
+    }
+
+    #[test]
+    fn many_callers_together_do_not_crowd_out_one_with_few_sessions() {
+        let registry = registry();
+        let high = open(&registry, "high").unwrap().session;
+        for number in 0..FEW.all + 50 {
+            open(&registry, &format!("low{}", number % 10)).unwrap();
+        }
+        assert!(is_there(&registry, &high));
+        assert_eq!(lock(&registry.sessions).len(), FEW.all);
+    }
+
+    #[test]
+    fn sessions_in_use_are_not_ended_for_another_one() {
+        let registry = registry();
+        let readers: Vec<_> = (0..FEW.each)
+            .map(|_| open(&registry, "low").unwrap().session.subscriber.read())
+            .collect();
+        assert!(matches!(
+            open(&registry, "low"),
+            Err(Failure::TooManySessions { .. })
+        ));
+        drop(readers);
+        assert!(open(&registry, "low").is_ok());
+    }
+
+    #[test]
+    fn a_greeting_that_would_fill_the_memory_is_refused() {
+        let params = RawObject::new().with(
+            "capabilities",
+            &json!({ "x": "y".repeat(LARGEST_GREETING) }),
+        );
+        let opened = SessionRegistry::default().open(
+            &Surfaces::default(),
+            Caller::local(),
+            McpEndpoint::Main,
+            &params,
+        );
+        assert!(opened.is_err());
+    }
+}

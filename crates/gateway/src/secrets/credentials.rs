@@ -1,0 +1,101 @@
+//! The credentials of tenants, as calls of declared tools need them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use futures::FutureExt as _;
+use kitbag_apis::{Clock, Credential, CredentialOwner, RotatedRefreshToken, TokenCache};
+use kitbag_declared::CredentialName;
+use kitbag_domain::Tenant;
+use kitbag_store::{
+    CredentialChange, CredentialFields, CredentialHolder, CredentialKey, Error, Secret, Vault,
+};
+
+use crate::state::clock::now;
+
+/// The vault, the names that are set in it, and the tokens that were fetched with what it has.
+pub(crate) struct Credentials {
+    vault: Vault,
+    names: ArcSwap<BTreeSet<CredentialName>>,
+    pub(crate) tokens: TokenCache,
+}
+
+impl Credentials {
+    pub(crate) async fn open(vault: Vault) -> Result<Self, Error> {
+        let keeping = vault.clone();
+        let keep = move |rotated| keep_refresh_token(keeping.clone(), rotated).boxed();
+        let credentials = Self {
+            vault,
+            names: ArcSwap::default(),
+            tokens: TokenCache::new(Clock::system(), Arc::new(keep)),
+        };
+        credentials.look().await?;
+        Ok(credentials)
+    }
+
+    /// The names under which some tenant has a credential.
+    pub(crate) fn names(&self) -> Arc<BTreeSet<CredentialName>> {
+        self.names.load_full()
+    }
+
+    /// Reads the names again.
+    pub(crate) async fn look(&self) -> Result<(), Error> {
+        self.names
+            .store(Arc::new(credential_names(&self.vault).await?));
+        Ok(())
+    }
+
+    /// Returns the tenant's credential; one without fields if it has none.
+    pub(crate) async fn of(
+        &self,
+        tenant: &Tenant,
+        name: Option<&CredentialName>,
+    ) -> Result<Credential, Error> {
+        let found = match name {
+            Some(name) => self.vault.credential(tenant, name).await?,
+            None => None,
+        };
+        Ok(match found {
+            Some((key, fields)) => Credential::new(owner(&key), revealed(&fields)),
+            None => Credential::new(CredentialOwner::new(tenant.as_str()), BTreeMap::new()),
+        })
+    }
+}
+
+/// Reads the names under which some tenant has a credential; that needs no key.
+pub(crate) async fn credential_names(vault: &Vault) -> Result<BTreeSet<CredentialName>, Error> {
+    let all = vault.credentials().await?;
+    Ok(all.into_iter().map(|it| it.key.name).collect())
+}
+
+fn revealed(fields: &CredentialFields) -> BTreeMap<String, String> {
+    let fields = fields.iter();
+    fields
+        .map(|(name, value)| (name.to_owned(), value.reveal().to_owned()))
+        .collect()
+}
+
+/// The owner as text, from which the key can be read again: no tenant and no name has a slash.
+fn owner(key: &CredentialKey) -> CredentialOwner {
+    CredentialOwner::new(&format!("{}/{}", key.holder, key.name))
+}
+
+fn key(owner: &CredentialOwner) -> Option<CredentialKey> {
+    let (holder, name) = owner.as_str().split_once('/')?;
+    Some(CredentialKey {
+        holder: holder.parse::<CredentialHolder>().ok()?,
+        name: name.parse().ok()?,
+    })
+}
+
+async fn keep_refresh_token(vault: Vault, rotated: RotatedRefreshToken) {
+    let Some(key) = key(&rotated.owner) else {
+        return;
+    };
+    let token = Secret::new(rotated.refresh_token);
+    let change = CredentialChange::set([("refresh_token".to_owned(), token)]);
+    if let Err(error) = vault.change_credential(&key, change, now()).await {
+        tracing::error!(credential = %key, %error, "its new refresh token could not be kept");
+    }
+}

@@ -1,0 +1,81 @@
+//! Keeps the logins at servers, and tells a running gateway of new ones.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kitbag_config::Config;
+use kitbag_domain::ServerName;
+use kitbag_fetch::AddressGuard;
+use kitbag_policy::AddressRules;
+use kitbag_store::{Secret, Store, Vault};
+use kitbag_upstream::oauth::{AddressGuards, Grant, GrantStore, GrantStoreError, Logins};
+
+use crate::secrets::vault;
+use crate::state::address_guard::address_guard;
+use crate::state::clock::now;
+
+/// Returns what servers need for logging in, kept in this store.
+pub fn logins(config: &Config, store: &Store) -> anyhow::Result<Logins> {
+    let grants = StoredGrants {
+        vault: vault::vault(config.secret_key, store)?,
+        store: store.clone(),
+    };
+    Ok(Logins {
+        store: Arc::new(grants),
+        guards: address_guards(),
+    })
+}
+
+/// Returns the rules about the addresses of authorization servers.
+pub fn address_guards() -> AddressGuards {
+    AddressGuards {
+        public: guard(false),
+        private: guard(true),
+    }
+}
+
+fn guard(private: bool) -> AddressGuard {
+    address_guard(AddressRules {
+        private,
+        networks: Vec::new(),
+    })
+}
+
+struct StoredGrants {
+    vault: Vault,
+    store: Store,
+}
+
+#[async_trait]
+impl GrantStore for StoredGrants {
+    async fn read(&self, server: &ServerName) -> Result<Option<Grant>, GrantStoreError> {
+        let Some(kept) = self.vault.login(server).await.map_err(failed)? else {
+            return Ok(None);
+        };
+        serde_json::from_str(kept.reveal())
+            .map(Some)
+            .map_err(failed)
+    }
+
+    async fn write(&self, server: &ServerName, grant: &Grant) -> Result<(), GrantStoreError> {
+        let text = serde_json::to_string(grant).map_err(failed)?;
+        self.vault
+            .put_login(server, &Secret::new(text), now())
+            .await
+            .map_err(failed)
+    }
+
+    async fn remove(&self, server: &ServerName) -> Result<bool, GrantStoreError> {
+        self.vault.remove_login(server).await.map_err(failed)
+    }
+
+    async fn lock(&self, server: &ServerName) -> Result<Box<dyn Any + Send>, GrantStoreError> {
+        let lock = self.store.lock_login(server).await.map_err(failed)?;
+        Ok(Box::new(lock))
+    }
+}
+
+fn failed(error: impl std::error::Error + Send + Sync + 'static) -> GrantStoreError {
+    GrantStoreError(Box::new(error))
+}

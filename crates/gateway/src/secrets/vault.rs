@@ -1,0 +1,297 @@
+//! Gives the variables of a configuration their values: from the environment, and from the store
+//! for `${secret:NAME}`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use arc_swap::ArcSwap;
+use kitbag_config::{Config, Embedder, KeyPlace, StorePlace};
+use kitbag_domain::{Lookup, Template};
+use kitbag_store::{ChangeCounts, KeyKeeper, SecretName, Store, Vault, VaultKey};
+use kitbag_upstream::ServerSpec;
+use tokio::sync::watch;
+
+use crate::secrets::keyring::Keyring;
+use crate::secrets::secrecy;
+use crate::state::store_place::store_address;
+
+/// The interval at which it is noticed that no lookup uses the secrets any more.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// Holds the key that secrets in the store are encrypted under.
+pub const KEY_VARIABLE: &str = "KITBAG_SECRET_KEY";
+
+/// The secrets as they were when last looked at. Values are looked up in places that cannot wait
+/// for a database.
+pub(crate) struct SecretSnapshot {
+    vault: Vault,
+    known: ArcSwap<BTreeMap<String, String>>,
+}
+
+/// The secrets of a store, under the key in the environment if there is one, or else under the
+/// one in the place that is configured.
+pub fn vault(place: KeyPlace, store: &Store) -> anyhow::Result<Vault> {
+    Ok(match given_key()? {
+        Some(given) => store.vault(Some(given)),
+        None => store.vault_kept_by(keeper(place, store)),
+    })
+}
+
+pub fn keeper(place: KeyPlace, store: &Store) -> Arc<dyn KeyKeeper> {
+    match place {
+        KeyPlace::File => Arc::new(store.key_file()),
+        KeyPlace::Keyring => Arc::new(Keyring::of(Path::new(store.place()))),
+        KeyPlace::Env => Arc::new(Unset),
+    }
+}
+
+/// The key in the environment.
+pub fn given_key() -> anyhow::Result<Option<VaultKey>> {
+    let given = environment(KEY_VARIABLE).filter(|key| !key.trim().is_empty());
+    let given = given.map(|key| key.parse()).transpose();
+    given.with_context(|| format!("the variable {KEY_VARIABLE} cannot be used"))
+}
+
+/// The environment, where it was to hold the key and does not.
+#[derive(Debug, thiserror::Error)]
+#[error("it is not set")]
+struct Unset;
+
+impl KeyKeeper for Unset {
+    fn read(&self) -> Result<Option<VaultKey>, kitbag_store::Error> {
+        Err(kitbag_store::Error::Keeper {
+            place: self.place(),
+            source: Box::new(Self),
+        })
+    }
+
+    fn write(&self, _key: &VaultKey) -> Result<(), kitbag_store::Error> {
+        self.read().map(drop)
+    }
+
+    fn remove(&self) -> Result<(), kitbag_store::Error> {
+        self.read().map(drop)
+    }
+
+    fn place(&self) -> String {
+        format!("the variable {KEY_VARIABLE}")
+    }
+}
+
+/// Looks a variable up in the environment, and opens the secrets if the configuration needs any.
+pub async fn lookup(config: &Config, store: &Store) -> anyhow::Result<Lookup> {
+    secrecy::hide_typed(config);
+    if !wants_secrets(config) {
+        return Ok(secrecy::hiding(environment));
+    }
+    let vault = vault(config.secret_key, store)?;
+    // Subscribed to before the first look, so that no change falls between the two.
+    let changes = store.changes();
+    let secrets = Arc::new(SecretSnapshot {
+        vault,
+        known: ArcSwap::default(),
+    });
+    secrets
+        .look()
+        .await
+        .context("the configuration needs secrets from the store")?;
+    tokio::spawn(follow(Arc::downgrade(&secrets), changes));
+    Ok(secrecy::hiding(move |variable: &str| {
+        match variable.strip_prefix(Template::SECRET) {
+            Some(name) => secrets.known.load().get(name).cloned(),
+            None => environment(variable),
+        }
+    }))
+}
+
+/// Does the same for a command that has no store open: the store is opened only if the
+/// configuration needs secrets.
+pub async fn lookup_anywhere(config: &Config) -> anyhow::Result<Lookup> {
+    if !wants_secrets(config) {
+        return Ok(secrecy::hiding(environment));
+    }
+    lookup(config, &Store::open(store_address(config)?).await?).await
+}
+
+impl SecretSnapshot {
+    async fn look(&self) -> Result<(), kitbag_store::Error> {
+        let opened = self.vault.open_all().await?;
+        let revealed = |(name, secret): (SecretName, kitbag_store::Secret)| {
+            (name.as_str().to_owned(), secret.reveal().to_owned())
+        };
+        self.known
+            .store(Arc::new(opened.into_iter().map(revealed).collect()));
+        Ok(())
+    }
+}
+
+/// Reads the secrets again when they change, until no lookup uses them any more.
+async fn follow(secrets: Weak<SecretSnapshot>, mut changes: watch::Receiver<ChangeCounts>) {
+    let mut known = changes.borrow().secrets;
+    loop {
+        let waited = tokio::time::timeout(LOOK_EVERY, changes.changed()).await;
+        let is_closed = matches!(waited, Ok(Err(_)));
+        let Some(secrets) = secrets.upgrade().filter(|_| !is_closed) else {
+            return;
+        };
+        let counts = *changes.borrow_and_update();
+        if counts.secrets == known {
+            continue;
+        }
+        match secrets.look().await {
+            Ok(()) => known = counts.secrets,
+            Err(error) => tracing::debug!(%error, "the secrets could not be read again"),
+        }
+    }
+}
+
+fn environment(variable: &str) -> Option<String> {
+    std::env::var(variable).ok()
+}
+
+fn wants_secrets(config: &Config) -> bool {
+    let marker = format!("${{{}", Template::SECRET);
+    templates(config)
+        .iter()
+        .any(|template| template.source().contains(&marker))
+}
+
+/// The variables of the environment that the configuration refers to, and the one that may hold
+/// the key to its secrets.
+pub fn variables(config: &Config) -> BTreeSet<String> {
+    let templates = templates(config);
+    let names = templates.iter().flat_map(|template| template.variables());
+    let of_the_environment = names.filter(|name| !name.starts_with(Template::SECRET));
+    of_the_environment
+        .chain([KEY_VARIABLE])
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Every text of the configuration in which a variable may stand.
+fn templates(config: &Config) -> Vec<&Template> {
+    let embedder = match &config.embedder {
+        Embedder::Endpoint(endpoint) => endpoint.api_key.as_ref(),
+        Embedder::BuiltIn | Embedder::Directory(_) => None,
+    };
+    let servers = config
+        .servers
+        .values()
+        .flat_map(ServerSpec::templates_and_login);
+    let providers = config
+        .providers
+        .values()
+        .flat_map(|provider| provider.spec.headers.values());
+    let store = match &config.store {
+        StorePlace::Postgres(address) => Some(address),
+        StorePlace::File(_) => None,
+    };
+    let vendors = [&config.models.anthropic, &config.models.openai];
+    servers
+        .chain(providers)
+        .chain(vendors.into_iter().filter_map(|it| it.key.as_ref()))
+        .chain(config.web.reader.iter().flat_map(|it| &it.token))
+        .chain(embedder)
+        .chain(store)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_domain::Timestamp;
+    use kitbag_store::Secret;
+
+    use kitbag_config::{Overrides, Surroundings, parse};
+
+    use super::*;
+
+    fn config(text: &str) -> Config {
+        let around = Surroundings {
+            home: Some("/home/ann".into()),
+            ..Surroundings::default()
+        };
+        parse(text, None, &Overrides::default(), &around).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_secret_is_found_by_whoever_refers_to_it_and_a_lost_key_troubles_nobody_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("kitbag.db")).await.unwrap();
+        let name = "token".parse().unwrap();
+        store
+            .vault(None)
+            .put(&name, &Secret::new("s3cret"), Timestamp(1))
+            .await
+            .unwrap();
+
+        let wants = "[providers.a]\nurl = 'https://a.example'\nbearer = '${secret:token}'";
+        let found = lookup(&config(wants), &store).await.unwrap();
+        assert_eq!(found("secret:token").as_deref(), Some("s3cret"));
+        assert_eq!(found("secret:other"), None);
+        assert_eq!(found("PATH"), std::env::var("PATH").ok());
+
+        std::fs::remove_file(folder.path().join("secret.key")).unwrap();
+        let error = lookup(&config(wants), &store).await.err().unwrap();
+        assert!(
+            format!("{error:#}").contains("secret.key` is missing"),
+            "{error:#}"
+        );
+        let without = "[servers.a]\ncommand = 'a'\nenv = { T = '${TOKEN}' }";
+        lookup(&config(without), &store)
+            .await
+            .expect("nobody needs the lost key");
+    }
+
+    #[test]
+    fn variables_are_found_wherever_they_may_stand_and_secrets_are_none() {
+        let text = "[servers.a]\ncommand = '${A}'\nenv = { K = '${B:-x}${secret:s}${C}' }\n\
+                    [servers.b]\nurl = 'https://b/${D}'\n[providers.c]\nurl = 'https://c'\nbearer = '${E}'";
+        let expected = ["A", "B", "C", "D", "E", KEY_VARIABLE].map(str::to_owned);
+        assert_eq!(variables(&config(text)), BTreeSet::from(expected));
+    }
+
+    #[test]
+    fn secrets_are_wanted_wherever_a_variable_may_stand() {
+        for (text, expected) in [
+            (
+                "[servers.a]\ncommand = 'a'\nargs = ['--key=${secret:x}']",
+                true,
+            ),
+            (
+                "[servers.a]\ncommand = 'a'\nenv = { K = '${secret:x}' }",
+                true,
+            ),
+            (
+                "[servers.a]\nurl = 'https://a'\nheaders = { K = 'Bearer ${secret:x}' }",
+                true,
+            ),
+            (
+                "[servers.a]\nurl = 'https://a'\noauth = { client_id = 'k', client_secret = '${secret:x}' }",
+                true,
+            ),
+            ("[servers.a]\nurl = 'https://a/${secret:x}/mcp'", true),
+            ("[servers.a]\ncommand = '${secret:x}'", true),
+            (
+                "[providers.a]\nurl = 'https://a'\nheaders = { K = '${secret:x}' }",
+                true,
+            ),
+            (
+                "[index.embedder]\nendpoint = 'https://a'\nmodel = 'm'\napi_key = '${secret:x}'",
+                true,
+            ),
+            (
+                "[web]\nreader = 'https://a'\nreader_token = '${secret:x}'",
+                true,
+            ),
+            (
+                "[servers.a]\ncommand = 'a'\nenv = { K = '${x} secret:' }",
+                false,
+            ),
+        ] {
+            assert_eq!(wants_secrets(&config(text)), expected, "{text}");
+        }
+    }
+}

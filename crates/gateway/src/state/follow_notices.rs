@@ -1,0 +1,158 @@
+//! Follows what servers announce: updates of resources are handed on, and a server whose lists have
+//! changed is listed again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kitbag_domain::ServerName;
+use kitbag_upstream::{Notice, NoticeKind};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
+
+use crate::front::announce::{Changes, announce_update};
+use crate::state::background::relist;
+use crate::state::host::GatewayHost;
+
+/// Changes that come this close together are answered with one new listing.
+const SETTLE: Duration = Duration::from_millis(50);
+/// A server that does not stop announcing is listed this long after its first announcement.
+const LONGEST_WAIT: Duration = Duration::from_millis(500);
+
+/// Receives what servers announce, until the gateway closes.
+pub(crate) async fn follow_notices(host: Arc<GatewayHost>, mut notices: mpsc::Receiver<Notice>) {
+    let mut announced = AnnouncedChanges::default();
+    loop {
+        let due = announced.next_due();
+        tokio::select! {
+            notice = notices.recv() => match notice {
+                None => return,
+                Some(Notice { server, kind: NoticeKind::ResourceUpdated(params) }) => {
+                    announce_update(&host.gateway(), &server, &params);
+                }
+                Some(Notice { server, kind }) => announced.add(server, &kind, Instant::now()),
+            },
+            () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                announced.relist_due(Instant::now(), |server, changes| relist(&host, server, changes));
+            }
+        }
+    }
+}
+
+/// The servers that are to be listed again.
+#[derive(Default)]
+struct AnnouncedChanges {
+    waiting: HashMap<ServerName, WaitingChanges>,
+    /// One listing of a server at a time: one that is slow must not gather many.
+    under_way: HashMap<ServerName, JoinHandle<()>>,
+}
+
+struct WaitingChanges {
+    changes: Changes,
+    due: Instant,
+    /// The server is listed by then, whatever it announces meanwhile.
+    latest: Instant,
+}
+
+impl AnnouncedChanges {
+    fn add(&mut self, server: ServerName, kind: &NoticeKind, now: Instant) {
+        let waiting = self
+            .waiting
+            .entry(server)
+            .or_insert_with(|| WaitingChanges {
+                changes: Changes::default(),
+                due: now,
+                latest: now + LONGEST_WAIT,
+            });
+        waiting.changes.add(kind);
+        waiting.due = waiting.latest.min(now + SETTLE);
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        self.waiting.values().map(|it| it.due).min()
+    }
+
+    fn relist_due(
+        &mut self,
+        now: Instant,
+        relist: impl Fn(&ServerName, Changes) -> Option<JoinHandle<()>>,
+    ) {
+        self.under_way.retain(|_, listing| !listing.is_finished());
+        let mut due = Vec::new();
+        for (server, waiting) in self.waiting.iter_mut().filter(|(_, it)| it.due <= now) {
+            match self.under_way.contains_key(server) {
+                // Past its latest time, too: announcements do not bring it forward.
+                true => (waiting.due, waiting.latest) = (now + SETTLE, now + SETTLE),
+                false => due.push((server.clone(), waiting.changes)),
+            }
+        }
+        for (server, changes) in due {
+            self.waiting.remove(&server);
+            if let Some(listing) = relist(&server, changes) {
+                self.under_way.insert(server, listing);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    const TOOLS: NoticeKind = NoticeKind::ToolsChanged;
+
+    /// Returns the milliseconds at which a server is listed that announces a change at each of these.
+    fn listed_at(announcements: &[u64], last: u64) -> Vec<u64> {
+        let begin = Instant::now();
+        let at = |ms: u64| begin + Duration::from_millis(ms);
+        let mut announced = AnnouncedChanges::default();
+        let listed: RefCell<Vec<u64>> = RefCell::default();
+        for ms in 0..=last {
+            if announcements.contains(&ms) {
+                announced.add("a".parse().unwrap(), &TOOLS, at(ms));
+            }
+            announced.relist_due(at(ms), |_, changes| {
+                assert!(changes.any());
+                listed.borrow_mut().push(ms);
+                None
+            });
+        }
+        assert!(announced.next_due().is_none_or(|due| due > at(last)));
+        listed.into_inner()
+    }
+
+    #[test]
+    fn a_server_is_listed_when_it_is_quiet_and_soon_even_if_it_never_is() {
+        assert_eq!(listed_at(&[10], 200), [60]);
+        assert_eq!(listed_at(&[10, 40, 80], 200), [130]);
+        let flood: Vec<u64> = (0..2_000).collect();
+        assert_eq!(listed_at(&flood, 1_600), [500, 1001, 1502]);
+    }
+
+    #[tokio::test]
+    async fn a_server_that_does_not_answer_is_not_asked_again_before_it_has() {
+        let begin = Instant::now();
+        let (mut announced, asked) = (AnnouncedChanges::default(), RefCell::new(0));
+        let (answer, answered) = tokio::sync::oneshot::channel::<()>();
+        let waits = RefCell::new(Some(tokio::spawn(async { drop(answered.await) })));
+        let relist = |_: &ServerName, _| {
+            *asked.borrow_mut() += 1;
+            waits.borrow_mut().take()
+        };
+        for second in 1..10 {
+            let now = begin + Duration::from_secs(second);
+            announced.add("a".parse().unwrap(), &TOOLS, now);
+            announced.relist_due(now + SETTLE, relist);
+        }
+        assert_eq!(*asked.borrow(), 1);
+        drop(answer);
+        while !announced.under_way.values().all(JoinHandle::is_finished) {
+            tokio::task::yield_now().await;
+        }
+        announced.relist_due(begin + Duration::from_secs(20), relist);
+        assert_eq!((*asked.borrow(), announced.next_due()), (2, None));
+    }
+}

@@ -1,0 +1,103 @@
+//! The part of the gateway that the process keeps. It outlives every configuration.
+
+use std::sync::{Arc, OnceLock};
+
+use kitbag_clients::without_secrets;
+use kitbag_config::Config;
+use kitbag_store::{AuditSink, Store};
+
+use crate::call::kept::Kept;
+use crate::call::parking::Parking;
+use crate::call::tasks::Tasks;
+use crate::catalog::definitions::Definitions;
+use crate::catalog::drift::DriftLog;
+use crate::front::flights::Flights;
+use crate::front::session::holders::KeyHolders;
+use crate::front::session::registry::SessionRegistry;
+use crate::front::told_guides::ToldGuides;
+use crate::index::CapabilityIndex;
+use crate::learning::Learner;
+use crate::learning::client_lists::ClientLists;
+use crate::learning::intents::Intents;
+use crate::models::conversations::Conversations;
+use crate::secrets::credentials::Credentials;
+use crate::state::readiness::Readiness;
+use crate::telemetry::meter::Meter;
+use crate::telemetry::refusals::Refusals;
+use crate::telemetry::row_budget::TenantBudgets;
+use kitbag_embed::TextEmbedder;
+use kitbag_fetch::relay::Relay;
+use kitbag_schema::Checker;
+use kitbag_telemetry::process::Process;
+
+pub struct Services {
+    pub store: Store,
+    pub audit: AuditSink,
+    pub(crate) refusals: Arc<Refusals>,
+    /// The rows of searches that each tenant may still cause.
+    pub(crate) inquiries: Arc<TenantBudgets>,
+    pub sessions: Arc<SessionRegistry>,
+    pub(crate) holders: Arc<KeyHolders>,
+    pub(crate) parking: Arc<Parking>,
+    pub(crate) flights: Arc<Flights>,
+    pub(crate) tasks: Arc<Tasks>,
+    pub index: Arc<CapabilityIndex>,
+    pub(crate) checker: Arc<Checker>,
+    pub(crate) kept: Arc<Kept>,
+    pub(crate) client_lists: Arc<ClientLists>,
+    pub(crate) told_guides: Arc<ToldGuides>,
+    pub(crate) learner: Learner,
+    pub(crate) conversations: Arc<Conversations>,
+    pub meter: Arc<Meter>,
+    pub(crate) readiness: Arc<Readiness>,
+    pub(crate) definitions: Arc<Definitions>,
+    pub(crate) drift_log: Arc<DriftLog>,
+    /// The connections to vendors of models, made when the first request to one comes.
+    relay: OnceLock<Relay>,
+    pub(crate) intents: Arc<Intents>,
+    pub(crate) credentials: Credentials,
+}
+
+impl Services {
+    /// Makes the services with which a process begins. Of the configuration they take only what
+    /// holds until the process ends.
+    pub(crate) fn new(
+        config: &Config,
+        store: Store,
+        embedder: Arc<TextEmbedder>,
+        credentials: Credentials,
+    ) -> Self {
+        Process::begin();
+        let index = CapabilityIndex::new(embedder, store.clone(), config.identity());
+        let index = Arc::new(index);
+        Self {
+            audit: store.audit_sink(),
+            learner: Learner::start(index.clone(), store.clone()),
+            index,
+            store,
+            meter: Arc::new(Meter::new(config.telemetry.clone())),
+            refusals: Arc::default(),
+            inquiries: Arc::default(),
+            sessions: Arc::default(),
+            holders: Arc::default(),
+            parking: Arc::default(),
+            flights: Arc::default(),
+            tasks: Arc::default(),
+            checker: Arc::new(Checker::masking(without_secrets)),
+            kept: Arc::default(),
+            client_lists: Arc::default(),
+            told_guides: Arc::default(),
+            conversations: Arc::default(),
+            readiness: Arc::default(),
+            definitions: Arc::default(),
+            drift_log: Arc::default(),
+            relay: OnceLock::new(),
+            intents: Arc::default(),
+            credentials,
+        }
+    }
+
+    pub(crate) fn relay(&self) -> &Relay {
+        self.relay.get_or_init(Relay::new)
+    }
+}

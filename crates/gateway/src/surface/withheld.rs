@@ -1,0 +1,201 @@
+//! Counts the tools that would stand in the answer of a search if nothing kept them out: a filter of
+//! the request, a rule, or the approval that is still missing. A model that hears of none would
+//! conclude that there is no such tool.
+//!
+//! A count tells of what is hidden, so it has only what the caller may know of anyway: its own filters;
+//! tools that wait for approval, where rules would show them to the caller; and what rules forbid, to
+//! the person at this machine alone, who reads those rules. For a caller with a key a forbidden tool
+//! does not exist.
+
+use std::collections::BTreeMap;
+
+use kitbag_domain::Caller;
+use kitbag_relevance::{Candidate, Options};
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::Catalog;
+use crate::index::intent::EmbeddedIntent;
+use crate::index::{Snapshot, Subject};
+use crate::state::gateway::Gateway;
+
+/// The tools that were kept out, by name. The names stay in here: they are what rules hide.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Withheld(BTreeMap<String, WithheldReason>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WithheldReason {
+    Filter,
+    UnknownCost,
+    Approval,
+    Rule,
+}
+
+/// The number of tools that each cause kept out of an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WithheldCounts {
+    #[serde(skip_serializing_if = "is_none")]
+    filter: usize,
+    #[serde(skip_serializing_if = "is_none")]
+    unknown_cost: usize,
+    #[serde(skip_serializing_if = "is_none")]
+    approval: usize,
+    #[serde(skip_serializing_if = "is_none")]
+    rule: usize,
+}
+
+/// A search that was made, and everything that is needed to make it again without limits.
+pub(crate) struct MadeSearch<'a> {
+    pub(crate) gateway: &'a Gateway,
+    pub(crate) catalog: &'a Catalog,
+    pub(crate) caller: &'a Caller,
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) intent: &'a EmbeddedIntent,
+    pub(crate) options: &'a Options,
+}
+
+/// A tool that is less than this part as good as the best does not fit; it only fills a place.
+const FITTING: f32 = 0.8;
+
+impl Withheld {
+    pub(crate) fn of(search: &MadeSearch<'_>) -> Self {
+        if !search.may_withhold() {
+            return Self::default();
+        }
+        let all = search.without_limits();
+        let least = all.first().map_or(0.0, |best| best.score * FITTING);
+        let fitting = all.iter().filter(|it| it.score >= least);
+        let withheld =
+            fitting.filter_map(|it| Some((it.entry.tool_name.clone(), search.reason(it)?)));
+        Self(withheld.collect())
+    }
+
+    /// Takes those of another search over; a tool that both withheld counts once.
+    pub(crate) fn and(mut self, other: &Self) -> Self {
+        let others = other.0.iter();
+        self.0
+            .extend(others.map(|(name, reason)| (name.clone(), *reason)));
+        self
+    }
+
+    pub(crate) fn counts(&self) -> WithheldCounts {
+        WithheldCounts {
+            filter: self.count(WithheldReason::Filter),
+            unknown_cost: self.count(WithheldReason::UnknownCost),
+            approval: self.count(WithheldReason::Approval),
+            rule: self.count(WithheldReason::Rule),
+        }
+    }
+
+    fn count(&self, reason: WithheldReason) -> usize {
+        self.0.values().filter(|it| **it == reason).count()
+    }
+}
+
+impl WithheldCounts {
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// A line for each cause, as a model or a person reads it.
+    pub fn lines(&self) -> Vec<String> {
+        let causes = [
+            (self.filter, ["the filters leave", "out"]),
+            (
+                self.unknown_cost,
+                ["the limit on cost leaves", "out: no cost is known"],
+            ),
+            (self.approval, ["a person has not approved", "yet"]),
+            (self.rule, ["a rule keeps", "from you"]),
+        ];
+        let told = causes.into_iter().filter(|(count, _)| *count > 0);
+        told.map(|(count, cause)| line(count, cause)).collect()
+    }
+}
+
+fn line(count: usize, [cause, end]: [&str; 2]) -> String {
+    match count {
+        1 => format!("[1 more fits, but {cause} it {end}]"),
+        _ => format!("[{count} more fit, but {cause} them {end}]"),
+    }
+}
+
+impl MadeSearch<'_> {
+    /// False for most searches, which need not be made twice.
+    fn may_withhold(&self) -> bool {
+        self.options.is_filtered()
+            || !self.catalog.held_tools.is_empty()
+            || self.caller.is_local() && self.gateway.policy.judges_tools(self.caller)
+    }
+
+    fn without_limits(&self) -> Vec<Candidate> {
+        let options = self.options.without_filters();
+        self.snapshot
+            .search(self.intent, &options, |it| self.may_be_counted(it))
+            .candidates
+    }
+
+    fn may_be_counted(&self, subject: &Subject) -> bool {
+        let policy = &self.gateway.policy;
+        match subject {
+            Subject::Tool(entry) | Subject::Held(entry)
+                if policy.visible(self.caller, &entry.capability) =>
+            {
+                true
+            }
+            Subject::Tool(_) => {
+                self.caller.is_local() && policy.server_visible(self.caller, subject.owner())
+            }
+            Subject::Held(_) => false,
+            Subject::Provider(name) => policy.may_reach(self.caller, name),
+        }
+    }
+
+    /// Returns why a tool is not in the answer; nothing if it could have been.
+    fn reason(&self, found: &Candidate) -> Option<WithheldReason> {
+        let name = &found.entry.tool_name;
+        if self.catalog.held.tool(name).is_some() {
+            return Some(WithheldReason::Approval);
+        }
+        let entry = self.catalog.tool(name);
+        if entry.is_some_and(|it| !self.gateway.policy.visible(self.caller, &it.capability)) {
+            return Some(WithheldReason::Rule);
+        }
+        if self.options.admits(&found.entry) {
+            return None;
+        }
+        Some(match self.options.misses_cost(&found.entry) {
+            true => WithheldReason::UnknownCost,
+            false => WithheldReason::Filter,
+        })
+    }
+}
+
+fn is_none(count: &usize) -> bool {
+    *count == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cause_is_told_with_its_number() {
+        let counts = WithheldCounts {
+            filter: 1,
+            unknown_cost: 2,
+            approval: 2,
+            rule: 1,
+        };
+        assert_eq!(
+            counts.lines(),
+            [
+                "[1 more fits, but the filters leave it out]",
+                "[2 more fit, but the limit on cost leaves them out: no cost is known]",
+                "[2 more fit, but a person has not approved them yet]",
+                "[1 more fits, but a rule keeps it from you]",
+            ]
+        );
+        assert!(WithheldCounts::default().lines().is_empty());
+    }
+}

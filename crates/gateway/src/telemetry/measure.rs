@@ -1,0 +1,80 @@
+//! The requests of `kitbag eval` to the gateway: calls that do not count as use, and the search
+//! surface as its clients see it.
+
+use std::future::Future;
+use std::pin::pin;
+
+use kitbag_domain::{Purpose, Surface};
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+
+use crate::admin::app::{App, Meanwhile};
+use crate::call::failure::Failure;
+use crate::call::{McpCall, params_of};
+use crate::front::flights::HeldMessage;
+use crate::surface::reach::{self, Answered};
+use crate::turn::Turn;
+
+impl App {
+    /// Calls a tool to see the outcome: its server decides what to make of the arguments, and the
+    /// call does not count as use.
+    pub async fn measure(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> anyhow::Result<Value> {
+        let turn = self.measured_turn(Surface::All);
+        let call = McpCall::tool(name.to_owned(), params_of(name, &arguments));
+        let result = self
+            .run(turn, call, Meanwhile::to_its_end(&mut |_| {}))
+            .await?;
+        Ok(serde_json::from_str(result.get())?)
+    }
+
+    /// Makes a call of a model as a client of the search surface would, and tells which tool the
+    /// call led to. The call does not count as use.
+    pub async fn measure_search(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Answered, Failure> {
+        let (turn, messages) = self.measured_turn(Surface::Search);
+        let params = params_of(name, &arguments);
+        unread(messages, reach::answered(&turn, params)).await
+    }
+
+    /// Makes the tools that are known searchable in this process alone.
+    pub async fn index_in_part(&self) -> anyhow::Result<()> {
+        let gateway = self.host().gateway();
+        let index = &gateway.services.index;
+        index.ready().await?;
+        let (catalog, unlisted) = (gateway.catalog(), gateway.unlisted());
+        Ok(index
+            .build_in_part(&gateway.contents(&catalog, &unlisted))
+            .await?)
+    }
+
+    pub(crate) fn measured_turn(&self, surface: Surface) -> (Turn, mpsc::Receiver<HeldMessage>) {
+        let (turn, messages) = self.turn("kitbag eval", surface);
+        let turn = Turn {
+            purpose: Purpose::Measurement,
+            ..turn
+        };
+        (turn, messages)
+    }
+}
+
+/// Serves a request. No client here reads the messages that a server sends meanwhile.
+pub(crate) async fn unread<T>(
+    mut messages: mpsc::Receiver<HeldMessage>,
+    serving: impl Future<Output = T>,
+) -> T {
+    let mut serving = pin!(serving);
+    loop {
+        tokio::select! {
+            biased;
+            Some(_) = messages.recv() => {}
+            served = &mut serving => return served,
+        }
+    }
+}

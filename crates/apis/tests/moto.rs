@@ -19,7 +19,7 @@ use kitbag_apis::{
     ActionAnswer, ApiOverrides, Clock, Credential, CredentialOwner, DeclaredApi, GuardedClient,
     RotatedRefreshToken, TokenCache,
 };
-use kitbag_declared::{
+use kitbag_tool_spec::{
     ActionDeclaration, ActionWrites, AnswerRule, AnswerType, ApiDeclaration, AuthScheme,
     BodyTemplate, JsonTemplate, StorageDeclaration, TextTemplate,
 };

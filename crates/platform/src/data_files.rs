@@ -1,6 +1,6 @@
 //! The dated data of today, as tools of this crate read it.
 
-use kitbag_manifest::DatedData;
+use kitbag_tool_files::DatedData;
 
 use crate::{PlatformError, PlatformServices};
 

@@ -1,6 +1,6 @@
 //! `icp-scorer`: scores companies against the ideal customer profile of the operator.
 
-use kitbag_manifest::dated::{IcpProfile, IcpScore};
+use kitbag_tool_files::dated::{IcpProfile, IcpScore};
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value, json};
 

@@ -32,10 +32,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use kitbag_declared::{ActionName, ToolId};
 use kitbag_domain::{KeyId, ShortText, Tenant, Timestamp};
-use kitbag_manifest::DatedData;
 use kitbag_store::Store;
+use kitbag_tool_files::DatedData;
+use kitbag_tool_spec::{ActionName, ToolId};
 use kitbag_web::{Browser, PageReader};
 use serde_json::{Map, Value};
 

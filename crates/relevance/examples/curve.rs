@@ -13,13 +13,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use kitbag_relevance::embed::Encoder;
+use kitbag_encoder::Encoder;
 use kitbag_relevance::text::ToolText;
 use kitbag_relevance::{
     Document, Index, IndexedTool, Intent, IntentStep, MAX_TOP_K, Options, retrieve, steps,
 };
 
-const MODEL: &[u8] = include_bytes!("../../embed/kitbag-embedder.bin");
+const MODEL: &[u8] = include_bytes!("../../embedding/kitbag-embedder.bin");
 const TOOLS: &str = include_str!("../../../evals/small/tools.jsonl");
 /// Tools that are embedded; the vectors of the others are made from theirs.
 const EMBEDDED: usize = 2_000;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::simd::{self, PANEL, Panels, SimdLevel, Sink};
+use kitbag_simd::{self as simd, PANEL, Panels, SimdLevel, Sink};
 
 /// The vectors of all documents, block by block.
 #[derive(Debug, Default)]

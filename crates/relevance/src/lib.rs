@@ -13,8 +13,7 @@
 //! - [`learned`]: the votes of past contexts, from use; `priors`: the part of success, time and
 //!   cost in a score
 //! - [`options`]: filters on the tools; [`steps`]: splits an intent into its steps
-//! - [`text`]: the text that stands for a tool; [`embed`]: text into vectors; `simd`: the
-//!   arithmetic under it
+//! - [`text`]: the text a tool is embedded by
 //! - `confidence`: the probability that the tools found are right; [`eval`]: how good a
 //!   ranking is; [`calibration`]: how true probabilities are
 //! - [`spelling`]: corrects misspelt words of a request
@@ -25,7 +24,6 @@ mod blocks;
 pub mod calibration;
 mod confidence;
 pub mod dense;
-pub mod embed;
 pub mod eval;
 pub mod index;
 pub mod indexed_tool;
@@ -43,7 +41,6 @@ mod ranking;
 pub mod retrieve;
 mod same_task;
 pub mod score;
-mod simd;
 pub mod spelling;
 pub mod steps;
 pub mod terms;

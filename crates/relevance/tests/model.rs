@@ -2,13 +2,13 @@
 //! (`training/fixtures.py`).
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
-use kitbag_relevance::embed::Encoder;
+use kitbag_encoder::Encoder;
 use kitbag_relevance::text::ToolText;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-const MODEL: &[u8] = include_bytes!("../../embed/kitbag-embedder.bin");
+const MODEL: &[u8] = include_bytes!("../../embedding/kitbag-embedder.bin");
 const DOCUMENTS: &str = include_str!("../../../training/fixtures/documents.jsonl");
 const VECTORS: &str = include_str!("../../../training/fixtures/vectors.jsonl");
 

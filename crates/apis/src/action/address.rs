@@ -1,6 +1,6 @@
 //! The addresses that requests of a tool may reach.
 
-use kitbag_declared::{FillValues, TextTemplate};
+use kitbag_tool_spec::{FillValues, TextTemplate};
 use url::Url;
 
 use super::{ActionFault, DeclaredApi};

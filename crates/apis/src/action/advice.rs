@@ -1,7 +1,7 @@
 //! The advice on an answer that refuses a request.
 
 use http::StatusCode;
-use kitbag_declared::{AuthScheme, CredentialName};
+use kitbag_tool_spec::{AuthScheme, CredentialName};
 
 use super::DeclaredApi;
 

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use kitbag_declared::{BodyTemplate, FillValues, fields};
+use kitbag_tool_spec::{BodyTemplate, FillValues, fields};
 use serde_json::{Map, Value};
 use url::form_urlencoded::Serializer;
 

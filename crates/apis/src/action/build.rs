@@ -1,7 +1,7 @@
 //! From an action and its arguments to a request.
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
-use kitbag_declared::{AnswerType, FillValues, TextTemplate};
+use kitbag_tool_spec::{AnswerType, FillValues, TextTemplate};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::Url;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use kitbag_declared::{CredentialName, PathUnfilled, WireName};
 use kitbag_domain::Remedy;
+use kitbag_tool_spec::{CredentialName, PathUnfilled, WireName};
 
 use crate::auth::TokenFault;
 use crate::fault::{RequestFault, seconds};

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
-use kitbag_declared::{ActionDeclaration, ApiDeclaration, WireName};
+use kitbag_tool_spec::{ActionDeclaration, ApiDeclaration, WireName};
 use serde_json::{Map, Value};
 use url::Url;
 

@@ -1,7 +1,7 @@
 //! The further pages of an answer, whose items become one list.
 
 use http::header::LINK;
-use kitbag_declared::{JsonPointer, PageRule};
+use kitbag_tool_spec::{JsonPointer, PageRule};
 use kitbag_wire::raw;
 use serde_json::{Map, Value, json};
 use url::{Origin, Url};

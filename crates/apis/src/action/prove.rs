@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::header::AUTHORIZATION;
-use kitbag_declared::{AuthScheme, FillValues, OAuthGrant, TextTemplate};
+use kitbag_tool_spec::{AuthScheme, FillValues, OAuthGrant, TextTemplate};
 
 use super::ActionFault;
 use super::run::ActionRun;

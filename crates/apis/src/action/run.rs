@@ -1,8 +1,8 @@
 //! One action being carried out.
 
 use http::HeaderMap;
-use kitbag_declared::{ActionDeclaration, AnswerType};
 use kitbag_fetch::Secrets;
+use kitbag_tool_spec::{ActionDeclaration, AnswerType};
 use serde_json::{Map, Value};
 use url::{Origin, Url};
 

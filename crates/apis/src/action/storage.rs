@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use kitbag_declared::StorageDeclaration;
+use kitbag_tool_spec::StorageDeclaration;
 use kitbag_wire::raw;
 use serde_json::{Map, Value, json};
 use url::Url;

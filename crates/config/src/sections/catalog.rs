@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use kitbag_declared::{DeclaredNameError, ToolId};
 use kitbag_policy::{AddressRules, Pattern};
+use kitbag_tool_spec::{DeclaredNameError, ToolId};
 use toml::{Spanned, Value};
 use url::Url;
 

@@ -10,7 +10,7 @@ use kitbag_domain::Remedy as _;
 use kitbag_upstream::{BuiltInError, BuiltInOpener};
 use tokio::io::{duplex, split};
 
-use kitbag_embed::TextEmbedder;
+use kitbag_embedding::TextEmbedder;
 
 /// The most bytes that may be on their way before the other end has read them.
 const PIPE: usize = 64 * 1024;

@@ -4,6 +4,21 @@
 //! Built from listings, tool files, the operator's overrides and the lock file. Performs no call for
 //! a client; `list_servers` is the only part that talks to servers.
 
+pub(crate) mod catalog_entry;
+pub(crate) mod definitions;
+pub mod drift;
+pub mod inside;
+pub mod list_servers;
+pub(crate) mod overrides;
+pub(crate) mod places_before;
+pub mod prompts;
+pub(crate) mod providers;
+pub mod resources;
+pub(crate) mod skills;
+pub(crate) mod template;
+pub mod tool_files;
+pub(crate) mod unfinished;
+
 use kitbag_domain::WriteClass;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -381,18 +396,4 @@ fn passing<'a>(
 }
 
 #[cfg(test)]
-pub(crate) mod catalog_entry;
-pub(crate) mod definitions;
-pub mod drift;
-pub mod inside;
-pub mod list_servers;
-pub(crate) mod overrides;
-pub(crate) mod places_before;
-pub mod prompts;
-pub(crate) mod providers;
-pub mod resources;
-pub(crate) mod skills;
-pub(crate) mod template;
 mod tests;
-pub mod tool_files;
-pub(crate) mod unfinished;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kitbag_agents::{AgentTool, Library};
 use kitbag_config::Lock;
 use kitbag_domain::Timestamp;
-use kitbag_embed::{built_in, precomputed};
+use kitbag_embedding::{built_in, precomputed};
 use kitbag_upstream::Listing;
 use kitbag_wire::{Era, raw};
 use serde_json::json;
@@ -18,7 +18,10 @@ use crate::catalog::{Catalog, CatalogSources};
 
 /// Set, this test writes the file instead of finding fault with it.
 const WRITE: &str = "KITBAG_WRITE_VECTORS";
-const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../embed/built-in-vectors.bin");
+const PATH: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../embedding/built-in-vectors.bin"
+);
 
 /// Everything built in that is ever embedded.
 fn texts() -> BTreeSet<String> {

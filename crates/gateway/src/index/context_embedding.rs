@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use kitbag_embed::{EmbedderError, TextEmbedder};
+use kitbag_embedding::{EmbedderError, TextEmbedder};
 use kitbag_platform::{EmbedFunction, EmbeddedTexts, EmbeddingFailed, TextsToEmbed};
 
 /// Returns the function by which facts and questions get their vectors.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kitbag_config::Embedder;
 use kitbag_domain::Lookup;
-use kitbag_embed::{EmbedderError, TextEmbedder};
+use kitbag_embedding::{EmbedderError, TextEmbedder};
 use kitbag_relevance::{Candidate, Document, Index, Options, retrieve};
 
 use super::intent::EmbeddedIntent;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use kitbag_embed::EmbedderError;
+use kitbag_embedding::EmbedderError;
 use kitbag_upstream::in_words;
 
 use super::missing_texts::MissingTexts;

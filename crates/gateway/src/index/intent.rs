@@ -9,7 +9,7 @@ use kitbag_relevance::{Index, Intent, IntentStep, spelling, steps};
 use super::CapabilityIndex;
 use kitbag_domain::Remedy as _;
 use kitbag_domain::sync::lock;
-use kitbag_embed::{EmbedderError, TextEmbedder};
+use kitbag_embedding::{EmbedderError, TextEmbedder};
 
 /// No intent needs so many bytes, and no model reads more.
 const MAX_TEXT: usize = 4_000;

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use kitbag_embed::texts_at_once;
+use kitbag_embedding::texts_at_once;
 use kitbag_store::TextHash;
 
 use super::asked_texts::AskedTexts;

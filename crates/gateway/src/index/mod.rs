@@ -56,7 +56,7 @@ use self::vectors::ToolVectors;
 use crate::catalog::Catalog;
 use crate::catalog::providers::Providers;
 use crate::state::clock::now;
-use kitbag_embed::{EmbedderError, TextEmbedder};
+use kitbag_embedding::{EmbedderError, TextEmbedder};
 
 /// Tools described before others get their turn: about a millisecond of work.
 const BETWEEN_YIELDS: usize = 64;

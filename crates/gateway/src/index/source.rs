@@ -8,11 +8,11 @@ use kitbag_apis::ProviderSpec;
 use kitbag_config::DeclaredTool;
 use kitbag_domain::text::{visible, visible_line};
 use kitbag_domain::{Timestamp, WriteClass};
-use kitbag_manifest::{ToolFile, definition};
 use kitbag_relevance::light::{CategorySource, ToolCategory, ToolComplexity};
 use kitbag_relevance::text::ToolText;
 use kitbag_relevance::{Document, IndexedTool};
 use kitbag_store::TextHash;
+use kitbag_tool_files::{ToolFile, definition};
 use kitbag_wire::RawObject;
 use serde_json::{Map, Value, json};
 

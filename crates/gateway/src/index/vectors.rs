@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use kitbag_domain::sync::lock;
-use kitbag_embed::{EmbedderError, TextEmbedder};
+use kitbag_embedding::{EmbedderError, TextEmbedder};
 use kitbag_relevance::Document;
 use kitbag_store::{Store, TextHash};
 

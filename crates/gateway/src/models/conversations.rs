@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use kitbag_domain::Caller;
 use kitbag_domain::sync::lock;
-use kitbag_models::ConversationMemory;
+use kitbag_llm::trim::ConversationMemory;
 
 use kitbag_domain::fairness::entry_to_drop;
 

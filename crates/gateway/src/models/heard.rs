@@ -2,7 +2,7 @@
 //! could choose from, and those it chose.
 
 use kitbag_domain::{Caller, Outcome};
-use kitbag_models::NewlySaid;
+use kitbag_llm::trim::NewlySaid;
 
 use super::sorted::SortedTools;
 use crate::call::observe::hand_over;

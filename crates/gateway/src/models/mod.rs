@@ -7,7 +7,7 @@
 //! - `relevant`: the tools for the person's words, within a short time
 //! - `heard`: what a request tells of the use of tools
 //!
-//! Reading and writing requests is in `kitbag-models`; the HTTP part is in `front::models`.
+//! Reading and writing requests is in `kitbag-llm`; the HTTP part is in `front::models`.
 
 pub(crate) mod conversations;
 pub(crate) mod heard;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use kitbag_budget::price;
 use kitbag_domain::Caller;
-use kitbag_models::{ConversationMemory, KeptTools, ModelRequest, ToolNeeds};
+use kitbag_llm::trim::{ConversationMemory, KeptTools, ModelRequest, ToolNeeds};
 use kitbag_telemetry::model_requests::ModelFigures;
 
 use self::heard::ModelTurn;

@@ -4,7 +4,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use kitbag_config::{ForeignTools, ModelVendor, Models};
 use kitbag_domain::{Lookup, MissingVariable};
-use kitbag_vendor::Vendor;
+use kitbag_llm::tool_schema::Vendor;
 use percent_encoding::percent_decode_str;
 use url::Url;
 

@@ -1,6 +1,6 @@
 //! The tools that a request needs, by the reason.
 
-use kitbag_models::{Mentions, NewlySaid, ToolNeeds, by_shared_words};
+use kitbag_llm::trim::{Mentions, NewlySaid, ToolNeeds, by_shared_words};
 
 use super::sorted::SortedTools;
 use crate::catalog::Catalog;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kitbag_clients::NAME;
 use kitbag_config::ForeignTools;
 use kitbag_domain::Caller;
-use kitbag_models::{Dialogue, ListedTool, ModelApi, ModelRequest, own_name};
+use kitbag_llm::trim::{Dialogue, ListedTool, ModelApi, ModelRequest, own_name};
 use kitbag_relevance::MAX_TOP_K;
 
 use crate::catalog::Catalog;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use http::HeaderMap;
 use kitbag_apis::{ActionAnswer, ActionError};
 use kitbag_config::CatalogSettings;
-use kitbag_declared::AuthScheme;
 use kitbag_domain::Tenant;
-use kitbag_manifest::ToolFile;
 use kitbag_store::{Error, Vault};
+use kitbag_tool_files::ToolFile;
+use kitbag_tool_spec::AuthScheme;
 
 use crate::catalog::tool_files::{CarriedOutBy, FileTool};
 use crate::secrets::credentials::Credentials;

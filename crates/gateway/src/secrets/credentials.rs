@@ -6,11 +6,11 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use futures::FutureExt as _;
 use kitbag_apis::{Clock, Credential, CredentialOwner, RotatedRefreshToken, TokenCache};
-use kitbag_declared::CredentialName;
 use kitbag_domain::Tenant;
 use kitbag_store::{
     CredentialChange, CredentialFields, CredentialHolder, CredentialKey, Error, Secret, Vault,
 };
+use kitbag_tool_spec::CredentialName;
 
 use crate::state::clock::now;
 

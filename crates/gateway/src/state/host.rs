@@ -28,7 +28,7 @@ use crate::state::services::Services;
 use crate::state::store_place::store_address;
 use crate::state::web_pages::ConfiguredWeb;
 use kitbag_domain::sync::lock;
-use kitbag_embed::TextEmbedder;
+use kitbag_embedding::TextEmbedder;
 
 pub struct GatewayHost {
     gateway: ArcSwap<Gateway>,

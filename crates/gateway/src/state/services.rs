@@ -25,7 +25,7 @@ use crate::state::readiness::Readiness;
 use crate::telemetry::meter::Meter;
 use crate::telemetry::refusals::Refusals;
 use crate::telemetry::row_budget::TenantBudgets;
-use kitbag_embed::TextEmbedder;
+use kitbag_embedding::TextEmbedder;
 use kitbag_fetch::relay::Relay;
 use kitbag_schema::Checker;
 use kitbag_telemetry::process::Process;

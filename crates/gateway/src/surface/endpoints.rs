@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kitbag_manifest::ToolAction;
+use kitbag_tool_files::ToolAction;
 
 use super::groups;
 use super::search::line;

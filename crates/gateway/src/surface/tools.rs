@@ -209,7 +209,7 @@ impl AlwaysOn {
 
 #[cfg(test)]
 mod tests {
-    use kitbag_manifest::ToolCatalog;
+    use kitbag_tool_files::ToolCatalog;
 
     use super::*;
 

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::output::{count, table};
 use super::{Invocation, exit_code};
-use kitbag_embed::TextEmbedder;
+use kitbag_embedding::TextEmbedder;
 use kitbag_gateway::catalog::inside;
 use kitbag_gateway::secrets::vault;
 

@@ -5,7 +5,7 @@ use anyhow::anyhow;
 use super::ask;
 use super::failure::Advise as _;
 use super::output::Output;
-use kitbag_review::Review;
+use kitbag_launch_review::Review;
 
 /// The decision that the person has to make, and the command by which a script makes it.
 #[derive(Debug, Clone, Copy)]

@@ -16,7 +16,7 @@ use super::output::{is_closed_pipe, printable, stderr};
 use crate::key_check::NoKeys;
 use crate::local::joined::UnansweredRequest;
 use crate::local::relay::GatewayEnded;
-use kitbag_embed::EmbedderError;
+use kitbag_embedding::EmbedderError;
 use kitbag_gateway::admin::app::NotIndexed;
 use kitbag_gateway::call::failure::Failure;
 use kitbag_gateway::secrets::keyring::KeyringError;

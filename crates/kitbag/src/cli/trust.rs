@@ -17,7 +17,7 @@ use super::failure::Advise as _;
 use super::output::{count, table};
 use crate::cli::open_store::open_store;
 use crate::trail;
-use kitbag_review::{Review, ReviewSource};
+use kitbag_launch_review::{Review, ReviewSource};
 
 /// Put the servers of a project's kitbag.toml in force.
 ///

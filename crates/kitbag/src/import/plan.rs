@@ -20,9 +20,9 @@ use super::keeping::Keeping;
 use super::memory::{Memory, PlaceLook, place_of};
 use super::same::OurServers;
 use kitbag_gateway::state::store_place::store_address;
-use kitbag_review::danger::Danger;
-use kitbag_review::words::variables;
-use kitbag_review::{Review, ReviewSource};
+use kitbag_launch_review::danger::Danger;
+use kitbag_launch_review::words::variables;
+use kitbag_launch_review::{Review, ReviewSource};
 use kitbag_store::StoreAddress;
 
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kitbag_domain::Remedy as _;
-use kitbag_manifest::ToolCatalog;
 use kitbag_store::{FeedbackQuery, FeedbackResolution};
+use kitbag_tool_files::ToolCatalog;
 use serde_json::json;
 
 use super::*;

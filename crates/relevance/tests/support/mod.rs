@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, LazyLock};
 
-use kitbag_relevance::embed::Encoder;
+use kitbag_encoder::Encoder;
 use kitbag_relevance::text::ToolText;
 use kitbag_relevance::{Document, IndexedTool};
 
 pub(crate) static ENCODER: LazyLock<Encoder> = LazyLock::new(|| {
-    Encoder::from_container(include_bytes!("../../../embed/kitbag-embedder.bin")).unwrap()
+    Encoder::from_container(include_bytes!("../../../embedding/kitbag-embedder.bin")).unwrap()
 });
 
 /// The tool of a server, which may have no name.

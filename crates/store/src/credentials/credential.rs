@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use kitbag_declared::CredentialName;
 use kitbag_domain::{Tenant, TenantError, Timestamp};
+use kitbag_tool_spec::CredentialName;
 
 use crate::secrets::Secret;
 use crate::{Error, unreadable};

@@ -7,8 +7,8 @@ mod credential;
 mod postgres;
 mod sqlite;
 
-use kitbag_declared::CredentialName;
 use kitbag_domain::{Tenant, Timestamp};
+use kitbag_tool_spec::CredentialName;
 
 pub use credential::{
     CredentialChange, CredentialFields, CredentialHolder, CredentialInfo, CredentialKey,

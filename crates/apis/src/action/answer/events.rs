@@ -5,8 +5,8 @@ use std::io;
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _, future};
-use kitbag_declared::AnswerRule;
 use kitbag_fetch::cause;
+use kitbag_tool_spec::AnswerRule;
 use kitbag_wire::raw;
 use reqwest::Response;
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! Images in base64 within a JSON answer.
 
-use kitbag_declared::AnswerRule;
+use kitbag_tool_spec::AnswerRule;
 use serde_json::Value;
 
 use super::AnswerPart;

@@ -10,8 +10,8 @@ mod images;
 mod refusal;
 mod shape;
 
-use kitbag_declared::{AnswerRule, AnswerType, JsonPointer, UsageRule};
 use kitbag_fetch::Secrets;
+use kitbag_tool_spec::{AnswerRule, AnswerType, JsonPointer, UsageRule};
 use kitbag_wire::{Raw, raw};
 use serde_json::{Value, json};
 use url::Url;

@@ -1,6 +1,6 @@
 //! The words of an answer that reports an error.
 
-use kitbag_declared::AnswerRule;
+use kitbag_tool_spec::AnswerRule;
 use serde_json::Value;
 
 use super::shape::{json_of, text_of};

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use kitbag_declared::{AnswerRule, AnswerType, JsonPointer};
+use kitbag_tool_spec::{AnswerRule, AnswerType, JsonPointer};
 use kitbag_wire::{Raw, raw};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};

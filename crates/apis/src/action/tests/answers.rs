@@ -2,7 +2,7 @@
 
 use axum::body::{Body, Bytes};
 use futures::StreamExt as _;
-use kitbag_declared::AnswerType;
+use kitbag_tool_spec::AnswerType;
 use serde_json::json;
 
 use super::site::{Site, reply};

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use kitbag_declared::AuthScheme;
+use kitbag_tool_spec::AuthScheme;
 use serde_json::json;
 
 use super::site::Site;

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use http::Method;
-use kitbag_declared::{
+use kitbag_tool_spec::{
     ActionDeclaration, ActionWrites, AnswerRule, ApiDeclaration, AuthScheme, BodyTemplate,
     JsonTemplate,
 };

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::Response;
-use kitbag_declared::PageRule;
+use kitbag_tool_spec::PageRule;
 use serde_json::json;
 
 use super::site::{Seen, Site, json_reply, reply};

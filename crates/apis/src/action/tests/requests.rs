@@ -1,7 +1,7 @@
 //! The request that an action becomes, and where it may go.
 
-use kitbag_declared::{AuthScheme, BodyTemplate, JsonTemplate};
 use kitbag_domain::Remedy as _;
+use kitbag_tool_spec::{AuthScheme, BodyTemplate, JsonTemplate};
 use serde_json::json;
 
 use super::site::{Seen, Site, reply};
@@ -16,7 +16,7 @@ async fn sent(action: ActionDeclaration, arguments: Value) -> Seen {
     site.seen().remove(0)
 }
 
-fn header(name: &str, template: &str) -> (http::HeaderName, kitbag_declared::TextTemplate) {
+fn header(name: &str, template: &str) -> (http::HeaderName, kitbag_tool_spec::TextTemplate) {
     (name.parse().unwrap(), template.parse().unwrap())
 }
 

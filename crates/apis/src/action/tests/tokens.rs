@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use axum::body::Body;
 use axum::http::Response;
 use futures::future::join_all;
-use kitbag_declared::{AuthScheme, OAuthGrant};
+use kitbag_tool_spec::{AuthScheme, OAuthGrant};
 use serde_json::json;
 
 use super::site::{Seen, Site, json_reply, reply};

@@ -1,6 +1,6 @@
 //! The verbs that build, check and search the index of the gateway, and compute its priors.
 
-use kitbag_embed::EmbedderError;
+use kitbag_embedding::EmbedderError;
 use kitbag_relevance::Options;
 use serde_json::Value;
 

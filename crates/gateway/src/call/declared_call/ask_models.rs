@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use http::HeaderMap;
-use kitbag_inference::{
+use kitbag_llm::route::{
     InferenceError, ModelCandidate, ModelKnowledge, ModelRecord, ModelTool, PassedModel,
     PromptAnswer, PromptRequest, candidates,
 };

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use http::HeaderMap;
 use kitbag_apis::{ActionAnswer, ActionError, ActionFault, AnswerPart, Credential, RequestFault};
-use kitbag_declared::ActionDeclaration;
 use kitbag_domain::{CallCost, Observation, Outcome};
-use kitbag_inference::{InferenceError, ModelCandidate, ModelPrompt, PromptAnswer};
-use kitbag_manifest::dated::{DataOfDay, ProviderRow};
+use kitbag_llm::route::{InferenceError, ModelCandidate, ModelPrompt, PromptAnswer};
+use kitbag_tool_files::dated::{DataOfDay, ProviderRow};
+use kitbag_tool_spec::ActionDeclaration;
 use serde_json::Value;
 
 use super::refusal::CallRefusal;

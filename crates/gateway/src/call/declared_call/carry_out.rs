@@ -8,8 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use kitbag_apis::{ActionAnswer, AnswerUsage, DeclaredApi};
 use kitbag_domain::NanoUsd;
 use kitbag_domain::text::visible;
-use kitbag_manifest::DeclaredCost;
 use kitbag_platform::{PlatformAnswer, PlatformCaller};
+use kitbag_tool_files::DeclaredCost;
 use kitbag_wire::{Raw, raw};
 use serde_json::{Value, json};
 

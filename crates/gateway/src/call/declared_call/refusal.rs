@@ -2,7 +2,7 @@
 
 use kitbag_apis::{ActionAnswer, ActionError, AnswerPart};
 use kitbag_domain::Remedy;
-use kitbag_inference::InferenceError;
+use kitbag_llm::route::InferenceError;
 use kitbag_platform::PlatformError;
 use kitbag_wire::{Raw, raw};
 use serde_json::json;

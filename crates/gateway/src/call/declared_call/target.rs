@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use kitbag_domain::{NanoUsd, WriteClass};
-use kitbag_manifest::{ToolAction, ToolFile};
 use kitbag_schema::Checker;
+use kitbag_tool_files::{ToolAction, ToolFile};
 use kitbag_wire::{Raw, RawObject, is_too_deep, raw};
 use serde_json::{Map, Value};
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kitbag_config::CatalogSettings;
-use kitbag_manifest::{
+use kitbag_tool_files::{
     CatalogDirectories, CheckFinding, CheckId, CheckInput, Manifest, ToolCatalog, ToolFile,
     check_manifest, check_tool,
 };

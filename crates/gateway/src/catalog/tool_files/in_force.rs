@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use kitbag_apis::{ApiOverrides, Clock, DeclaredApi, GuardedClient};
 use kitbag_config::{CatalogSettings, DeclaredTool, ToolEndpoint};
-use kitbag_declared::CredentialName;
 use kitbag_domain::NanoUsd;
-use kitbag_inference::{ModelTool, providers_of};
-use kitbag_manifest::{ToolAction, ToolFile, definition};
+use kitbag_llm::route::{ModelTool, providers_of};
 use kitbag_platform::carries_out;
 use kitbag_policy::AddressRules;
+use kitbag_tool_files::{ToolAction, ToolFile, definition};
+use kitbag_tool_spec::CredentialName;
 use kitbag_wire::{Raw, raw};
 use serde_json::json;
 

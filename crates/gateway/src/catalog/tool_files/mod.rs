@@ -14,11 +14,11 @@ use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 use kitbag_config::CatalogSettings;
-use kitbag_declared::CredentialName;
 use kitbag_domain::Remedy as _;
 use kitbag_domain::ServerName;
 use kitbag_domain::sync::lock;
-use kitbag_manifest::CatalogDirectories;
+use kitbag_tool_files::CatalogDirectories;
+use kitbag_tool_spec::CredentialName;
 
 use checked::CheckedFiles;
 pub use checked::{looks_secret, tool_file_mistakes};

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use kitbag_apis::DeclaredApi;
 use kitbag_config::{CatalogSettings, ToolEndpoint};
-use kitbag_declared::{ActionDeclaration, CredentialName};
 use kitbag_domain::Capability;
-use kitbag_manifest::ToolFile;
+use kitbag_tool_files::ToolFile;
+use kitbag_tool_spec::{ActionDeclaration, CredentialName};
 
 use super::in_force::ApiClients;
 use super::server;
@@ -29,7 +29,7 @@ impl ModelProviders {
         settings: &CatalogSettings,
         clients: &mut ApiClients,
     ) -> Arc<Self> {
-        let files = kitbag_manifest::providers().iter();
+        let files = kitbag_tool_files::providers().iter();
         let asked_for: Vec<_> = files
             .map(|file| (file, settings.endpoint(&file.id)))
             .collect();

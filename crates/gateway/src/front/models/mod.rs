@@ -16,9 +16,9 @@ use http::request::Parts;
 use http::{HeaderMap, Method, Request};
 use kitbag_domain::Caller;
 use kitbag_fetch::relay::{RelayedBody, end_to_end};
-use kitbag_models::{ModelApi, ModelRequest};
+use kitbag_llm::tool_schema::Vendor;
+use kitbag_llm::trim::{ModelApi, ModelRequest};
 use kitbag_telemetry::model_requests::ModelFigures;
-use kitbag_vendor::Vendor;
 
 use self::outgoing_request::{gateway_credentials, vendor_headers};
 use self::refusal::ModelRefusal;

@@ -4,7 +4,7 @@
 use axum::response::Response as HttpResponse;
 use http::StatusCode;
 use kitbag_fetch::relay::RelayError;
-use kitbag_vendor::Vendor;
+use kitbag_llm::tool_schema::Vendor;
 use serde_json::{Value, json};
 
 use crate::call::failure::Failure;

@@ -2,8 +2,8 @@
 
 use kitbag_budget::estimate;
 use kitbag_fetch::Secrets;
+use kitbag_llm::tool_schema::{Unfit, Vendor};
 use kitbag_relevance::{Candidate, Parts};
-use kitbag_vendor::{Unfit, Vendor};
 use kitbag_wire::{Raw, RawObject, raw};
 use serde::Serialize;
 use serde_json::Value;

@@ -8,8 +8,8 @@ use kitbag_gateway::index::detached::DetachedIndex;
 use kitbag_gateway::index::priors::Priors;
 use kitbag_gateway::index::source::{IndexSource, ToolSource};
 use kitbag_gateway::state::clock::now;
-use kitbag_manifest::{CheckFinding, CheckId, ToolFile};
 use kitbag_relevance::{Candidate, Options};
+use kitbag_tool_files::{CheckFinding, CheckId, ToolFile};
 
 use super::places::CheckedPlaces;
 use crate::cli::Invocation;

@@ -16,7 +16,7 @@ use clap::Args;
 use jiff::Zoned;
 use jiff::civil::Date;
 use kitbag_gateway::catalog::tool_files::looks_secret;
-use kitbag_manifest::{CheckFinding, CheckId, CheckInput, check};
+use kitbag_tool_files::{CheckFinding, CheckId, CheckInput, check};
 
 use super::Invocation;
 use places::CheckedPlace;

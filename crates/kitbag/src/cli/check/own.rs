@@ -4,7 +4,7 @@ use std::path::Path;
 
 use kitbag_agents::{AgentTool, Library};
 use kitbag_gateway::surface::own_definitions;
-use kitbag_manifest::{CheckFinding, CheckId, LoosePart, loose_parts};
+use kitbag_tool_files::{CheckFinding, CheckId, LoosePart, loose_parts};
 use serde_json::Value;
 
 /// Holds them against check 08. Returns how many there are, and what is wrong with them.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use kitbag_config::Config;
-use kitbag_manifest::{
+use kitbag_tool_files::{
     CatalogDirectories, DatedData, Manifest, ToolCatalog, ToolFile, ToolFileError, ToolPage,
 };
 
@@ -58,7 +58,7 @@ impl CheckedPlaces {
             name: BUILT_IN.to_owned(),
             manifest: Some(Manifest::built_in()),
             dated: Some(dated),
-            providers: kitbag_manifest::providers().to_vec(),
+            providers: kitbag_tool_files::providers().to_vec(),
             ..CheckedPlace::default()
         };
         let mut built_in = built_in

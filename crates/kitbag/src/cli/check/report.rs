@@ -1,6 +1,6 @@
 //! The findings of a check, and what was checked.
 
-use kitbag_manifest::{CheckFinding, CheckId};
+use kitbag_tool_files::{CheckFinding, CheckId};
 use serde_json::{Value, json};
 
 use super::places::CheckedPlaces;

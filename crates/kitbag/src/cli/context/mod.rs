@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use kitbag_config::Config;
 use kitbag_domain::{Action, Event, Remedy as _, Tenant};
-use kitbag_embed::TextEmbedder;
+use kitbag_embedding::TextEmbedder;
 use kitbag_gateway::index::context_embedding::embed_function;
 use kitbag_gateway::secrets::vault;
 use kitbag_platform::context::fact::listed;

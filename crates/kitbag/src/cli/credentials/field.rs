@@ -5,8 +5,8 @@ use std::io::{self, IsTerminal as _};
 use std::str::FromStr;
 
 use anyhow::{Context as _, anyhow};
-use kitbag_declared::CredentialName;
 use kitbag_store::Secret;
+use kitbag_tool_spec::CredentialName;
 
 use crate::cli::ask;
 use crate::cli::failure::Advise as _;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use kitbag_config::{CatalogSettings, ToolEndpoint};
-use kitbag_declared::{AuthScheme, CredentialName, FillValues, OAuthGrant, TextTemplate};
 use kitbag_domain::Tenant;
 use kitbag_gateway::secrets::login::address_guards;
-use kitbag_manifest::ToolFile;
 use kitbag_store::{CredentialFields, Secret};
+use kitbag_tool_files::ToolFile;
+use kitbag_tool_spec::{AuthScheme, CredentialName, FillValues, OAuthGrant, TextTemplate};
 use kitbag_upstream::oauth::{KnownAuthority, LoginError, Person, RedirectPort, SecretText};
 use serde_json::Map;
 use url::Url;

@@ -13,12 +13,12 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
-use kitbag_declared::CredentialName;
 use kitbag_domain::{Action, Tenant};
 use kitbag_store::{
     CredentialChange, CredentialFields, CredentialHolder, CredentialInfo, CredentialKey, Store,
     Vault,
 };
+use kitbag_tool_spec::CredentialName;
 use serde_json::{Value, json};
 
 use super::Invocation;

@@ -6,11 +6,11 @@ use std::time::Instant;
 use anyhow::anyhow;
 use kitbag_apis::{ActionAnswer, ActionError, AnswerPart};
 use kitbag_config::Config;
-use kitbag_declared::CredentialName;
 use kitbag_domain::{Remedy as _, Tenant};
 use kitbag_gateway::secrets::credential_trial::{CredentialTrial, try_out};
-use kitbag_manifest::ToolFile;
 use kitbag_store::Vault;
+use kitbag_tool_files::ToolFile;
+use kitbag_tool_spec::CredentialName;
 use serde_json::json;
 
 use super::wanted::KnownTools;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kitbag_config::Config;
-use kitbag_declared::{CredentialName, StorageDeclaration};
-use kitbag_inference::{ModelTool, providers_of};
-use kitbag_manifest::{CatalogDirectories, ToolFile};
+use kitbag_llm::route::{ModelTool, providers_of};
+use kitbag_tool_files::{CatalogDirectories, ToolFile};
+use kitbag_tool_spec::{CredentialName, StorageDeclaration};
 
 /// All tools of files, whether they are offered or not, and the providers of models that some of them ask.
 pub(super) struct KnownTools {
@@ -19,7 +19,7 @@ impl KnownTools {
         let read = CatalogDirectories::read(config.catalog.directories.clone());
         Self {
             tools: read.current().tools().to_vec(),
-            providers: kitbag_manifest::providers(),
+            providers: kitbag_tool_files::providers(),
         }
     }
 

@@ -8,10 +8,10 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 use kitbag_budget::count;
-use kitbag_exam::page::page;
-use kitbag_exam::rehearsal::play_all;
-use kitbag_exam::report::Setting;
-use kitbag_exam::{
+use kitbag_eval::page::page;
+use kitbag_eval::rehearsal::play_all;
+use kitbag_eval::report::Setting;
+use kitbag_eval::{
     Exam, ExamCandidate, ExamJournal, ExamProgress, ExamReport, ExamSurface, ModelEndpoint, Sat,
     ShownSurface, Stopped, Suite, ToolObstacles,
 };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
-use kitbag_exam::{Access, ExamCandidate, ModelClient, ModelEndpoint, Price, RequestLimits};
+use kitbag_eval::{Access, ExamCandidate, ModelClient, ModelEndpoint, Price, RequestLimits};
 use serde_json::{Map, Value};
 
 use crate::cli::failure::Advise as _;

@@ -1,10 +1,10 @@
 //! The texts that a person reads after an exam, and before one.
 
-use kitbag_exam::Record;
-use kitbag_exam::page::{interval, luck, percent, surfaces};
-use kitbag_exam::rehearsal::{Played, Rehearsal, RehearsalShare};
-use kitbag_exam::report::{Comparison, Group, ModelReport, Rate, ToolCut};
-use kitbag_exam::{ChoiceOutcome, ExamReport, ExamSurface, Stop};
+use kitbag_eval::Record;
+use kitbag_eval::page::{interval, luck, percent, surfaces};
+use kitbag_eval::rehearsal::{Played, Rehearsal, RehearsalShare};
+use kitbag_eval::report::{Comparison, Group, ModelReport, Rate, ToolCut};
+use kitbag_eval::{ChoiceOutcome, ExamReport, ExamSurface, Stop};
 
 use super::plan::{ExamPlan, Planned};
 use super::task_figures;

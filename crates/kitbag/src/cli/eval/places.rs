@@ -10,8 +10,8 @@ use anyhow::Context as _;
 use kitbag_config::{Config, StorePlace};
 use kitbag_domain::sync::lock;
 use kitbag_domain::{Launch, Reach, Surface, Template};
-use kitbag_exam::suite::CallArguments;
-use kitbag_exam::{Called, ExamSurface, ExamTools, WORKSPACE, Workplace, Workplaces};
+use kitbag_eval::suite::CallArguments;
+use kitbag_eval::{Called, ExamSurface, ExamTools, WORKSPACE, Workplace, Workplaces};
 use kitbag_gateway::admin::app::App;
 use kitbag_gateway::admin::measured_client::MeasuredClient;
 use kitbag_upstream::ServerKind;
@@ -50,7 +50,7 @@ impl ExamFolders {
     pub(super) fn new(config: Config) -> anyhow::Result<Self> {
         Ok(Self {
             config,
-            root: TempDir::with_prefix("kitbag-exam-").context("no temporary folder")?,
+            root: TempDir::with_prefix("kitbag-eval-").context("no temporary folder")?,
             free: Mutex::default(),
             made: AtomicUsize::new(0),
         })

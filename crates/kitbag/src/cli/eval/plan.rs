@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use kitbag_budget::count;
-use kitbag_exam::rehearsal::{Rehearsal, rehearse};
-use kitbag_exam::{ExamSurface, ModelEndpoint, ShownSurface, Suite};
+use kitbag_eval::rehearsal::{Rehearsal, rehearse};
+use kitbag_eval::{ExamSurface, ModelEndpoint, ShownSurface, Suite};
 use serde::Serialize;
 use serde_json::Value;
 

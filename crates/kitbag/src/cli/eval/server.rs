@@ -8,7 +8,7 @@ use clap::Args;
 use clap_complete::ArgValueCandidates;
 use kitbag_config::Config;
 use kitbag_domain::{Launch, Reach, ServerName, Template};
-use kitbag_exam::{Called, Carried, ExamSurface, ExamTool, ExamTools, ReachedCall};
+use kitbag_eval::{Called, Carried, ExamSurface, ExamTool, ExamTools, ReachedCall};
 use kitbag_upstream::{ServerKind, ServerLimits, ServerSpec};
 use kitbag_wire::Raw;
 use serde_json::{Map, Value};

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::cli::Invocation;
 use crate::cli::index::embedded;
 use crate::cli::progress::ProgressDisplay;
-use kitbag_embed::TextEmbedder;
+use kitbag_embedding::TextEmbedder;
 use kitbag_gateway::index::CapabilityIndex;
 use kitbag_gateway::index::intent::EmbeddedIntent;
 use kitbag_gateway::index::priors::Priors;

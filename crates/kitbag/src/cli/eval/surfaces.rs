@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use clap::Args;
-use kitbag_exam::{ExamSurface, ExamTools, ShownSurface, Suite};
+use kitbag_eval::{ExamSurface, ExamTools, ShownSurface, Suite};
 
 use super::server::Examined;
 use crate::cli::failure::Advise as _;

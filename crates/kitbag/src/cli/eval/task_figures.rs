@@ -1,9 +1,9 @@
 //! The text that a person reads about the tasks of an exam: the surfaces side by side, and the tasks
 //! that were not done.
 
-use kitbag_exam::page::{interval, percent};
-use kitbag_exam::report::{ExamReport, ModelReport, TaskFigures};
-use kitbag_exam::{Record, Stop};
+use kitbag_eval::page::{interval, percent};
+use kitbag_eval::report::{ExamReport, ModelReport, TaskFigures};
+use kitbag_eval::{Record, Stop};
 
 use crate::cli::output::table;
 

@@ -9,12 +9,12 @@ use std::str::FromStr;
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use kitbag_config::Config;
-use kitbag_declared::CredentialName;
 use kitbag_domain::Remedy as _;
-use kitbag_manifest::ToolFile;
-use kitbag_manifest::openapi::{
+use kitbag_tool_files::ToolFile;
+use kitbag_tool_files::openapi::{
     ImportAuth, ImportError, ImportOptions, Imported, ImportedFile, import,
 };
+use kitbag_tool_spec::CredentialName;
 use serde_json::{Value, json};
 
 use super::document;

@@ -20,7 +20,7 @@ use crate::cli::failure::Advise as _;
 use crate::cli::output::printable;
 use crate::trail;
 use kitbag_gateway::state::store_place::store_address;
-use kitbag_gateway::{login, vault};
+use kitbag_gateway::secrets::{login, vault};
 
 /// Log in at a remote server that asks for it.
 #[derive(Debug, Args)]

@@ -67,7 +67,7 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
     let shown = ServerDetails {
         name: spec.name.clone(),
         enabled: !config.disabled.contains_key(&spec.name),
-        target: kitbag_review::line_of(spec).unwrap_or_else(|| "built in".to_owned()),
+        target: kitbag_launch_review::line_of(spec).unwrap_or_else(|| "built in".to_owned()),
         cwd: spec.launch().and_then(|launch| launch.cwd.clone()),
         given: given(spec),
         file: file(spec, &config),

@@ -11,7 +11,7 @@ use kitbag_upstream::ServerSpec;
 use kitbag_upstream::oauth::{Credentials, Flow, Logins, Settings};
 use serde::Serialize;
 
-use kitbag_gateway::{login, vault};
+use kitbag_gateway::secrets::{login, vault};
 
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct ServerStanding {

@@ -23,7 +23,7 @@ fn home() -> Arc<Home> {
         "id": "t1",
         "input": "Get a text of 40 bytes for {workspace}/a, and tell how long it is.",
         "before": [{ "tool": "echo", "args": { "message": "{workspace}" } }],
-        "after": [{ "tool": "echo", "args": { "message": "{workspace}" }, "contains": ["kitbag-exam"] }],
+        "after": [{ "tool": "echo", "args": { "message": "{workspace}" }, "contains": ["kitbag-eval"] }],
         "called": ["big"],
         "answer": { "contains": ["40 bytes"] },
         "solution": { "calls": [big], "answer": "It is 40 bytes long." },

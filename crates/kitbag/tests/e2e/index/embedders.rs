@@ -193,7 +193,7 @@ async fn a_key_that_is_not_there_is_named_before_anything_starts() {
 
 const TINY: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
-    "/../relevance/tests/fixtures/tiny"
+    "/../encoder/tests/fixtures/tiny"
 );
 
 /// A model directory `model` beside the configuration.

@@ -12,7 +12,7 @@ use crate::cli::ask;
 use crate::cli::failure::{Advise as _, advised};
 use crate::cli::output::{Output, count, one_line, printable, stderr};
 use crate::import::keeping::Keeping;
-use kitbag_review::words::visible;
+use kitbag_launch_review::words::visible;
 
 /// The server that the answers are for, and the place for secrets among them.
 pub(super) struct Answering<'a> {

@@ -22,8 +22,8 @@ use crate::cli::failure::Advise as _;
 use crate::cli::output::{Output, one_line};
 use crate::cli::servers::find::RegistryChoice;
 use crate::import::keeping::Keeping;
-use kitbag_review::words::quoted;
-use kitbag_review::{Review, ReviewSource};
+use kitbag_launch_review::words::quoted;
+use kitbag_launch_review::{Review, ReviewSource};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "From the registry")]

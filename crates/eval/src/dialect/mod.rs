@@ -1,0 +1,327 @@
+//! The two formats in which models are asked: the body of a request, and the reading of the answer.
+//!
+//! Requests contain nothing that some model of the family refuses, unless the caller asks for it:
+//! no temperature, no forced choice, no wish for a single call. The model's own messages are
+//! repeated to it word for word, because some models need their own thoughts back unchanged. Only a
+//! call that could not be repeated as it came is corrected.
+//!
+//! # Layout
+//! - this file: a conversation and an answer, in either format; `given`: the arguments of a call
+//! - `anthropic`, `openai`: the two formats
+
+mod anthropic;
+mod given;
+mod openai;
+
+use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use kitbag_llm::tool_schema::{Unfit, Vendor};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+pub use given::GivenArguments;
+
+use crate::suite::CallArguments;
+use crate::tools::{ExamTool, ExamTools};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Anthropic,
+    OpenAi,
+}
+
+/// A prompt, with the tools that a model may use for it and the turns so far.
+#[derive(Debug, Clone)]
+pub(crate) struct Conversation<'a> {
+    /// The definitions as [`Dialect::tools`] writes them.
+    pub(crate) tools: &'a [Value],
+    /// The further parameters of the request.
+    pub(crate) parameters: &'a CallArguments,
+    pub(crate) prompt: &'a str,
+    /// The earlier turns, the first one first.
+    pub(crate) exchanges: Vec<Exchange>,
+}
+
+/// One turn of a model, and the results of its calls.
+#[derive(Debug, Clone)]
+pub(crate) struct Exchange {
+    /// The model's own message.
+    pub(crate) said: Value,
+    /// The result of each call of the turn.
+    pub(crate) results: Vec<CallResult>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct CallResult {
+    /// The id of the call.
+    pub(crate) id: String,
+    pub(crate) text: String,
+    pub(crate) failed: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ModelAnswer {
+    /// The message in a form that can be repeated to the model.
+    pub(crate) said: Value,
+    pub(crate) words: String,
+    pub(crate) calls: Vec<ToolCall>,
+    pub(crate) stop: Option<Stop>,
+    pub(crate) usage: Option<Usage>,
+}
+
+/// The reason why an answer, or the whole conversation, ended before the model was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// The answer reached the limit of tokens.
+    Length,
+    /// The model, or a filter over it, refused to answer.
+    Refusal,
+    /// The conversation reached the limit of turns, and the model would have gone on.
+    Turns,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ToolCall {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) arguments: GivenArguments,
+}
+
+/// Tokens as the endpoint counted them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    pub input: u64,
+    pub output: u64,
+}
+
+impl Dialect {
+    /// Returns the path below the base address.
+    pub(crate) fn path(self) -> &'static str {
+        match self {
+            Self::Anthropic => "messages",
+            Self::OpenAi => "chat/completions",
+        }
+    }
+
+    /// Returns the headers that every request must have.
+    pub(crate) fn headers(self) -> HeaderMap {
+        match self {
+            Self::Anthropic => {
+                let version = (
+                    HeaderName::from_static("anthropic-version"),
+                    HeaderValue::from_static("2023-06-01"),
+                );
+                HeaderMap::from_iter([version])
+            }
+            Self::OpenAi => HeaderMap::new(),
+        }
+    }
+
+    /// Returns the header for the key, unless an endpoint needs another one.
+    pub(crate) fn key_header(self) -> HeaderName {
+        match self {
+            Self::Anthropic => HeaderName::from_static("x-api-key"),
+            Self::OpenAi => AUTHORIZATION,
+        }
+    }
+
+    /// Returns the definitions as they are sent. Definitions that no vendor would take are left
+    /// out.
+    pub(crate) fn tools(self, tools: &ExamTools) -> Vec<Value> {
+        tools
+            .iter()
+            .filter_map(|tool| self.definition(tool).ok())
+            .collect()
+    }
+
+    pub(crate) fn definition(self, tool: &ExamTool) -> Result<Value, Unfit> {
+        self.vendor()
+            .tool(&tool.name, &tool.description, &tool.schema)
+    }
+
+    pub(crate) fn vendor(self) -> Vendor {
+        match self {
+            Self::Anthropic => Vendor::Anthropic,
+            Self::OpenAi => Vendor::OpenAi,
+        }
+    }
+
+    pub(crate) fn body(self, model: &str, conversation: &Conversation<'_>) -> Value {
+        let mut body = match self {
+            Self::Anthropic => anthropic::body(model, conversation),
+            Self::OpenAi => openai::body(model, conversation),
+        };
+        for (name, value) in conversation.parameters {
+            body[name.as_str()] = value.clone();
+        }
+        body
+    }
+
+    /// Returns the answer, or the fault in it. `earlier` is the number of calls that the model made
+    /// before, so that a call without an id gets one that no other call of the conversation has.
+    pub(crate) fn read(self, body: &Value, earlier: usize) -> Result<ModelAnswer, String> {
+        match self {
+            Self::Anthropic => anthropic::read(body, earlier),
+            Self::OpenAi => openai::read(body, earlier),
+        }
+    }
+}
+
+impl Conversation<'_> {
+    /// Returns the number of calls that the model has made so far.
+    pub(crate) fn calls(&self) -> usize {
+        self.exchanges.iter().map(|it| it.results.len()).sum()
+    }
+}
+
+impl Stop {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Length => "cut off at the limit of tokens",
+            Self::Refusal => "refused to answer",
+            Self::Turns => "stopped at the limit of turns",
+        }
+    }
+}
+
+impl ModelAnswer {
+    /// Returns the usage of a conversation with this answer after `turns` others. One answer that was
+    /// not counted leaves the whole uncounted.
+    pub(crate) fn usage_with(&self, turns: u32, before: Option<Usage>) -> Option<Usage> {
+        match turns {
+            0 => self.usage,
+            _ => Some(before?.and(self.usage?)),
+        }
+    }
+}
+
+impl ToolCall {
+    /// Returns the text whose tokens the call is counted by.
+    pub(crate) fn as_written(&self) -> String {
+        json!({ "name": self.name, "arguments": self.arguments.as_sent() }).to_string()
+    }
+
+    pub(crate) fn result(&self, text: String, failed: bool) -> CallResult {
+        CallResult {
+            id: self.id.clone(),
+            text,
+            failed,
+        }
+    }
+}
+
+impl Usage {
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            input: self.input + other.input,
+            output: self.output + other.output,
+        }
+    }
+}
+
+fn text(value: &Value, key: &str) -> String {
+    value
+        .get(key)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// Returns a number of tokens that the endpoint counted.
+fn tokens(usage: &Value, key: &str) -> Option<u64> {
+    usage.get(key).and_then(Value::as_u64)
+}
+
+/// Returns the id of a call, or a new one for a call that came without.
+fn id(call: &Value, number: usize) -> String {
+    let id = text(call, "id");
+    if id.is_empty() {
+        format!("call_{number}")
+    } else {
+        id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn result(id: &str, text: &str, failed: bool) -> CallResult {
+        CallResult {
+            id: id.into(),
+            text: text.into(),
+            failed,
+        }
+    }
+
+    /// Returns the messages of two turns: the first answer has two calls of which one failed, the second has one.
+    fn messages(dialect: Dialect, said: [Value; 2]) -> Value {
+        let results = [
+            vec![result("c0", "found", false), result("c1", "no", true)],
+            vec![result("c2", "ok", false)],
+        ];
+        let exchanges = said
+            .into_iter()
+            .zip(results)
+            .map(|(said, results)| Exchange { said, results });
+        let (parameters, exchanges) = (CallArguments::new(), exchanges.collect());
+        let conversation = Conversation {
+            tools: &[],
+            parameters: &parameters,
+            prompt: "Find it",
+            exchanges,
+        };
+        assert_eq!(conversation.calls(), 3);
+        dialect.body("m", &conversation)["messages"].clone()
+    }
+
+    #[test]
+    fn openai_reads_each_turn_and_then_a_message_for_each_result() {
+        let [one, two] = ["one", "two"].map(|it| json!({ "role": "assistant", "content": it }));
+        let expected = json!([
+            { "role": "user", "content": "Find it" },
+            one,
+            { "role": "tool", "tool_call_id": "c0", "content": "found" },
+            { "role": "tool", "tool_call_id": "c1", "content": "no" },
+            two,
+            { "role": "tool", "tool_call_id": "c2", "content": "ok" },
+        ]);
+        assert_eq!(messages(Dialect::OpenAi, [one, two]), expected);
+    }
+
+    #[test]
+    fn anthropic_reads_each_turn_and_then_all_its_results_in_one_message() {
+        let [one, two] = ["one", "two"].map(|it| json!([{ "type": "text", "text": it }]));
+        let found = json!({ "type": "tool_result", "tool_use_id": "c0", "content": "found" });
+        let failed = json!({ "type": "tool_result", "tool_use_id": "c1", "content": "no", "is_error": true });
+        let ok = json!({ "type": "tool_result", "tool_use_id": "c2", "content": "ok" });
+        let expected = json!([
+            { "role": "user", "content": "Find it" },
+            { "role": "assistant", "content": one },
+            { "role": "user", "content": [found, failed] },
+            { "role": "assistant", "content": two },
+            { "role": "user", "content": [ok] },
+        ]);
+        assert_eq!(messages(Dialect::Anthropic, [one, two]), expected);
+    }
+
+    #[test]
+    fn calls_without_an_id_get_one_that_no_earlier_call_has() {
+        let call = json!({ "function": { "name": "echo", "arguments": "{}" } });
+        let openai = json!({ "choices": [{ "message": { "tool_calls": [call, call] } }] });
+        let call = json!({ "type": "tool_use", "name": "echo", "input": {} });
+        let anthropic = json!({ "content": [call, call] });
+        for (dialect, body) in [(Dialect::OpenAi, openai), (Dialect::Anthropic, anthropic)] {
+            let ids: Vec<_> = dialect
+                .read(&body, 3)
+                .unwrap()
+                .calls
+                .into_iter()
+                .map(|it| it.id)
+                .collect();
+            assert_eq!(ids, ["call_3", "call_4"]);
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! The endpoint of a model, as a person writes it.
+//!
+//! `anthropic:MODEL` and `openai:MODEL` are the vendors' own addresses. `URL#MODEL` is any service
+//! that speaks Chat Completions, `anthropic:URL#MODEL` any that speaks Messages. The URL is the
+//! base address, or the whole one with `/chat/completions` or `/messages`; a query stays.
+
+use std::fmt;
+use std::str::FromStr;
+
+use kitbag_llm::tool_schema::Unfit;
+use serde_json::Value;
+use url::Url;
+
+use crate::dialect::Dialect;
+use crate::tools::{ExamTool, ExamTools};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelEndpoint {
+    pub(crate) dialect: Dialect,
+    pub(crate) base: Url,
+    pub(crate) model: String,
+    /// True if this is the vendor's own address. The vendor's key is sent to no other address.
+    own: bool,
+    /// The most tools in one request, if the operator knows a limit.
+    most_tools: Option<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadEndpoint {
+    #[error(
+        "`{text}` does not say which model is where; write anthropic:MODEL, openai:MODEL, URL#MODEL or anthropic:URL#MODEL"
+    )]
+    NoModel { text: String },
+    #[error("`{text}` is no http or https address")]
+    NoAddress { text: String },
+    #[error(
+        "an address with a password in it would be shown in reports; give the key with --key-env"
+    )]
+    Password,
+}
+
+/// The reasons why a model is not shown all tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolObstacles {
+    /// The most tools that a request may name, if there are more.
+    pub most: Option<usize>,
+    /// The tools that no request may name.
+    pub unfit: Vec<(String, Unfit)>,
+}
+
+impl ModelEndpoint {
+    /// Returns the variable that holds the key for a vendor's own address.
+    pub fn key_variable(&self) -> Option<&'static str> {
+        self.own.then_some(match self.dialect {
+            Dialect::Anthropic => "ANTHROPIC_API_KEY",
+            Dialect::OpenAi => "OPENAI_API_KEY",
+        })
+    }
+
+    /// True if a third party between here and the endpoint could read a key.
+    pub fn is_readable_on_the_way(&self) -> bool {
+        let here = match self.base.host() {
+            Some(url::Host::Domain(name)) => name == "localhost",
+            Some(url::Host::Ipv4(address)) => address.is_loopback(),
+            Some(url::Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        };
+        self.base.scheme() == "http" && !here
+    }
+
+    /// Returns the definitions as they are sent to a model at this endpoint: the first ones of the
+    /// list, if one request may not name all of them.
+    pub fn definitions(&self, tools: &ExamTools) -> Vec<Value> {
+        let mut definitions = self.dialect.tools(tools);
+        definitions.truncate(self.most_tools().unwrap_or(usize::MAX));
+        definitions
+    }
+
+    /// Returns the endpoint with a limit that its operator knows of.
+    #[must_use]
+    pub fn with_most_tools(self, most_tools: Option<usize>) -> Self {
+        Self { most_tools, ..self }
+    }
+
+    /// Returns the most tools that one request may name, as far as that is known. Services that
+    /// speak a vendor's format have limits of their own.
+    pub fn most_tools(&self) -> Option<usize> {
+        let of_vendor = self.dialect.vendor().most_tools().filter(|_| self.own);
+        self.most_tools.or(of_vendor)
+    }
+
+    /// Returns the reasons why a model at this endpoint is not shown all these tools.
+    pub fn obstacles(&self, tools: &ExamTools) -> ToolObstacles {
+        ToolObstacles {
+            most: self.most_tools().filter(|most| tools.len() > *most),
+            unfit: tools.iter().filter_map(|it| self.unfit(it)).collect(),
+        }
+    }
+
+    fn unfit(&self, tool: &ExamTool) -> Option<(String, Unfit)> {
+        let unfit = self.dialect.definition(tool).err()?;
+        Some((tool.name.clone(), unfit))
+    }
+
+    /// Returns the host, the part of the address whose meaning no path or query can change.
+    pub fn host(&self) -> &str {
+        self.base.host_str().unwrap_or_default()
+    }
+
+    /// Returns the name of the model, without its address.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    pub(crate) fn url(&self) -> Url {
+        let mut url = self.base.clone();
+        let base = url.path().trim_end_matches('/');
+        url.set_path(&format!("{base}/{}", self.dialect.path()));
+        url
+    }
+
+    /// Returns the address, without anything that could be a secret.
+    pub(crate) fn place(&self) -> String {
+        let origin = self.base.origin().ascii_serialization();
+        format!("{origin}{}", self.base.path().trim_end_matches('/'))
+    }
+}
+
+impl FromStr for ModelEndpoint {
+    type Err = BadEndpoint;
+
+    fn from_str(text: &str) -> Result<Self, BadEndpoint> {
+        let (dialect, vendor, rest) = match text.split_once(':') {
+            Some(("anthropic", rest)) => (Dialect::Anthropic, Some(ANTHROPIC), rest),
+            Some(("openai", rest)) => (Dialect::OpenAi, Some(OPENAI), rest),
+            _ => (Dialect::OpenAi, None, text),
+        };
+        let (address, model) = match vendor {
+            _ if rest.contains("://") => rest.split_once('#').ok_or_else(|| no_model(text))?,
+            Some(vendor) => (vendor, rest),
+            None => return Err(no_model(text)),
+        };
+        if model.trim().is_empty() {
+            return Err(no_model(text));
+        }
+        Ok(Self {
+            dialect,
+            base: base(address, dialect)?,
+            model: model.to_owned(),
+            own: !rest.contains("://"),
+            most_tools: None,
+        })
+    }
+}
+
+const ANTHROPIC: &str = "https://api.anthropic.com/v1";
+const OPENAI: &str = "https://api.openai.com/v1";
+
+fn no_model(text: &str) -> BadEndpoint {
+    BadEndpoint::NoModel {
+        text: text.to_owned(),
+    }
+}
+
+/// Reads an address, and cuts off the path of the format if it is there.
+fn base(address: &str, dialect: Dialect) -> Result<Url, BadEndpoint> {
+    let mut url = parse(address)?;
+    let path = url.path().trim_end_matches('/');
+    let shorter = path.strip_suffix(dialect.path());
+    if let Some(shorter) = shorter.and_then(|it| it.strip_suffix('/')) {
+        let shorter = shorter.to_owned();
+        url.set_path(&shorter);
+    }
+    Ok(url)
+}
+
+fn parse(address: &str) -> Result<Url, BadEndpoint> {
+    let Ok(url) = Url::parse(address) else {
+        return Err(no_address(address));
+    };
+    match url.scheme() {
+        _ if !url.username().is_empty() || url.password().is_some() => Err(BadEndpoint::Password),
+        "http" | "https" if url.has_host() => Ok(url),
+        _ => Err(no_address(address)),
+    }
+}
+
+fn no_address(text: &str) -> BadEndpoint {
+    BadEndpoint::NoAddress {
+        text: text.to_owned(),
+    }
+}
+
+/// Writes the endpoint as it was written, without a query, because a query may hold a key.
+impl fmt::Display for ModelEndpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            dialect,
+            model,
+            own,
+            ..
+        } = self;
+        match (dialect, own) {
+            (Dialect::Anthropic, true) => write!(f, "anthropic:{model}"),
+            (Dialect::OpenAi, true) => write!(f, "openai:{model}"),
+            (Dialect::Anthropic, false) => write!(f, "anthropic:{}#{model}", self.place()),
+            (Dialect::OpenAi, false) => write!(f, "{}#{model}", self.place()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, url: &str, model: &str, shown: &str) {
+        let endpoint: ModelEndpoint = text.parse().unwrap();
+        assert_eq!(
+            (endpoint.url().as_str(), endpoint.model.as_str()),
+            (url, model)
+        );
+        assert_eq!(endpoint.to_string(), shown);
+    }
+
+    #[test]
+    fn vendors_and_any_address_are_written_naturally() {
+        check(
+            "anthropic:claude-x",
+            "https://api.anthropic.com/v1/messages",
+            "claude-x",
+            "anthropic:claude-x",
+        );
+        check(
+            "openai:ft:gpt-x:me",
+            "https://api.openai.com/v1/chat/completions",
+            "ft:gpt-x:me",
+            "openai:ft:gpt-x:me",
+        );
+        check(
+            "http://localhost:11434/v1/#llama:8b",
+            "http://localhost:11434/v1/chat/completions",
+            "llama:8b",
+            "http://localhost:11434/v1#llama:8b",
+        );
+        check(
+            "anthropic:https://proxy.example/v1?key=s3cret#a/b",
+            "https://proxy.example/v1/messages?key=s3cret",
+            "a/b",
+            "anthropic:https://proxy.example/v1#a/b",
+        );
+    }
+
+    #[track_caller]
+    fn check_openai(base: &str, model: &str, url: &str) {
+        let shown = format!("{}#{model}", base.split('?').next().unwrap());
+        check(&format!("{base}#{model}"), url, model, &shown);
+    }
+
+    #[track_caller]
+    fn check_chat(base: &str, model: &str) {
+        check_openai(base, model, &format!("{base}/chat/completions"));
+    }
+
+    #[test]
+    fn services_are_reached_at_the_addresses_they_document() {
+        check_chat("http://localhost:11434/v1", "qwen3:8b");
+        check_chat("http://localhost:8000/v1", "Qwen/Qwen3-8B");
+        check_chat(
+            "https://openrouter.ai/api/v1",
+            "meta-llama/llama-3.3-70b-instruct:free",
+        );
+        check_chat(
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+            "gemini-x",
+        );
+        check_chat(
+            "https://bedrock-mantle.us-west-2.api.aws/v1",
+            "openai.gpt-oss-120b",
+        );
+        check_chat("https://me.openai.azure.com/openai/v1", "my-deployment");
+        check_openai(
+            "https://me.openai.azure.com/openai/deployments/mine?api-version=2024-10-21",
+            "mine",
+            "https://me.openai.azure.com/openai/deployments/mine/chat/completions?api-version=2024-10-21",
+        );
+    }
+
+    fn endpoint(text: &str) -> ModelEndpoint {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_whole_address_is_as_good_as_its_base() {
+        for (text, base) in [
+            (
+                "https://x.example/v1/chat/completions/#m",
+                "https://x.example/v1#m",
+            ),
+            (
+                "https://x.example/d/chat/completions?api-version=1#m",
+                "https://x.example/d?api-version=1#m",
+            ),
+            (
+                "anthropic:https://x.example/v1/messages#m",
+                "anthropic:https://x.example/v1#m",
+            ),
+        ] {
+            assert_eq!(endpoint(text), endpoint(base));
+        }
+    }
+
+    fn told(text: &str) -> BadEndpoint {
+        text.parse::<ModelEndpoint>().unwrap_err()
+    }
+
+    #[test]
+    fn what_cannot_be_asked_is_refused() {
+        assert!(matches!(told("gpt-x"), BadEndpoint::NoModel { .. }));
+        assert!(matches!(told("anthropic:"), BadEndpoint::NoModel { .. }));
+        assert!(matches!(
+            told("http://localhost/v1"),
+            BadEndpoint::NoModel { .. }
+        ));
+        assert!(matches!(
+            told("ftp://host/#m"),
+            BadEndpoint::NoAddress { .. }
+        ));
+        assert!(matches!(
+            told("https://me:s3cret@host/v1#m"),
+            BadEndpoint::Password
+        ));
+    }
+
+    #[test]
+    fn a_vendors_key_goes_to_the_vendor_alone() {
+        assert_eq!(
+            endpoint("anthropic:x").key_variable(),
+            Some("ANTHROPIC_API_KEY")
+        );
+        assert_eq!(endpoint("openai:x").key_variable(), Some("OPENAI_API_KEY"));
+        assert_eq!(
+            endpoint("openai:https://api.example/v1#x").key_variable(),
+            None
+        );
+        assert_eq!(endpoint("http://localhost:1/v1#x").key_variable(), None);
+    }
+}

@@ -1,0 +1,108 @@
+//! The text, the usage and the cost of an answer, found where the data says that they stand.
+
+use kitbag_domain::NanoUsd;
+use kitbag_tool_files::dated::ProviderRow;
+use serde_json::{Map, Value, json};
+
+use crate::route::{ChosenBy, ModelCandidate};
+
+/// The answer of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PromptAnswer {
+    /// Absent if the model answered without words.
+    pub text: Option<String>,
+    /// The provider's own word for why the answer ends.
+    pub finish_reason: Option<String>,
+    pub usage: TokenUsage,
+    /// Absent if the price of the model is not known.
+    pub cost: Option<NanoUsd>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenUsage {
+    pub input: u64,
+    pub output: u64,
+    /// True if the provider did not count, or not everything.
+    pub estimated: bool,
+}
+
+/// A model that was to be asked before, and could not be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassedModel {
+    pub provider: String,
+    pub model: String,
+    pub reason: String,
+}
+
+impl PromptAnswer {
+    /// Reads an answer to a prompt of about so many tokens.
+    pub fn read(
+        candidate: &ModelCandidate,
+        places: &ProviderRow,
+        answer: &Value,
+        prompt_tokens: u64,
+        count: fn(&str) -> usize,
+    ) -> Self {
+        let text = places.text_of(answer);
+        let text = text.filter(|text| !text.trim().is_empty());
+        let (input, output) = places.usage_of(answer);
+        let usage = TokenUsage {
+            estimated: input.is_none() || output.is_none(),
+            input: input.unwrap_or(prompt_tokens),
+            output: output.unwrap_or_else(|| text.as_deref().map_or(0, count) as u64),
+        };
+        Self {
+            finish_reason: places.finish_reason_of(answer),
+            cost: candidate.cost(usage),
+            usage,
+            text,
+        }
+    }
+
+    /// Returns everything about the answer but its text.
+    pub fn about(&self, candidate: &ModelCandidate, passed: &[PassedModel]) -> Value {
+        let mut about = Map::new();
+        about.insert("provider".to_owned(), json!(candidate.provider));
+        about.insert("model".to_owned(), json!(candidate.model));
+        let chosen_by = match &candidate.chosen_by {
+            ChosenBy::Tier(tier) => Some(("tier", json!(tier))),
+            ChosenBy::Route(name) => Some(("route", json!(name))),
+            ChosenBy::Caller => None,
+        };
+        about.extend(chosen_by.map(|(key, value)| (key.to_owned(), value)));
+        about.insert("why".to_owned(), json!(candidate.why));
+        if !passed.is_empty() {
+            let passed: Vec<Value> = passed.iter().map(PassedModel::told).collect();
+            about.insert("instead_of".to_owned(), json!(passed));
+        }
+        about.insert("usage".to_owned(), self.usage.told());
+        about.insert("cost_usd".to_owned(), json!(self.cost.map(NanoUsd::usd)));
+        let finish_reason = self.finish_reason.as_ref();
+        about.extend(finish_reason.map(|it| ("finish_reason".to_owned(), json!(it))));
+        Value::Object(about)
+    }
+}
+
+impl TokenUsage {
+    fn told(self) -> Value {
+        let mut told = json!({ "input_tokens": self.input, "output_tokens": self.output });
+        if self.estimated {
+            told["estimated"] = json!(true);
+        }
+        told
+    }
+}
+
+impl PassedModel {
+    pub fn new(candidate: &ModelCandidate, reason: String) -> Self {
+        Self {
+            provider: candidate.provider.clone(),
+            model: candidate.model.clone(),
+            reason,
+        }
+    }
+
+    fn told(&self) -> Value {
+        json!({ "provider": self.provider, "model": self.model, "reason": self.reason })
+    }
+}

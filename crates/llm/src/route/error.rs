@@ -1,0 +1,144 @@
+//! The reasons why no model is asked, or none has answered: a word for programs, a sentence, and advice.
+
+use jiff::civil::Date;
+use kitbag_domain::Remedy;
+
+use crate::route::{LlmTier, ModelCandidate, ModelKnowledge};
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InferenceError {
+    #[error("the arguments cannot be used: {reason}")]
+    Arguments { reason: String },
+    #[error("the tier `frontier` needs `provider` and `model`")]
+    FrontierUnnamed,
+    #[error("`model` is missing, and no model of {provider} is known")]
+    ModelUnnamed { provider: String },
+    #[error("several providers have a model `{model}`")]
+    WhichProvider {
+        model: String,
+        providers: Vec<String>,
+    },
+    #[error("{}", no_such_model(provider.as_deref(), model, *ended))]
+    NoSuchModel {
+        /// Absent if the caller named none.
+        provider: Option<String>,
+        model: String,
+        /// The day since which the model is gone, if it was known.
+        ended: Option<Date>,
+        near: Vec<String>,
+        /// Those of the provider that are known today, or of all.
+        known: Vec<String>,
+    },
+    #[error("no model is set for the tier `{}` today", tier.as_str())]
+    NoTier { tier: LlmTier },
+    #[error("no route of today fits this request")]
+    NoRoute,
+    #[error("nothing is known about the provider `{provider}`, which the data names")]
+    UnknownProvider { provider: String },
+    #[error("by estimate the prompt has {tokens} tokens, and `{model}` of {provider} takes {most}")]
+    TooLong {
+        provider: String,
+        model: String,
+        tokens: u64,
+        most: u64,
+    },
+}
+
+impl InferenceError {
+    /// Returns the word by which programs tell errors apart.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Arguments { .. }
+            | Self::FrontierUnnamed
+            | Self::ModelUnnamed { .. }
+            | Self::WhichProvider { .. } => "ARGUMENTS_INVALID",
+            Self::NoSuchModel { .. } => "NO_SUCH_MODEL",
+            Self::NoTier { .. } | Self::NoRoute | Self::UnknownProvider { .. } => "CONFIG_INVALID",
+            Self::TooLong { .. } => "PROMPT_TOO_LONG",
+        }
+    }
+
+    pub(crate) fn no_such_model(
+        provider: Option<&str>,
+        model: &str,
+        known: &ModelKnowledge<'_>,
+    ) -> Self {
+        let there = match provider {
+            Some(provider) => known.day.models_of(provider),
+            None => known.day.models().collect(),
+        };
+        let mut names: Vec<&str> = there.iter().map(|row| row.id.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        Self::NoSuchModel {
+            provider: provider.map(str::to_owned),
+            model: model.to_owned(),
+            ended: provider.and_then(|provider| known.day.model_ended(provider, model)),
+            near: (known.near)(model, &names),
+            known: names.into_iter().map(str::to_owned).collect(),
+        }
+    }
+
+    pub(crate) fn too_long(candidate: &ModelCandidate, known: &ModelKnowledge<'_>) -> Self {
+        Self::TooLong {
+            provider: candidate.provider.clone(),
+            model: candidate.model.clone(),
+            tokens: known.prompt_tokens,
+            most: candidate.context_tokens().unwrap_or_default(),
+        }
+    }
+}
+
+impl Remedy for InferenceError {
+    fn remedy(&self) -> Option<String> {
+        Some(match self {
+            Self::Arguments { .. } => "read the schema of the tool, and call it again".to_owned(),
+            Self::FrontierUnnamed => {
+                "name both, or leave the tier out to use an inexpensive model".to_owned()
+            }
+            Self::ModelUnnamed { provider } => {
+                format!("name the model as {provider} spells it")
+            }
+            Self::WhichProvider { providers, .. } => {
+                format!("name one of these as `provider`: {}", providers.join(", "))
+            }
+            Self::NoSuchModel {
+                ended, near, known, ..
+            } => model_advice(ended.is_some(), near, known),
+            Self::NoTier { .. } | Self::NoRoute | Self::UnknownProvider { .. } => {
+                "the operator corrects the rows of the file that `data` under [catalog] names"
+                    .to_owned()
+            }
+            Self::TooLong { .. } => {
+                "shorten the prompt, or name a model that takes more".to_owned()
+            }
+        })
+    }
+}
+
+fn no_such_model(provider: Option<&str>, model: &str, ended: Option<Date>) -> String {
+    match (provider, ended) {
+        (Some(provider), Some(ended)) => {
+            format!("the model `{model}` of {provider} has ended on {ended}")
+        }
+        (Some(provider), None) => format!("no model `{model}` of {provider} is known"),
+        (None, _) => format!("no provider with a model `{model}` is known"),
+    }
+}
+
+fn model_advice(ended: bool, near: &[String], known: &[String]) -> String {
+    let mut advice = Vec::new();
+    if let Some(first) = near.first() {
+        advice.push(format!("did you mean `{first}`?"));
+    }
+    if !known.is_empty() {
+        advice.push(format!("known today: {}", known.join(", ")));
+    }
+    if !ended {
+        advice.push(
+            "a newer one is asked with the tier `frontier` and both `provider` and `model`"
+                .to_owned(),
+        );
+    }
+    advice.join("; ")
+}

@@ -1,0 +1,99 @@
+//! The order in which the models of a route are asked.
+//!
+//! The first choice of the table is asked first as long as most of its calls succeed. Then come the others by what an
+//! answer of theirs is expected to cost: the price of the prompt and of a usual answer, divided by the share of calls that
+//! succeed, because a call that fails is often paid for as well.
+
+use kitbag_domain::NanoUsd;
+
+use crate::route::{ModelCandidate, ModelKnowledge, ModelPrompt, TokenUsage};
+
+/// The record of a model over the last days, as far as it is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ModelRecord {
+    pub success_rate: Option<f64>,
+    /// The tokens of an answer, on average.
+    pub tokens_per_answer: Option<f64>,
+}
+
+/// The rate of a model of which nothing is known; the same guess as for tools.
+const USUAL_RATE: f64 = 0.9;
+/// A model that fails more often than it answers is asked last.
+const HEALTHY_RATE: f64 = 0.5;
+/// A page of text, for a model whose answers were never counted.
+const USUAL_ANSWER_TOKENS: f64 = 500.0;
+/// A rate of nothing at all would make a price infinite.
+const LEAST_RATE: f64 = 0.01;
+
+/// A model of a route that is to be ranked.
+pub(crate) struct RankedRoute {
+    pub(crate) candidate: ModelCandidate,
+    pub(crate) is_stand_in: bool,
+}
+
+/// The place of a model: the classes come one after the other, and within one the cheaper model is first.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct ModelPlace {
+    class: PlaceClass,
+    usd_per_answer: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum PlaceClass {
+    FirstChoice,
+    StandIn,
+    Failing,
+}
+
+/// Returns the models in the order in which they are to be asked, one of each provider: a prompt is never sent to the same
+/// provider twice.
+pub(crate) fn ranked(
+    routes: Vec<RankedRoute>,
+    prompt: &ModelPrompt,
+    known: &ModelKnowledge<'_>,
+) -> Vec<ModelCandidate> {
+    let mut placed: Vec<(ModelPlace, ModelCandidate)> = routes
+        .into_iter()
+        .map(|route| (place(&route, prompt, known), route.candidate))
+        .collect();
+    placed.sort_by(|(a, _), (b, _)| {
+        let by_class = a.class.cmp(&b.class);
+        by_class.then(a.usd_per_answer.total_cmp(&b.usd_per_answer))
+    });
+    if let Some((place, first)) = placed.first_mut()
+        && place.class == PlaceClass::StandIn
+    {
+        first
+            .why
+            .push_str("; the first choice fails more often than it answers");
+    }
+    let mut ranked: Vec<ModelCandidate> = Vec::new();
+    for (_, candidate) in placed {
+        if ranked.iter().all(|it| it.provider != candidate.provider) {
+            ranked.push(candidate);
+        }
+    }
+    ranked
+}
+
+fn place(route: &RankedRoute, prompt: &ModelPrompt, known: &ModelKnowledge<'_>) -> ModelPlace {
+    let candidate = &route.candidate;
+    let record = (known.record)(&candidate.provider, &candidate.model);
+    let rate = record.success_rate.unwrap_or(USUAL_RATE);
+    let answer = record.tokens_per_answer.unwrap_or(USUAL_ANSWER_TOKENS) as u64;
+    let usage = TokenUsage {
+        input: known.prompt_tokens,
+        output: prompt.max_tokens.map_or(answer, |most| answer.min(most)),
+        estimated: true,
+    };
+    // A model without a price comes after those with one.
+    let cost = candidate.cost(usage).map_or(f64::INFINITY, NanoUsd::usd);
+    ModelPlace {
+        class: match route.is_stand_in {
+            _ if rate < HEALTHY_RATE => PlaceClass::Failing,
+            true => PlaceClass::StandIn,
+            false => PlaceClass::FirstChoice,
+        },
+        usd_per_answer: cost / rate.max(LEAST_RATE),
+    }
+}

@@ -1,0 +1,153 @@
+//! The arguments of both tools, as types.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Number, Value};
+
+use crate::route::{InferenceError, ModelTool};
+
+/// A prompt, and the model that it is for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PromptRequest {
+    pub prompt: ModelPrompt,
+    pub(crate) wish: ModelWish,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelPrompt {
+    pub prompt: String,
+    pub system: Option<String>,
+    pub max_tokens: Option<u64>,
+    pub temperature: Option<Number>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum ModelWish {
+    Named(NamedWish),
+    Routed(RoutedWish),
+}
+
+/// The model that a caller of `llm_invoke` names, as far as it does.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct NamedWish {
+    pub(crate) tier: Option<LlmTier>,
+    pub(crate) provider: Option<String>,
+    pub(crate) model: Option<String>,
+}
+
+/// The words of a caller of `ai_invoke` about the prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct RoutedWish {
+    pub(crate) intent: Option<String>,
+    pub(crate) quality: Option<String>,
+    pub(crate) needs_web: bool,
+    pub(crate) context_tokens: Option<u64>,
+}
+
+/// The tiers of `llm_invoke`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LlmTier {
+    #[default]
+    Bulk,
+    Standard,
+    /// The caller names provider and model.
+    Frontier,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LlmInvokeArguments {
+    prompt: String,
+    system: Option<String>,
+    tier: Option<LlmTier>,
+    provider: Option<String>,
+    model: Option<String>,
+    max_tokens: Option<u64>,
+    temperature: Option<Number>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AiInvokeArguments {
+    prompt: String,
+    system: Option<String>,
+    intent: Option<String>,
+    quality: Option<String>,
+    #[serde(default)]
+    needs_web: bool,
+    context_tokens: Option<u64>,
+    max_tokens: Option<u64>,
+}
+
+impl PromptRequest {
+    /// Reads arguments that fit the schema of the tool.
+    pub fn read(tool: ModelTool, arguments: Map<String, Value>) -> Result<Self, InferenceError> {
+        match tool {
+            ModelTool::LlmInvoke => read::<LlmInvokeArguments>(arguments).map(Self::from),
+            ModelTool::AiInvoke => read::<AiInvokeArguments>(arguments).map(Self::from),
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, InferenceError> {
+    let read = serde_json::from_value(Value::Object(arguments));
+    read.map_err(|error| InferenceError::Arguments {
+        reason: error.to_string(),
+    })
+}
+
+impl ModelPrompt {
+    /// Counts the tokens of everything that is sent.
+    pub fn tokens(&self, count: fn(&str) -> usize) -> u64 {
+        let system = self.system.as_deref().map_or(0, count);
+        (count(&self.prompt) + system) as u64
+    }
+}
+
+impl From<LlmInvokeArguments> for PromptRequest {
+    fn from(given: LlmInvokeArguments) -> Self {
+        Self {
+            prompt: ModelPrompt {
+                prompt: given.prompt,
+                system: given.system,
+                max_tokens: given.max_tokens,
+                temperature: given.temperature,
+            },
+            wish: ModelWish::Named(NamedWish {
+                tier: given.tier,
+                provider: given.provider,
+                model: given.model,
+            }),
+        }
+    }
+}
+
+impl From<AiInvokeArguments> for PromptRequest {
+    fn from(given: AiInvokeArguments) -> Self {
+        Self {
+            prompt: ModelPrompt {
+                prompt: given.prompt,
+                system: given.system,
+                max_tokens: given.max_tokens,
+                temperature: None,
+            },
+            wish: ModelWish::Routed(RoutedWish {
+                intent: given.intent,
+                quality: given.quality,
+                needs_web: given.needs_web,
+                context_tokens: given.context_tokens,
+            }),
+        }
+    }
+}
+
+impl LlmTier {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Bulk => "bulk",
+            Self::Standard => "standard",
+            Self::Frontier => "frontier",
+        }
+    }
+}

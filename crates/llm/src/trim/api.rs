@@ -1,0 +1,32 @@
+//! The APIs of vendors whose requests offer tools to a model.
+
+use crate::tool_schema::Vendor;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelApi {
+    /// Anthropic's.
+    Messages,
+    /// OpenAI's older one, which many others speak, too.
+    ChatCompletions,
+    /// OpenAI's newer one.
+    Responses,
+}
+
+impl ModelApi {
+    /// Returns the API at a path of a vendor; other paths offer no tools to a model.
+    pub fn at(vendor: Vendor, path: &str) -> Option<Self> {
+        match (vendor, path) {
+            (Vendor::Anthropic, "/v1/messages") => Some(Self::Messages),
+            (Vendor::OpenAi, "/v1/chat/completions") => Some(Self::ChatCompletions),
+            (Vendor::OpenAi, "/v1/responses") => Some(Self::Responses),
+            _ => None,
+        }
+    }
+
+    pub fn vendor(self) -> Vendor {
+        match self {
+            Self::Messages => Vendor::Anthropic,
+            Self::ChatCompletions | Self::Responses => Vendor::OpenAi,
+        }
+    }
+}

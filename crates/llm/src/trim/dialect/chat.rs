@@ -1,0 +1,57 @@
+//! OpenAI's Chat Completions API: calls in a field of the model's message, and results in messages
+//! of a role of their own.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Utterance, person_said, texts};
+use crate::trim::request::RequestOutline;
+
+pub(super) fn read<'a>(outline: &RequestOutline<'a>) -> Option<Vec<Utterance<'a>>> {
+    let messages: Vec<ChatMessage<'a>> = serde_json::from_str(outline.messages?.get()).ok()?;
+    let mut said = Vec::new();
+    for message in &messages {
+        message.read(&mut said);
+    }
+    Some(said)
+}
+
+#[derive(Deserialize)]
+struct ChatMessage<'a> {
+    role: String,
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+    #[serde(default)]
+    tool_calls: Option<Vec<ChatCall>>,
+}
+
+#[derive(Deserialize)]
+struct ChatCall {
+    #[serde(alias = "custom", default)]
+    function: Option<CalledFunction>,
+}
+
+#[derive(Deserialize)]
+struct CalledFunction {
+    name: String,
+}
+
+impl<'a> ChatMessage<'a> {
+    fn read(&self, said: &mut Vec<Utterance<'a>>) {
+        match self.role.as_str() {
+            "system" | "developer" => said.push(Utterance::System(texts(self.content, &["text"]))),
+            "user" => said.extend(person_said(&texts(self.content, &["text"]))),
+            "tool" | "function" => {
+                said.extend(self.content.map(|it| Utterance::Result(it.get())));
+            }
+            _ => self.read_answer(said),
+        }
+    }
+
+    fn read_answer(&self, said: &mut Vec<Utterance<'a>>) {
+        said.extend(self.content.map(|it| Utterance::Assistant(it.get())));
+        let calls = self.tool_calls.iter().flatten();
+        let names = calls.filter_map(|call| Some(call.function.as_ref()?.name.clone()));
+        said.extend(names.map(Utterance::Call));
+    }
+}

@@ -1,0 +1,92 @@
+//! The messages of each API, read into what was said, in order.
+
+mod anthropic;
+mod chat;
+mod responses;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::trim::ModelApi;
+use crate::trim::request::RequestOutline;
+
+/// One thing that was said in a conversation. Texts that are only searched stay the JSON they are.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Utterance<'a> {
+    /// The operator or the author of the client said this.
+    System(String),
+    /// The person said this.
+    User(String),
+    /// The model said this.
+    Assistant(&'a str),
+    /// The model called the tool of this name.
+    Call(String),
+    /// A tool answered this.
+    Result(&'a str),
+}
+
+/// Returns everything that was said; nothing if the messages are not of the form that the API wants.
+pub(crate) fn utterances<'a>(
+    api: ModelApi,
+    outline: &RequestOutline<'a>,
+) -> Option<Vec<Utterance<'a>>> {
+    match api {
+        ModelApi::Messages => anthropic::read(outline),
+        ModelApi::ChatCompletions => chat::read(outline),
+        ModelApi::Responses => responses::read(outline),
+    }
+}
+
+/// Reads content that is one text or a list of parts, and returns the texts of the parts that are
+/// of one of these types.
+fn texts(content: Option<&RawValue>, types: &[&str]) -> String {
+    let Some(content) = content else {
+        return String::new();
+    };
+    if let Ok(text) = serde_json::from_str(content.get()) {
+        return text;
+    }
+    let parts: Vec<ContentPart<'_>> = serde_json::from_str(content.get()).unwrap_or_default();
+    let texts = parts
+        .iter()
+        .filter(|part| types.contains(&part.kind.as_str()))
+        .map(ContentPart::text);
+    texts.collect::<Vec<String>>().join("\n")
+}
+
+/// A part of a message.
+#[derive(Deserialize)]
+struct ContentPart<'a> {
+    #[serde(rename = "type", default)]
+    kind: String,
+    #[serde(borrow, default)]
+    text: Option<&'a RawValue>,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+}
+
+impl ContentPart<'_> {
+    fn text(&self) -> String {
+        self.text
+            .and_then(|text| serde_json::from_str(text.get()).ok())
+            .unwrap_or_default()
+    }
+}
+
+/// Clients put hints of their own into the person's messages, between these.
+const HINT: (&str, &str) = ("<system-reminder>", "</system-reminder>");
+
+/// Returns the text of a person without the hints that a client put in; nothing if no text is left.
+fn person_said(text: &str) -> Option<Utterance<'static>> {
+    let mut said = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(HINT.0) {
+        said.push_str(before);
+        rest = after.split_once(HINT.1).map_or("", |(_, after)| after);
+    }
+    said.push_str(rest);
+    let said = said.trim();
+    (!said.is_empty()).then(|| Utterance::User(said.to_owned()))
+}

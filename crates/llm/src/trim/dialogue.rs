@@ -1,0 +1,70 @@
+//! The part of a conversation that decides which tools a model needs.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use crate::trim::dialect::Utterance;
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Dialogue<'a> {
+    /// The number that all requests of a conversation share: it stands for how the conversation
+    /// began. It is absent if the vendor keeps the beginning.
+    pub conversation: Option<u64>,
+    /// The latest text of the person. Results of tools are not words of the person.
+    pub words: String,
+    /// The names of all tools that were called, in order.
+    pub calls: Vec<String>,
+    /// The number of calls before the latest text of the person.
+    calls_before_words: usize,
+    /// Everything that the model said and that tools answered, as JSON.
+    pub texts: Vec<&'a str>,
+}
+
+impl<'a> Dialogue<'a> {
+    /// `kept_by_vendor` is the name of the conversation, if the vendor keeps it.
+    pub(crate) fn of(said: Vec<Utterance<'a>>, kept_by_vendor: &VendorMemory) -> Self {
+        let mut dialogue = Self::default();
+        let mut opening = DefaultHasher::new();
+        let mut is_open = true;
+        for utterance in said {
+            match utterance {
+                Utterance::System(text) if is_open => text.hash(&mut opening),
+                Utterance::System(_) => {}
+                Utterance::User(text) => {
+                    if std::mem::take(&mut is_open) {
+                        text.hash(&mut opening);
+                    }
+                    dialogue.calls_before_words = dialogue.calls.len();
+                    dialogue.words = text;
+                }
+                Utterance::Call(name) => dialogue.calls.push(name),
+                Utterance::Assistant(text) | Utterance::Result(text) => dialogue.texts.push(text),
+            }
+        }
+        dialogue.conversation = match kept_by_vendor {
+            VendorMemory::None => Some(opening.finish()),
+            VendorMemory::Named(name) => Some(hash(name)),
+            VendorMemory::Unnamed => None,
+        };
+        dialogue
+    }
+
+    /// The calls that the model made for the latest text of the person.
+    pub fn calls_for_words(&self) -> &[String] {
+        &self.calls[self.calls_before_words..]
+    }
+}
+
+/// The part of a conversation that the vendor keeps, and that a request does not repeat.
+#[derive(Debug)]
+pub(crate) enum VendorMemory {
+    None,
+    Named(String),
+    /// The request only names the answer that it continues.
+    Unnamed,
+}
+
+pub(crate) fn hash(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,190 @@
+//! The tools that stay in the requests of a conversation.
+//!
+//! A vendor's cache holds only what is the same, byte for byte, as in the request before. So a set
+//! of tools that was chosen once stays, and grows when something new needs a tool.
+
+use std::collections::HashSet;
+
+use crate::trim::Dialogue;
+use crate::trim::dialogue::hash;
+
+/// The memory of one conversation, from request to request.
+#[derive(Debug, Clone, Default)]
+pub struct ConversationMemory {
+    /// The latest text of the person, as a number.
+    words: Option<u64>,
+    /// The number of calls for that text that were heard already.
+    heard_calls: usize,
+    /// The number of texts that were heard already.
+    heard_texts: usize,
+    pub own: KeptTools,
+    /// The tools that are not ours, where those are trimmed, too.
+    pub foreign: KeptTools,
+}
+
+/// The part of a request that the request before did not have.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NewlySaid<'d> {
+    pub are_words_new: bool,
+    /// The calls for the person's latest text.
+    pub calls: &'d [String],
+    /// The texts of the model and the answers of tools.
+    pub texts: &'d [&'d str],
+}
+
+/// The tools that were kept in the request before, those that were needed last first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum KeptTools {
+    #[default]
+    All,
+    Some(Vec<String>),
+}
+
+/// The tools that a request needs, by the reason. Each list has the most needed tool first.
+#[derive(Debug, Default)]
+pub struct ToolNeeds<'a> {
+    /// The request is not valid without these.
+    pub demanded: Vec<&'a str>,
+    pub always_on: Vec<&'a str>,
+    /// The model called these in this conversation.
+    pub used: Vec<&'a str>,
+    pub pinned: Vec<&'a str>,
+    /// The tools for the person's latest text; absent if the text is not new or they could not be
+    /// found.
+    pub relevant: Option<Vec<&'a str>>,
+    /// The model or the result of a tool named these since the request before.
+    pub mentioned: Vec<&'a str>,
+}
+
+impl ConversationMemory {
+    /// Takes note of what was said, and returns the part that is new.
+    pub fn hear<'d>(&mut self, dialogue: &'d Dialogue<'_>) -> NewlySaid<'d> {
+        let words = Some(hash(&dialogue.words));
+        let are_words_new = std::mem::replace(&mut self.words, words) != words;
+        if are_words_new {
+            self.heard_calls = 0;
+        }
+        NewlySaid {
+            are_words_new,
+            calls: since(dialogue.calls_for_words(), &mut self.heard_calls),
+            texts: since(&dialogue.texts, &mut self.heard_texts),
+        }
+    }
+}
+
+/// Returns what follows the part that was heard. A client that shortens a conversation begins anew.
+fn since<'d, T>(said: &'d [T], heard: &mut usize) -> &'d [T] {
+    let before = std::mem::replace(heard, said.len());
+    said.get(before..).unwrap_or(said)
+}
+
+impl KeptTools {
+    /// Chooses at most `room` tools, or as many as are demanded, and remembers them. As long as
+    /// nothing is known of what the person wants, all tools stay. Where nothing is new, the same
+    /// tools stay.
+    pub fn choose(
+        &mut self,
+        needs: &ToolNeeds<'_>,
+        room: usize,
+        is_offered: impl Fn(&str) -> bool,
+    ) {
+        let before = match (&*self, &needs.relevant) {
+            (Self::All, None) => return,
+            (Self::All, Some(_)) => Vec::new(),
+            (Self::Some(before), _) => before.clone(),
+        };
+        let mut chosen = ChosenTools::default();
+        chosen.add(needs.demanded.iter().copied(), usize::MAX);
+        for wanted in [&needs.always_on, &needs.used, &needs.pinned] {
+            chosen.add(wanted.iter().copied(), room);
+        }
+        chosen.add(needs.relevant.iter().flatten().copied(), room);
+        chosen.add(needs.mentioned.iter().copied(), room);
+        let before = before.iter().map(String::as_str);
+        chosen.add(before.filter(|name| is_offered(name)), room);
+        *self = Self::Some(chosen.names);
+    }
+
+    pub fn contains(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Some(names) => names.iter().any(|it| it == name),
+        }
+    }
+}
+
+#[derive(Default)]
+struct ChosenTools<'a> {
+    names: Vec<String>,
+    seen: HashSet<&'a str>,
+}
+
+impl<'a> ChosenTools<'a> {
+    fn add(&mut self, wanted: impl Iterator<Item = &'a str>, room: usize) {
+        for name in wanted {
+            if self.names.len() < room && self.seen.insert(name) {
+                self.names.push(name.to_owned());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Vec<&str> {
+        text.split_whitespace().collect()
+    }
+
+    #[track_caller]
+    fn check(kept: &mut KeptTools, needs: &ToolNeeds<'_>, expect: &str) {
+        kept.choose(needs, 4, |_| true);
+        let KeptTools::Some(chosen) = &*kept else {
+            panic!("all tools stay")
+        };
+        assert_eq!(chosen.join(" "), expect);
+    }
+
+    #[test]
+    fn a_set_stays_until_something_new_needs_a_tool_and_the_oldest_gives_way() {
+        let mut kept = KeptTools::default();
+        let nothing = ToolNeeds::default();
+        kept.choose(&nothing, 4, |_| true);
+        assert_eq!(kept, KeptTools::All);
+        let first = ToolNeeds {
+            relevant: Some(names("a b")),
+            ..ToolNeeds::default()
+        };
+        check(&mut kept, &first, "a b");
+        check(&mut kept, &nothing, "a b");
+        let used = ToolNeeds {
+            used: names("z"),
+            ..ToolNeeds::default()
+        };
+        check(&mut kept, &used, "z a b");
+        let second = ToolNeeds {
+            relevant: Some(names("c d")),
+            used: names("z"),
+            ..ToolNeeds::default()
+        };
+        check(&mut kept, &second, "z c d a");
+        check(&mut kept, &used, "z c d a");
+        let mentioned = ToolNeeds {
+            mentioned: names("b"),
+            used: names("z"),
+            ..ToolNeeds::default()
+        };
+        check(&mut kept, &mentioned, "z b c d");
+    }
+
+    #[test]
+    fn a_request_stays_valid_whatever_the_room_is() {
+        let needs = ToolNeeds {
+            demanded: names("a b c d e"),
+            relevant: Some(names("x")),
+            ..ToolNeeds::default()
+        };
+        check(&mut KeptTools::default(), &needs, "a b c d e");
+    }
+}

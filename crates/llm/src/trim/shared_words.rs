@@ -1,0 +1,34 @@
+//! Ranks tools that are not ours by the words they share with a text. The index knows nothing of
+//! them, so words are all there is.
+
+use std::collections::HashSet;
+
+use crate::trim::ListedTool;
+
+/// Shorter words, such as articles, are in every description.
+const SHORTEST: usize = 3;
+
+/// Returns the names of the tools, those first that share most words with the text. Tools that share
+/// equally many stay in their order.
+pub fn by_shared_words<'a>(text: &str, tools: &[&'a ListedTool<'_>]) -> Vec<&'a str> {
+    let wanted = words(text);
+    let mut ranked: Vec<(usize, &str)> = tools
+        .iter()
+        .filter_map(|tool| Some((shared(&wanted, tool), tool.function.as_deref()?)))
+        .collect();
+    ranked.sort_by_key(|(shared, _)| std::cmp::Reverse(*shared));
+    ranked.into_iter().map(|(_, name)| name).collect()
+}
+
+fn shared(wanted: &HashSet<String>, tool: &ListedTool<'_>) -> usize {
+    let name = tool.function.as_deref().unwrap_or_default();
+    let own = words(&format!("{name} {}", tool.description));
+    wanted.intersection(&own).count()
+}
+
+fn words(text: &str) -> HashSet<String> {
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.chars().count() >= SHORTEST)
+        .map(str::to_lowercase)
+        .collect()
+}

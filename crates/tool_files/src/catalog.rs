@@ -1,0 +1,114 @@
+//! The tools of the catalog: those that come with the binary, and those of directories.
+//!
+//! A file with a mistake is a problem in a list, and all others stand. Of two tools with one name the
+//! first one keeps it: built-in ones come first, then the directories in their order, then files by name.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kitbag_tool_spec::WireName;
+
+use crate::file::ToolFile;
+use crate::file::mistake::{ToolFileError, ToolFileMistake};
+
+/// All tools at one moment. It never changes; a changed file makes another one.
+#[derive(Debug, Default)]
+pub struct ToolCatalog {
+    tools: Vec<Arc<ToolFile>>,
+    by_name: HashMap<String, usize>,
+    problems: Vec<ToolFileError>,
+}
+
+/// The outcome of reading one file.
+pub(crate) type ReadFile = Result<Arc<ToolFile>, Vec<ToolFileError>>;
+
+impl ToolCatalog {
+    /// Returns the tools that come with the binary.
+    pub fn built_in() -> Self {
+        Self::of(crate::built_in::files())
+    }
+
+    /// Reads files and directories beside the built-in tools, whose names are taken.
+    pub fn beside_built_in(paths: &[PathBuf]) -> Self {
+        crate::directories::beside_built_in(paths)
+    }
+
+    /// Reads a directory of tools that need no others, some of which Kitbag may carry out itself.
+    pub fn alone(directory: &Path) -> Self {
+        crate::directories::alone(directory)
+    }
+
+    pub(crate) fn of(files: impl IntoIterator<Item = ReadFile>) -> Self {
+        let mut catalog = Self::default();
+        for file in files {
+            match file {
+                Ok(tool) => catalog.add(tool),
+                Err(mistakes) => catalog.problems.extend(mistakes),
+            }
+        }
+        catalog
+    }
+
+    /// Returns the tools in the order in which names were given away.
+    pub fn tools(&self) -> &[Arc<ToolFile>] {
+        &self.tools
+    }
+
+    /// Returns the tool that a client calls by this name or alias.
+    pub fn named(&self, name: &str) -> Option<&Arc<ToolFile>> {
+        self.tools.get(*self.by_name.get(name)?)
+    }
+
+    /// Returns the mistakes of the files that are not among the tools.
+    pub fn problems(&self) -> &[ToolFileError] {
+        &self.problems
+    }
+
+    fn add(&mut self, tool: Arc<ToolFile>) {
+        let taken = self.taken(&tool);
+        if !taken.is_empty() {
+            self.problems.extend(taken);
+            return;
+        }
+        let place = self.tools.len();
+        for name in names(&tool) {
+            self.by_name.insert(name.to_owned(), place);
+        }
+        self.tools.push(tool);
+    }
+
+    fn taken(&self, tool: &ToolFile) -> Vec<ToolFileError> {
+        let same_id = self.tools.iter().find(|other| other.id == tool.id);
+        let ids = same_id.map(|other| ("", tool.id.as_str(), other));
+        let names = names(tool).filter_map(|name| {
+            let key = match name == tool.name.as_str() {
+                true => "name",
+                false => "aliases",
+            };
+            Some((key, name, self.named(name)?))
+        });
+        ids.into_iter()
+            .chain(names)
+            .map(|(key, name, other)| name_taken(tool, key, name, other))
+            .collect()
+    }
+}
+
+fn names(tool: &ToolFile) -> impl Iterator<Item = &str> {
+    let aliases = tool.aliases.iter().map(WireName::as_str);
+    std::iter::once(tool.name.as_str()).chain(aliases)
+}
+
+fn name_taken(tool: &ToolFile, key: &str, name: &str, other: &ToolFile) -> ToolFileError {
+    ToolFileError {
+        file: tool.path.clone(),
+        line: tool.line(key),
+        key: key.to_owned(),
+        mistake: ToolFileMistake::NameTaken {
+            name: name.to_owned(),
+            taken_by: other.id.to_string(),
+            at: other.path.clone(),
+        },
+    }
+}

@@ -1,0 +1,185 @@
+//! The checks of one file: hosts, arguments, examples, intents, secrets.
+
+use http::HeaderName;
+use kitbag_tool_spec::TextTemplate;
+use serde_json::Value;
+
+use super::{CheckFinding, CheckId, CheckInput, finding};
+use crate::file::schema::{properties, required};
+use crate::file::{ToolAction, ToolFile};
+
+pub(super) fn check(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding> {
+    let mut findings: Vec<CheckFinding> = host_elsewhere(tool).into_iter().collect();
+    findings.extend(without_intents(tool));
+    findings.extend(secrets(tool, input));
+    for action in &tool.actions {
+        findings.extend(unused_arguments(tool, action));
+        findings.extend(unknown_required(tool, action));
+        findings.extend(misfits(tool, action, input));
+    }
+    findings
+}
+
+/// The host of the address must be one that requests may reach.
+fn host_elsewhere(tool: &ToolFile) -> Option<CheckFinding> {
+    let api = tool.api.as_ref()?;
+    let example = api.url.with_stars().replace('*', "x");
+    let url = url::Url::parse(&example).ok()?;
+    let host = url.host_str()?;
+    (!api.may_reach(host)).then(|| {
+        let hosts: Vec<String> = api.hosts.iter().map(ToString::to_string).collect();
+        finding(
+            CheckId::Hosts,
+            tool,
+            tool.line("api.hosts"),
+            format!(
+                "requests go to `{host}`, and the hosts are {}",
+                hosts.join(", ")
+            ),
+            "add the host, or remove `hosts` to allow that of `url` alone",
+        )
+    })
+}
+
+fn without_intents(tool: &ToolFile) -> Option<CheckFinding> {
+    tool.intents.is_empty().then(|| {
+        finding(
+            CheckId::Intents,
+            tool,
+            tool.line("intents"),
+            format!("`{}` has no intents", tool.id),
+            "write intents = [\"…\"] with requests that people would type",
+        )
+    })
+}
+
+/// A line with a word that looks like a secret, whatever stands around it.
+fn secrets(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding> {
+    let lines = tool.source().lines().enumerate();
+    let with_secret = lines.filter(|(_, line)| words(line).any(|it| (input.looks_secret)(it)));
+    with_secret
+        .map(|(at, _)| secret(tool, at + 1, "this line seems to hold a secret".to_owned()))
+        .chain(fixed_secrets(tool, input))
+        .collect()
+}
+
+/// Splits at everything that TOML and JSON put around a value.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let words =
+        line.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '[' | ']'));
+    words.filter(|word| may_be_secret(word))
+}
+
+/// Secrets are made by chance, so they have digits in them; a name such as `secret_scanning` or a pattern does not pass.
+fn may_be_secret(word: &str) -> bool {
+    word.chars().any(|c| c.is_ascii_digit()) && word.chars().all(is_in_secrets)
+}
+
+fn is_in_secrets(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_-./+=:@~%".contains(c)
+}
+
+/// A header or parameter whose name speaks of a secret takes its value from the credential.
+fn fixed_secrets(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding> {
+    let api = tool
+        .api
+        .iter()
+        .flat_map(|api| of_headers("api", &api.headers));
+    let actions = tool.actions.iter().filter_map(|action| {
+        let request = action.request.as_ref()?;
+        let table = format!("actions.{}", action.name);
+        let query = request.query.iter();
+        let query =
+            query.map(|(name, value)| (format!("{table}.query.{name}"), name.clone(), value));
+        let headers = of_headers(&table, &request.headers);
+        Some(query.chain(headers).collect::<Vec<_>>())
+    });
+    api.chain(actions.flatten())
+        .filter(|(_, name, value)| {
+            (input.speaks_of_secret)(name) && value.placeholders().next().is_none()
+        })
+        .map(|(key, name, _)| secret(tool, tool.line(&key), format!("`{name}` has a fixed value")))
+        .collect()
+}
+
+fn of_headers<'h>(
+    table: &str,
+    headers: &'h [(HeaderName, TextTemplate)],
+) -> Vec<(String, String, &'h TextTemplate)> {
+    let headers = headers.iter();
+    headers
+        .map(|(name, value)| (format!("{table}.headers"), name.to_string(), value))
+        .collect()
+}
+
+fn secret(tool: &ToolFile, line: usize, message: String) -> CheckFinding {
+    finding(
+        CheckId::Secrets,
+        tool,
+        line,
+        message,
+        "put it into a credential: kitbag credentials set NAME FIELD; and change it, if it was real",
+    )
+}
+
+/// An argument that no template names and no `{*}` takes along is sent nowhere.
+fn unused_arguments(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
+    let Some(request) = &action.request else {
+        return Vec::new();
+    };
+    if request.takes_rest() {
+        return Vec::new();
+    }
+    let mut named = request.named();
+    let storage = tool.api.as_ref().and_then(|api| api.storage.as_ref());
+    named.extend(storage.map(|storage| storage.unless.as_str()));
+    properties(&action.input)
+        .filter(|(name, _)| !named.contains(name.as_str()))
+        .map(|(name, _)| {
+            finding(
+                CheckId::Arguments,
+                tool,
+                action.line_in_input(&format!("\"{name}\"")),
+                format!("action `{}` takes `{name}` and sends it nowhere", action.name),
+                format!("write {{{name}}} into the path, the query, a header or the body, or remove the property"),
+            )
+        })
+        .collect()
+}
+
+fn unknown_required(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
+    required(&action.input)
+        .filter(|name| !properties(&action.input).any(|(it, _)| it == name))
+        .map(|name| {
+            finding(
+                CheckId::Arguments,
+                tool,
+                action.line_in_input("\"required\""),
+                format!(
+                    "action `{}` requires `{name}`, which is no property",
+                    action.name
+                ),
+                "add the property, or remove it from \"required\"",
+            )
+        })
+        .collect()
+}
+
+/// Holds the examples against the schema that calls are held against.
+fn misfits(tool: &ToolFile, action: &ToolAction, input: &CheckInput<'_>) -> Vec<CheckFinding> {
+    let schema = Value::Object(action.arguments_schema());
+    let examples = action.examples.iter().cloned().map(Value::Object);
+    let line = tool.line(&format!("actions.{}.examples", action.name));
+    examples
+        .filter_map(|example| (input.fits)(&schema, &example).err())
+        .map(|reason| {
+            finding(
+                CheckId::Examples,
+                tool,
+                line,
+                format!("an example of `{}` does not fit: {reason}", action.name),
+                "correct the example or the schema",
+            )
+        })
+        .collect()
+}

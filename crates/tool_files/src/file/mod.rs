@@ -1,0 +1,217 @@
+//! A tool file: everything about one tool, read from TOML and checked.
+//!
+//! - `view`: a table of the file, read value by value; [`mistake`]: the mistakes
+//! - `tool`: the keys of the tool; `api`: `[api]`; `action`: `[actions.NAME]`; `answer`: its pages and its answer
+//! - `schema`: what templates must know of an action's input
+
+mod action;
+mod answer;
+mod api;
+pub mod mistake;
+pub(crate) mod schema;
+#[cfg(test)]
+pub(crate) mod tests;
+mod tool;
+pub(crate) mod view;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kitbag_domain::{NanoUsd, WriteClass};
+use kitbag_tool_spec::{
+    ActionDeclaration, ActionName, ActionWrites, ApiDeclaration, DeclaredWrites, PageRule, ToolId,
+    ToolKind, WireName,
+};
+use serde_json::{Map, Value, json};
+
+use mistake::ToolFileError;
+
+/// One tool, as its file declares it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolFile {
+    pub id: ToolId,
+    pub name: WireName,
+    pub aliases: Vec<WireName>,
+    pub kind: ToolKind,
+    pub purpose: String,
+    pub description: String,
+    pub owner: String,
+    pub provider: String,
+    pub writes: DeclaredWrites,
+    pub tags: Vec<String>,
+    pub scopes: Vec<String>,
+    /// Requests by which it must be found.
+    pub intents: Vec<String>,
+    /// Properties that sound like a tenant and name a thing of the provider.
+    pub not_tenancy: Vec<String>,
+    pub cost: DeclaredCost,
+    /// Absent for a tool that Kitbag carries out itself.
+    pub api: Option<Arc<ApiDeclaration>>,
+    /// Never empty; in the order of the file.
+    pub actions: Vec<ToolAction>,
+    /// The action that shows whether a credential works: one of `actions`, and one that only reads.
+    pub test: Option<ActionName>,
+    pub path: PathBuf,
+    source: Arc<str>,
+    lines: BTreeMap<String, usize>,
+}
+
+/// One action, as clients see it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolAction {
+    pub name: ActionName,
+    pub description: String,
+    pub writes: ActionWrites,
+    /// The schema as the file has it.
+    pub input: Map<String, Value>,
+    pub examples: Vec<Map<String, Value>>,
+    /// Absent exactly where [`ToolFile::api`] is.
+    pub request: Option<Arc<ActionDeclaration>>,
+    input_text: String,
+    input_line: usize,
+}
+
+/// The price of a call, as far as the file states it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeclaredCost {
+    pub per_call: Option<NanoUsd>,
+    pub per_million_input_tokens: Option<NanoUsd>,
+    pub per_million_output_tokens: Option<NanoUsd>,
+}
+
+/// The arguments name no action of the tool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoSuchAction {
+    #[error("`action` is missing; it is one of {}", mistake::quoted(known))]
+    Missing { known: Vec<String> },
+    #[error("`{found}` is no action; the actions are {}", mistake::quoted(known))]
+    Unknown { found: String, known: Vec<String> },
+}
+
+impl ToolFile {
+    /// In bytes. The largest file of the catalog has a fiftieth of this.
+    pub const LARGEST: usize = 1024 * 1024;
+    /// The argument that names the action, in a tool with several.
+    pub const ACTION: &str = "action";
+
+    /// Reads a file. Its name without the ending is the id of the tool.
+    pub fn read(path: &Path, text: &str) -> Result<Self, Vec<ToolFileError>> {
+        tool::read(path, text)
+    }
+
+    /// Returns the text of the file.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// True if the file comes with the binary.
+    pub fn is_built_in(&self) -> bool {
+        self.path.starts_with(crate::built_in::FOLDER)
+    }
+
+    pub fn action(&self, name: &str) -> Option<&ToolAction> {
+        self.actions.iter().find(|it| it.name.as_str() == name)
+    }
+
+    /// Returns the most that any of its actions does.
+    pub fn write_class(&self) -> WriteClass {
+        let classes = self.actions.iter().map(ToolAction::write_class);
+        classes.max_by_key(|class| rank(*class)).unwrap_or_default()
+    }
+
+    /// Returns the action that arguments ask for, and the arguments for it.
+    pub fn choose(
+        &self,
+        mut arguments: Map<String, Value>,
+    ) -> Result<(&ToolAction, Map<String, Value>), NoSuchAction> {
+        if let [only] = self.actions.as_slice() {
+            return Ok((only, arguments));
+        }
+        let known = self.actions.iter().map(|it| it.name.to_string()).collect();
+        let found = match arguments.shift_remove(Self::ACTION) {
+            Some(Value::String(found)) => found,
+            Some(other) => other.to_string(),
+            None => return Err(NoSuchAction::Missing { known }),
+        };
+        match self.action(&found) {
+            Some(action) => Ok((action, arguments)),
+            None => Err(NoSuchAction::Unknown { found, known }),
+        }
+    }
+
+    /// Returns the harmless call that shows whether a credential works: the one that the file names, or else the first
+    /// that reads and needs no arguments.
+    pub fn test_call(&self) -> Option<(&ToolAction, Map<String, Value>)> {
+        let named = self.test.as_ref();
+        let named = named.and_then(|name| self.action(name.as_str()));
+        let action = named.or_else(|| self.actions.iter().find(|it| it.is_plain_read()))?;
+        let arguments = action.examples.first().cloned().unwrap_or_default();
+        Some((action, arguments))
+    }
+
+    /// Returns the line of a key, such as `actions.search.path`; of the table around it if the file does
+    /// not have the key.
+    pub fn line(&self, key: &str) -> usize {
+        let mut key = key;
+        loop {
+            if let Some(line) = self.lines.get(key) {
+                return *line;
+            }
+            match key.rsplit_once('.') {
+                Some((table, _)) => key = table,
+                None => return 1,
+            }
+        }
+    }
+}
+
+impl ToolAction {
+    /// Returns the schema that the arguments of a call are held against.
+    pub fn arguments_schema(&self) -> Map<String, Value> {
+        let mut schema = self.input.clone();
+        if self.has_pages()
+            && let Some(Value::Object(properties)) = schema.get_mut("properties")
+        {
+            properties.insert(PageRule::ARGUMENT.to_owned(), max_pages());
+        }
+        schema
+    }
+
+    /// True if the action gets something and needs no arguments for it.
+    fn is_plain_read(&self) -> bool {
+        let request = self.request.as_ref();
+        self.writes == ActionWrites::Read
+            && schema::required(&self.input).next().is_none()
+            && request.is_some_and(|it| it.method == http::Method::GET)
+    }
+
+    pub fn has_pages(&self) -> bool {
+        self.request
+            .as_ref()
+            .is_some_and(|request| request.pages.is_some())
+    }
+
+    pub fn write_class(&self) -> WriteClass {
+        match self.writes {
+            ActionWrites::Read => WriteClass::Read,
+            ActionWrites::Write | ActionWrites::Send => WriteClass::Write,
+            ActionWrites::Destructive => WriteClass::Destructive,
+        }
+    }
+
+    /// Returns the line on which words of the schema stand first.
+    pub fn line_in_input(&self, words: &str) -> usize {
+        let before = self.input_text.find(words).unwrap_or(0);
+        self.input_line + view::line_at(&self.input_text, before) - 1
+    }
+}
+
+fn rank(class: WriteClass) -> usize {
+    let mut all = WriteClass::ALL.iter();
+    all.position(|it| *it == class).unwrap_or_default()
+}
+
+fn max_pages() -> Value {
+    json!({ "type": "integer", "minimum": 1, "maximum": PageRule::MOST_PAGES })
+}

@@ -1,0 +1,288 @@
+//! Which crate may know which.
+//!
+//! The rule and its reasons are in ARCHITECTURE.md, under "The crates".
+
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Each crate, and all others of ours that it may name. Rooms yet to be built have their
+/// place already.
+const MAY_KNOW: &[(&str, &[&str])] = &[
+    ("kitbag-domain", &[]),
+    ("kitbag-wire", &[]),
+    ("kitbag-fetch", &[]),
+    ("kitbag-tool-spec", &[]),
+    ("kitbag-simd", &[]),
+    ("kitbag-encoder", &["kitbag-simd"]),
+    ("kitbag-policy", &["kitbag-domain"]),
+    (
+        "kitbag-schema",
+        &["kitbag-domain", "kitbag-wire", "kitbag-script"],
+    ),
+    (
+        "kitbag-store",
+        &["kitbag-tool-spec", "kitbag-domain", "kitbag-testkit"],
+    ),
+    (
+        "kitbag-relevance",
+        &["kitbag-domain", "kitbag-simd", "kitbag-encoder"],
+    ),
+    ("kitbag-budget", &["kitbag-wire"]),
+    ("kitbag-clients", &["kitbag-domain"]),
+    (
+        "kitbag-registry",
+        &["kitbag-domain", "kitbag-fetch", "kitbag-testkit"],
+    ),
+    ("kitbag-lockfile", &["kitbag-domain", "kitbag-wire"]),
+    ("kitbag-script", &[]),
+    // Its tests want itself with the feature that attacks.
+    (
+        "kitbag-sandbox",
+        &["kitbag-domain", "kitbag-script", "kitbag-sandbox"],
+    ),
+    ("kitbag-intents", &["kitbag-domain"]),
+    ("kitbag-agents", &["kitbag-domain", "kitbag-wire"]),
+    ("kitbag-eval", &["kitbag-fetch", "kitbag-llm"]),
+    (
+        "kitbag-apis",
+        &[
+            "kitbag-tool-spec",
+            "kitbag-domain",
+            "kitbag-wire",
+            "kitbag-fetch",
+        ],
+    ),
+    // Its tests want the rooms whose functions it is handed.
+    (
+        "kitbag-tool-files",
+        &[
+            "kitbag-tool-spec",
+            "kitbag-domain",
+            "kitbag-clients",
+            "kitbag-schema",
+        ],
+    ),
+    (
+        "kitbag-web",
+        &["kitbag-domain", "kitbag-fetch", "kitbag-testkit"],
+    ),
+    // A room above the manifest, whose dated data says which models there are.
+    (
+        "kitbag-llm",
+        &["kitbag-tool-spec", "kitbag-domain", "kitbag-tool-files"],
+    ),
+    // A room above the store and the web: its tools are little more than those. Its tests want a guard.
+    (
+        "kitbag-platform",
+        &[
+            "kitbag-tool-spec",
+            "kitbag-domain",
+            "kitbag-fetch",
+            "kitbag-tool-files",
+            "kitbag-store",
+            "kitbag-web",
+        ],
+    ),
+    (
+        "kitbag-upstream",
+        &["kitbag-domain", "kitbag-wire", "kitbag-fetch"],
+    ),
+    (
+        "kitbag-config",
+        &[
+            "kitbag-tool-spec",
+            "kitbag-domain",
+            "kitbag-intents",
+            "kitbag-lockfile",
+            "kitbag-wire",
+            "kitbag-policy",
+            "kitbag-apis",
+            "kitbag-upstream",
+            "kitbag-clients",
+            "kitbag-registry",
+        ],
+    ),
+    (
+        "kitbag-embedding",
+        &[
+            "kitbag-config",
+            "kitbag-domain",
+            "kitbag-encoder",
+            "kitbag-fetch",
+            "kitbag-relevance",
+        ],
+    ),
+    (
+        "kitbag-telemetry",
+        &["kitbag-domain", "kitbag-wire", "kitbag-fetch"],
+    ),
+    (
+        "kitbag-launch-review",
+        &[
+            "kitbag-config",
+            "kitbag-clients",
+            "kitbag-domain",
+            "kitbag-upstream",
+        ],
+    ),
+    (
+        "kitbag-gateway",
+        &[
+            "kitbag-tool-spec",
+            "kitbag-tool-files",
+            "kitbag-llm",
+            "kitbag-platform",
+            "kitbag-embedding",
+            "kitbag-config",
+            "kitbag-domain",
+            "kitbag-wire",
+            "kitbag-fetch",
+            "kitbag-policy",
+            "kitbag-schema",
+            "kitbag-store",
+            "kitbag-apis",
+            "kitbag-web",
+            "kitbag-upstream",
+            "kitbag-relevance",
+            "kitbag-telemetry",
+            "kitbag-budget",
+            "kitbag-clients",
+            "kitbag-sandbox",
+            "kitbag-intents",
+            "kitbag-lockfile",
+            "kitbag-agents",
+        ],
+    ),
+    (
+        "kitbag",
+        &[
+            "kitbag-gateway",
+            "kitbag-apis",
+            "kitbag-tool-spec",
+            "kitbag-tool-files",
+            "kitbag-llm",
+            "kitbag-platform",
+            "kitbag-launch-review",
+            "kitbag-sandbox",
+            "kitbag-intents",
+            "kitbag-lockfile",
+            "kitbag-embedding",
+            "kitbag-config",
+            "kitbag-domain",
+            "kitbag-wire",
+            "kitbag-policy",
+            "kitbag-schema",
+            "kitbag-store",
+            "kitbag-upstream",
+            "kitbag-relevance",
+            "kitbag-budget",
+            "kitbag-clients",
+            "kitbag-registry",
+            "kitbag-agents",
+            "kitbag-eval",
+            "kitbag-fetch",
+            "kitbag-testkit",
+        ],
+    ),
+    ("kitbag-testbed", &["kitbag-domain", "kitbag-wire"]),
+    ("kitbag-testkit", &[]),
+    ("xtask", &[]),
+    (
+        "kitbag-bench",
+        &["xtask", "kitbag-store", "kitbag-sandbox", "kitbag-domain"],
+    ),
+    ("kitbag-bench-load", &[]),
+];
+
+#[test]
+fn no_crate_knows_a_crate_it_must_not_know() {
+    let wrong = wrong_edges(&edges());
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_crate_has_its_row_on_the_map() {
+    let map = std::fs::read_to_string(crate::root().join("ARCHITECTURE.md")).unwrap();
+    for (name, _) in edges() {
+        let row = format!("| `{}` |", name.trim_start_matches("kitbag-"));
+        assert!(
+            map.contains(&row),
+            "`{name}` has no row under \"The crates\" in ARCHITECTURE.md"
+        );
+    }
+}
+
+#[test]
+fn an_edge_between_two_rooms_is_found_and_named() {
+    let edge = |from: &str, to: &str| wrong_edges(&[(from.to_owned(), vec![to.to_owned()])]);
+    assert_eq!(edge("kitbag-gateway", "kitbag-policy"), [""; 0]);
+    let found = edge("kitbag-policy", "kitbag-store");
+    assert!(
+        found[0].contains("`kitbag-policy` must not depend on `kitbag-store`"),
+        "{found:?}"
+    );
+    let found = edge("kitbag-attic", "kitbag-domain");
+    assert!(
+        found[0].contains("`kitbag-attic` is not in the table"),
+        "{found:?}"
+    );
+}
+
+fn wrong_edges(edges: &[(String, Vec<String>)]) -> Vec<String> {
+    edges
+        .iter()
+        .flat_map(|(from, to)| wrong_edges_of(from, to))
+        .collect()
+}
+
+fn wrong_edges_of(from: &str, to: &[String]) -> Vec<String> {
+    let Some((_, may_know)) = MAY_KNOW.iter().find(|(name, _)| *name == from) else {
+        return vec![format!(
+            "`{from}` is not in the table of {}; {RULE}",
+            file!()
+        )];
+    };
+    to.iter()
+        .filter(|to| !may_know.contains(&to.as_str()))
+        .map(|to| format!("`{from}` must not depend on `{to}`; {RULE}"))
+        .collect()
+}
+
+const RULE: &str = "who may know whom, and why, is written under \"The crates\" in ARCHITECTURE.md";
+
+/// Each package of the workspace with those it depends on by path, for tests and builds too.
+fn edges() -> Vec<(String, Vec<String>)> {
+    let cargo = std::env::var_os("CARGO").expect("tests are started by cargo");
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .current_dir(crate::root())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    metadata["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|package| (name(package), dependencies_by_path(package)))
+        .collect()
+}
+
+fn dependencies_by_path(package: &Value) -> Vec<String> {
+    package["dependencies"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|dependency| dependency["path"].is_string())
+        .map(name)
+        .collect()
+}
+
+fn name(package: &Value) -> String {
+    package["name"].as_str().unwrap().to_owned()
+}
